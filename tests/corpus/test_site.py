@@ -17,6 +17,8 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import replace_folder
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 from orchtrace_corpus.corpus.site import feed
@@ -188,6 +190,22 @@ def test_what_speaks_against_a_claim_is_said_beside_it(of_real: dict[str, str | 
     tags = "matpo credit_unit team, not role", "sirius2025 credit_unit team, not turn"
     linked = [f'<a href="papers/{tag.split()[0]}.html#dispute-credit_unit">{tag}</a>; ' for tag in tags]
     assert f"<dt>Falls by the sources</dt><dd>{''.join(linked)}<a href=" in claims
+
+
+def test_all_candidates_are_listed_by_proposal(of_real: dict[str, str | bytes], real: Corpus) -> None:
+    page = str(of_real["candidates.html"])
+    file = store.read_candidates(str(ROOT), real.taxonomy)
+    keys = {one.value: [each.name for each in file.candidates if each.proposal is one] for one in Decision}
+    include, unclear, exclude = (len(keys[name]) for name in ("include", "unclear", "exclude"))
+
+    assert main_text(page).split("\n")[1] == (
+        f"{len(file.candidates)} papers found that await a person's decision: {include} include, {unclear} unclear, "
+        f"{exclude} exclude. None is in the pool, and a proposal is not a decision."
+    )
+    parts = re.split(r'<h2 id="proposal-\w+">Proposal: (\w+) \(\d+\)</h2>', page)[1:]
+    listed = [re.findall(r'<details class="candidate" id="([^"]+)">', part) for part in parts[1::2]]
+    assert list(zip(parts[::2], listed, strict=True)) == [(name, those) for name, those in keys.items() if those]
+    assert min(include, unclear, exclude) > 0
 
 
 @pytest.mark.parametrize("name", ["toy", "real"])

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.text.table import Cell, Table, cell_text
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
-from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Strength
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Pool
@@ -236,7 +236,11 @@ def candidates(source: Source) -> dict[str, Any]:
             (one, list(_candidate_tags(one, source.taxonomy)), cell_text(column_value(one, attributes["open"])))
             for one in source.candidates
         ],
-        "proposals": sorted({one.proposal.value for one in source.candidates}),
+        "proposals": [
+            (one.value, number)
+            for one in Decision
+            if (number := sum(each.proposal is one for each in source.candidates))
+        ],
     }
 
 

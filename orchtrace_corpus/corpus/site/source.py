@@ -51,11 +51,12 @@ class Source:
         self.protocol: Protocol | None = store.read_protocol(root, pool.taxonomy).sound()
         awaiting = store.read_candidates(root, pool.taxonomy)
         self.has_candidates = awaiting.places is not None
-        self.candidates: tuple[Candidate, ...] = awaiting.sound()
+        proposed = awaiting.sound()
+        self.candidates: tuple[Candidate, ...] = awaiting.candidates
         claim_file = store.read_claims(root)
         require_none("the claims have errors:", claim_file.findings)
         self.verdicts: tuple[Verdict, ...] = evaluate(
-            claim_file.claims, pool, self.disputes, self.candidates if self.has_candidates else None
+            claim_file.claims, pool, self.disputes, proposed if self.has_candidates else None
         )
         self.robust: Mapping[str, Robustness] = {
             one.claim.id: one for one in stress(claim_file.claims, pool, self.disputes)
