@@ -272,6 +272,21 @@ def test_a_claim_that_falls_by_the_sources_names_the_tags_and_is_no_error(root: 
     )
 
 
+def test_a_claim_that_falls_by_the_sources_is_said_to_fall_over_the_published_pool_too(root: Path) -> None:
+    papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
+    listed = f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n'
+    (root / "data" / "published.yaml").write_text(listed, encoding="utf-8")
+    path = root / "data" / "claims.yaml"
+    scoped = path.read_text(encoding="utf-8").replace("  where:", '  scope: {published: "yes"}\n  where:')
+    path.write_text(scoped, encoding="utf-8")
+
+    code, stdout, _ = run(root, "claims", "one-formal", "--reading", "sources")
+
+    assert (code, stdout.splitlines()[0]) == (0, "one-formal  falls")
+    assert "pools      published pool: falls; today: falls (found: 0)" in stdout.splitlines()
+    assert "fails" not in stdout
+
+
 def test_a_claim_that_fails_as_published_is_an_error_by_each_reading(root: Path) -> None:
     assert run(root, "claims", "two-cottages").code == 1
     code, stdout, _ = run(root, "claims", "two-cottages", "--reading", "sources")

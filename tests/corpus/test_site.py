@@ -164,7 +164,7 @@ def test_what_speaks_against_a_claim_is_said_beside_it(of_real: dict[str, str | 
 
     assert start.partition("What there is, and what is missing\n")[2].partition("Two fields crossed")[0] == (
         "Eight published entries give credit to an orchestrator, five of them to a trained one. "
-        "strong counter-evidence falls by the reading of the sources falls with the candidates Why\n"
+        "strong counter-evidence falls by the reading of the sources outdated by any addition Why\n"
         "No published entry gives credit to single tokens, to tool calls or to the team as a whole. "
         "strong counter-evidence falls by the reading of the sources falls with the candidates Why\n"
         "No published entry has a reward for tool calls (R5). moderate counter-evidence Why\n"

@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.analysis.claim_outcome import (
     outcome,
 )
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
-from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Agreement, Claim, ClaimFile, Counts, Over, PoolName, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Pool, Record
@@ -121,6 +121,7 @@ class Cause(NamedTuple):
         is_certain: Whether it falls by tags that are settled; else it could, in a reading of tags that are open.
         tags: The values of the tags that the claim looks at: settled ones, or those on record.
         sources: The addresses at which they were read.
+        proposal: What is proposed for the candidate.
     """
 
     claim: Claim
@@ -128,10 +129,17 @@ class Cause(NamedTuple):
     is_certain: bool
     tags: Mapping[str, tuple[str, ...]]
     sources: tuple[str, ...]
+    proposal: Decision
 
 
 def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
-    """The candidates by which claims would fall, or could, that hold over the pool of today, claim by claim."""
+    """The candidates by which claims would fall, or could, that hold over the pool of today, claim by claim.
+
+    Args:
+        verdicts: What the claims come to with these candidates.
+        pool: The corpus.
+        candidates: The candidates.
+    """
     judge, by_name = Judge(pool), {candidate.name: candidate for candidate in candidates}
     found = []
     for verdict in verdicts:
@@ -148,7 +156,9 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             read = [reading for reading in one.readings if any(reading.tags.get(tag) in values[tag] for tag in values)]
             sources = dict.fromkeys(source for reading in read for source in reading.sources)
             is_certain = name in awaited.falls_by
-            found.append(Cause(verdict.claim, name, is_certain, values, tuple(sources or one.paper.urls[:1])))
+            found.append(
+                Cause(verdict.claim, name, is_certain, values, tuple(sources or one.paper.urls[:1]), one.proposal)
+            )
     return tuple(found)
 
 

@@ -107,10 +107,12 @@ def claims(
     if taken_in and proposed is not None:
         from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
 
+        left_out = [one for one in awaiting.candidates if one not in proposed]
         causes = core.causes(verdicts, pool, proposed)
+        causes += core.causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
             Format.JSON: lambda: causes_data(causes),
-            Format.TABLE: lambda: causes_lines(causes, verdicts, session.output.width),
+            Format.TABLE: lambda: causes_lines(causes, verdicts, left_out, session.output.width),
         }
         session.show_report(report, lambda: [causes_table(causes)], "causes", output_format)
         return ExitCode.DONE

@@ -155,7 +155,7 @@ def _entries(
     claim = verdict.claim
     yield "expected", verdict.expected
     yield "found", verdict.found
-    pools = pools_text(verdict.pools)
+    pools = pools_text(verdict.pools, verdict_word(verdict, compared))
     if pools:
         beyond = ((name, one) for name, one in verdict.pools.items() if name in FOUND_OVER and not one.holds)
         told = "; ".join(f"{FOUND_OVER[name]}: {one.found}" for name, one in beyond)

@@ -109,7 +109,7 @@ def _doubts(verdict: Verdict, source: Source) -> Iterator[str]:
         yield "falls by the reading of the sources"
     awaited = verdict.pools.get(PoolName.CANDIDATES)
     if awaited is not None and not awaited.holds:
-        yield "falls with the candidates"
+        yield "outdated by any addition" if verdict.claim.is_exact else "falls with the candidates"
 
 
 def _strongest(claim: Claim) -> str:
