@@ -646,7 +646,7 @@ few-daily     holds  could fall by 1     1          0  One garden is watered dai
 no-gravel     holds  holds               0          0  No garden is of gravel.
 5 claims hold
 with the candidates 1 of 5 falls: three-small
-falls at N/M: falls from the Nth of M candidates on; see --with candidates
+falls at N/M: the claim counts M candidates, and falls from the Nth on; see --with candidates
 3 could fall through open tags; see --with candidates
 """
 
@@ -769,7 +769,9 @@ def test_candidates_not_proposed_that_would_make_a_thesis_fall_are_named(root: P
     write(root, "claims", CLAIMS.replace("{at_most: 3}", "{count: 3}"))
     papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
     write(
-        root, "published", f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n'
+        root,
+        "published",
+        f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
     )
     exact, thesis = "three-small", "no-gravel"
 

@@ -20,7 +20,7 @@ from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.claim_overview import overview
 from orchtrace_corpus.corpus.render.claims import cards, cards_markdown, flat
 from orchtrace_corpus.corpus.render.claims import data as claims_data
-from orchtrace_corpus.corpus.render.readings import contested_text
+from orchtrace_corpus.corpus.render.readings import disputed_text
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
@@ -139,7 +139,7 @@ def claims(
     disputed = {key for verdict in verdicts for key in verdict.contested}
     agreed = disputed & {one.record for one in recorded if one.agreed and one.state is disputes.State.OPEN}
     is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
-    note = contested_text(len(disputed), len(agreed), len(pool.papers)) if is_marked else ""
+    note = disputed_text(len(disputed), len(agreed)) if is_marked else ""
     width = session.output.width if output_format is Format.TABLE else None
     session.show_report(
         views,

@@ -52,7 +52,7 @@ def _candidate_notes(judged: Sequence[PoolVerdict]) -> Iterator[str]:
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield "falls at N/M: falls from the Nth of M candidates on; see --with candidates"
+        yield "falls at N/M: the claim counts M candidates, and falls from the Nth on; see --with candidates"
     if could := sum(bool(one.could_fall_by) for one in judged):
         yield f"{could} could fall through open tags; see --with candidates"
 

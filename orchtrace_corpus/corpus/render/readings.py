@@ -18,6 +18,12 @@ def contested_text(contested: int, agreed: int, total: int) -> str:
     return f"{contested} of {pluralize(total, 'paper')} {has} a contested tag here{other}" if contested else ""
 
 
+def disputed_text(contested: int, agreed: int) -> str:
+    """What the column of contested papers counts, and how many there are over all claims; empty without one."""
+    whose = "contested: papers whose part in the claim a dispute would change"
+    return f"{whose}, {contested} in all; --reading sources changes {agreed} of them" if agreed else ""
+
+
 def claim_notes(compared: "Mapping[str, ReadingVerdict]") -> tuple[str, ...]:
     """A title that names the reading of the sources, then each claim that falls by it; an empty title without one."""
     if not compared:
