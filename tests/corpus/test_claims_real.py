@@ -293,5 +293,9 @@ def test_of_many_records_a_claim_names_the_contested() -> None:
     shown = run_corpus(*words, "--format", "markdown").stdout
     line = next(line for line in shown.splitlines() if line.startswith("- **rows"))
 
-    assert (len(claim["rows"]), len(claim["contested"]), claim["contested"][:2]) == (84, 21, ["agent-lightning", "agentspawn"])
+    assert (len(claim["rows"]), len(claim["contested"]), claim["contested"][:2]) == (
+        84,
+        21,
+        ["agent-lightning", "agentspawn"],
+    )
     assert line == f"- **rows (84)**: contested: {', '.join(claim['contested'])}; all: --format json"

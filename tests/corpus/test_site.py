@@ -192,6 +192,44 @@ def test_what_speaks_against_a_claim_is_said_beside_it(of_real: dict[str, str | 
     assert f"<dt>Falls by the sources</dt><dd>{''.join(linked)}<a href=" in claims
 
 
+def test_claims_come_in_the_order_of_the_command_line_and_name_none_of_its_options(
+    of_real: dict[str, str | bytes],
+) -> None:
+    page = str(of_real["claims.html"])
+    listed = run_corpus("--root", str(ROOT), "claims", "--all").stdout.splitlines()[1:29]
+
+    assert re.findall(r'<section class="claim" aria-labelledby="([^"]+)">', page) == [
+        line.split()[0] for line in listed
+    ]
+    assert re.findall(r'<p class="muted">(.*)</p>', page)[-1] == (
+        "falls at N/M: the claim counts M candidates, and falls from the Nth on"
+    )
+
+
+def test_the_start_page_says_how_many_more_papers_are_of_the_last_day(
+    of_real: dict[str, str | bytes], of_toy: dict[str, str | bytes]
+) -> None:
+    real, toy = (main_text(str(files["index.html"])).partition("Added last\n")[2] for files in (of_real, of_toy))
+
+    assert real.endswith("2026-05-04\nAnd 76 further papers of 2026-05-04.\nFeed of added papers")
+    assert toy == (
+        "Borders without Lines 2023-06-07\nLong Grass and How to Keep It 2023-02-03\n"
+        "Röses: A Garden in Four Beds 2021-05-01\nThe Yard 2021-05-01\nFeed of added papers"
+    )
+
+
+def test_no_cell_is_called_a_gap_where_a_field_does_not_apply(of_real: dict[str, str | bytes]) -> None:
+    table = re.findall(r'<table class="matrix".*?</table>', str(of_real["index.html"]), re.DOTALL)[0]
+    heads = re.findall(r"<th [^>]*>([^<]+)</th>", table.partition("</thead>")[0])
+    for row in table.partition("<tbody>")[2].split("<tr>")[1:]:
+        label = re.findall(r"<th [^>]*>([^<]+)</th>", row)[0]
+        kinds = re.findall(
+            r'<td class="(\w+)">0</td>', re.sub(r'<td class="(heat|imp).*?</td>', '<td class="x">0</td>', row)
+        )
+        for head, kind in zip(heads, kinds, strict=True):
+            assert kind in ("x", "aside" if "Not applicable" in (head, label) else "empty"), (label, head)
+
+
 def test_all_candidates_are_listed_by_proposal(of_real: dict[str, str | bytes], real: Corpus) -> None:
     page = str(of_real["candidates.html"])
     file = store.read_candidates(str(ROOT), real.taxonomy)

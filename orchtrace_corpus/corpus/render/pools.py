@@ -23,13 +23,16 @@ def pools_of(verdicts: Sequence[Verdict]) -> tuple[PoolName, ...]:
     return () if names == (PoolName.TODAY,) else names
 
 
-def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True) -> tuple[str, ...]:
+def pool_summary(
+    verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True, hint: str = "; see --with candidates"
+) -> tuple[str, ...]:
     """How many claims hold over a later pool, and which do not; over that of today, those about the published one.
 
     Args:
         verdicts: What the claims come to.
         name: The later pool.
         is_named: Whether those that fall with the candidates are named.
+        hint: Where a reader learns which candidates they are.
     """
     asked = {PoolName.PUBLISHED, name} if name is PoolName.TODAY else {name}
     judged = [verdict for verdict in verdicts if asked <= verdict.pools.keys()]
@@ -44,17 +47,17 @@ def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool 
             told = (f"{told[0]}, {exact} of them as exact counts, which any addition outdates",)
         if is_named or not awaited:
             told = (f"{told[0]}: {named}",)
-    return (*told, *_candidate_notes([one.pools[name] for one in judged])) if awaited else told
+    return (*told, *_candidate_notes([one.pools[name] for one in judged], hint)) if awaited else told
 
 
-def _candidate_notes(judged: Sequence[PoolVerdict]) -> Iterator[str]:
+def _candidate_notes(judged: Sequence[PoolVerdict], hint: str) -> Iterator[str]:
     """What the cells of candidates mean, and whether open tags could make claims fall."""
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield "falls at N/M: the claim counts M candidates, and falls from the Nth on; see --with candidates"
+        yield f"falls at N/M: the claim counts M candidates, and falls from the Nth on{hint}"
     if could := sum(bool(one.could_fall_by) for one in judged):
-        yield f"{could} could fall through open tags; see --with candidates"
+        yield f"{could} could fall through open tags{hint}"
 
 
 def pools_text(pools: Mapping[PoolName, PoolVerdict], word: str) -> str:

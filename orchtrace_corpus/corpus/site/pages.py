@@ -14,6 +14,7 @@ from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Pool
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import scale
+from orchtrace_corpus.corpus.render.claim_overview import doubt_rank
 from orchtrace_corpus.corpus.render.claims import stress_entries
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.pools import pool_summary, pool_word, pools_of, reach_text
@@ -63,7 +64,8 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
     pairs = [pair for pair in source.taxonomy.crosstabs if {*pair} <= named.keys()]
     rows, columns = (named[name] for name in pairs[0]) if pairs else (fields[0], fields[1 if len(fields) > 1 else 0])
     impossible = impossible_pairs(fields, source.taxonomy)
-    newest = sorted(source.pool.papers, key=lambda paper: paper.added, reverse=True)[:_LATEST]
+    by_day = sorted(source.pool.papers, key=lambda paper: paper.added, reverse=True)
+    newest = by_day[:_LATEST]
     return {
         "totals": totals(source.summary),
         "sentences": list(_sentences(source)),
@@ -75,6 +77,7 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
         "levels": [level_grid(one) for one in source.summary.levels],
         "years": [(one.id, number) for one, number in zip(named["year"].values, named["year"].counts(), strict=True)],
         "newest": newest,
+        "further": sum(paper.added == newest[-1].added for paper in by_day[_LATEST:]) if newest else 0,
         "data": {
             "fields": [_without_definitions(field) for field in fields],
             "impossible": {" ".join(names): sorted(pairs) for names, pairs in impossible.items()},
@@ -141,10 +144,10 @@ def _count(number: int, name: str, value: str) -> tuple[str, str]:
 
 
 def claims(source: Source) -> dict[str, Any]:
-    """Every claim with its verdicts, the records behind it, what speaks against it and what would break it."""
+    """Every claim, the most doubtful first: its verdicts, the records behind it, what is against it or breaks it."""
     pools = pools_of(source.verdicts)
     shown = []
-    for verdict in source.verdicts:
+    for verdict in sorted(source.verdicts, key=doubt_rank):
         claim, robust = verdict.claim, source.robust.get(verdict.claim.id)
         compared = source.by_sources.get(claim.id)
         awaited = verdict.pools.get(PoolName.CANDIDATES)
@@ -167,7 +170,7 @@ def claims(source: Source) -> dict[str, Any]:
             }
         )
     later = (name for name in pools if name is not PoolName.PUBLISHED)
-    notes = [note for name in later for note in pool_summary(source.verdicts, name)]
+    notes = [note for name in later for note in pool_summary(source.verdicts, name, hint="")]
     keys = {candidate.name for candidate in source.candidates}
     return {
         "claims": shown,

@@ -82,7 +82,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
           const heat = isBeside(row, column) ? 0 : Math.ceil((4 * number) / most);
           return make("td", { class: "heat" + heat }, make("a", { href: address }, String(number)));
         }
-        if (!impossible.has(pair.join(" "))) return make("td", { class: "empty" }, "0");
+        if (!impossible.has(pair.join(" "))) return make("td", { class: isBeside(row, column) ? "aside" : "empty" }, "0");
         return make("td", { class: "impossible" }, make("span", { class: "unseen" }, "cannot arise"));
       };
       const heading = (value, scope) => make("th", { scope, class: isAside(value[0]) && "aside" }, value[1]);
