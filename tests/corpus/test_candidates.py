@@ -790,6 +790,21 @@ def test_candidates_not_proposed_that_would_make_a_thesis_fall_are_named(root: P
     ]
 
 
+def test_the_overview_counts_the_exact_counts_that_candidates_outdate(root: Path) -> None:
+    papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
+    write(
+        root,
+        "published",
+        f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
+    )
+    for expect, note in (
+        ("{count: 3}", "with the candidates 1 of 5 falls; 1 is an exact count, outdated by any addition: three-small"),
+        ("{at_most: 3}", "with the candidates 1 of 5 falls: three-small"),
+    ):
+        write(root, "claims", CLAIMS.replace("{at_most: 3}", expect))
+        assert [one for one in run_corpus("claims").stdout.splitlines() if one.startswith("with the")] == [note]
+
+
 def test_a_tag_that_nobody_read_breaks_nothing_and_could_break_nothing(root: Path) -> None:
     write(root, "candidates", SAND.replace("exclude", "include"))
     verdicts = [one.pools[PoolName.CANDIDATES] for one in corpus.claims(str(root))]

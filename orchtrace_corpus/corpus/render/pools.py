@@ -44,7 +44,8 @@ def pool_summary(
         named = "; ".join(f"{one.claim.id}{'' if awaited else _by(one.pools[name])}" for one in falling)
         told = (f"{over} {len(falling)} of {len(judged)} fall{'s' * (len(falling) == 1)}",)
         if awaited and (exact := sum(one.claim.is_exact for one in falling)):
-            told = (f"{told[0]}; {exact} are exact counts, outdated by any addition",)
+            counts = "is an exact count" if exact == 1 else "are exact counts"
+            told = (f"{told[0]}; {exact} {counts}, outdated by any addition",)
         if is_named or not awaited:
             told = (f"{told[0]}: {named}",)
     return (*told, *_candidate_notes([one.pools[name] for one in judged], hint)) if awaited else told
