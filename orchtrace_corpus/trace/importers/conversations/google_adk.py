@@ -345,6 +345,4 @@ class _Session:
 @lru_cache(maxsize=10_000)
 def _is_beside(one: str, other: str) -> bool:
     """Whether two branches part, so that neither reads what is said in the other."""
-    if not one or not other:
-        return False
-    return not f"{one}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{one}.")
+    return bool(one and other) and not f"{one}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{one}.")
