@@ -72,8 +72,8 @@ class _Usage(Struct, rename="camel", gc=False):
     tool_use_prompt_token_count: Any = None
 
 
-class _Said(Struct, rename="camel", gc=False):
-    """The members of an event that say something about agents, calls or tokens."""
+class _Event(Struct, rename="camel", gc=False):
+    """The members of an event that say something about agents, calls or tokens; and its place, which we add."""
 
     author: str = ""
     branch: str = ""
@@ -84,6 +84,7 @@ class _Said(Struct, rename="camel", gc=False):
     model_version: str = ""
     finish_reason: str = ""
     error_code: str = ""
+    place: Any = None
 
 
 _NO_USAGE = _Usage()
@@ -116,7 +117,7 @@ class _Document(Struct, rename="camel", gc=False):
 
     id: str = ""
     app_name: str = ""
-    events: list[_Said] | None = None
+    events: list[_Event] | None = None
 
 
 _DOCUMENT = Decoder(_Document)
@@ -127,7 +128,7 @@ class _Stored(NamedTuple):
 
     id: str
     app: str
-    events: Iterable[tuple[_Said | None, int]]
+    events: Iterable[tuple[_Event | None, int]]
 
 
 def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
@@ -151,19 +152,10 @@ def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
         yield _Stored(name, app, events)
 
 
-def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Said | None, int]]:
+def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Event | None, int]]:
     for part in events.elements():
-        said: _Said | None = None if in_python else part.value(_Said)
-        yield said or lenient(part.value(), _Said), part.line
-
-
-class _Event(Struct, gc=False):
-    """An event at its place, with its time and who acts."""
-
-    said: _Said
-    place: steps.Place
-    time: float
-    author: str
+        event: _Event | None = None if in_python else part.value(_Event)
+        yield event or lenient(part.value(), _Event), part.line
 
 
 class _Words(Struct, gc=False):
@@ -192,24 +184,26 @@ class _Session:
         self._id, self._app = stored.id, stored.app
         self._events = self._read(stored.events)
 
-    def _read(self, events: Iterable[tuple[_Said | None, int]]) -> list[_Event]:
+    def _read(self, events: Iterable[tuple[_Event | None, int]]) -> list[_Event]:
+        """The events, each with its place, its time in seconds since 1970, and an author as others may see it."""
         name, authors = self._file.name, dict[str, str]()
         place, found = steps.Place(name, 1), list[_Event]()
-        for said, line in events:
+        for event, line in events:
             self._report.records_read += 1
-            if said is None or not said.author:
+            if event is None or not event.author:
                 self._report.drop(Drop.NO_OBJECT, name, line)
-            elif said.partial is True:
+            elif event.partial is True:
                 self._report.pass_over("partial event")
             else:
-                stamp = said.timestamp
+                stamp = event.timestamp
                 known = type(stamp) in (int, float) and 0 < stamp < _LATEST
-                time = float(stamp) if known else steps.NO_TIME
-                if (author := authors.get(said.author)) is None:
-                    author = authors[said.author] = masked(said.author)
-                place = place if line == place.line else steps.Place(name, line)
-                found.append(_Event(said, place, time, author))
-                if said.usage_metadata is not None:
+                event.timestamp = float(stamp) if known else steps.NO_TIME
+                if (author := authors.get(event.author)) is None:
+                    author = authors[event.author] = masked(event.author)
+                event.author = author
+                place = event.place = place if line == place.line else steps.Place(name, line)
+                found.append(event)
+                if event.usage_metadata is not None:
                     self._paid.add(author)
         return found
 
@@ -218,7 +212,7 @@ class _Session:
         for number, event in enumerate(self._events):
             texts: list[str] = []
             calls: list[_Call] = []
-            content, event.said.content = event.said.content, None  # so that each is freed as soon as it was read
+            content, event.content = event.content, None  # so that each is freed as soon as it was read
             pieces, is_answer = (content.parts if content is not None else None) or (), False
             for piece in pieces:
                 if piece.text:
@@ -245,7 +239,7 @@ class _Session:
     def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
         if text or not is_answer:
             ref = self._refer(text)
-            typed = steps.UserInput(event.time, event.place, ref=ref)
+            typed = steps.UserInput(event.timestamp, event.place, ref=ref)
             self._words, self._reader = {steps.USER: _Words(None, typed, ref, "", set())}, None
 
     def _take_result(self, one: _Answer, event: _Event) -> None:
@@ -255,12 +249,12 @@ class _Session:
             return
         thread, call = known
         error = "tool_error" if isinstance(one.response, dict) and one.response.get("error") else ""
-        self._team.result(call, thread, event.time, event.place, error, self._refer(one.response))
+        self._team.result(call, thread, event.timestamp, event.place, error, self._refer(one.response))
 
     def _take_answer(self, number: int, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         event = self._events[number]
-        said, author, time, place = event.said, event.author, event.time, event.place
-        usage, branch, error = said.usage_metadata, said.branch, said.error_code and masked(said.error_code)
+        author, branch, time, place = event.author, event.branch, event.timestamp, event.place
+        usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
         thread = self._threads.get(author) or self._thread(author)
         if self._reader != (author, branch):  # who goes on has nothing new to read
             self._deliver(thread, branch)
@@ -273,10 +267,10 @@ class _Session:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
         call = steps.ModelCall(time, place, end=self._end(number), ref=ref, final=not calls, error=error)
-        if said.model_version:
-            call.model = masked(said.model_version)
-        if said.finish_reason:
-            call.more = {"finish_reason": masked(said.finish_reason)}
+        if event.model_version:
+            call.model = masked(event.model_version)
+        if event.finish_reason:
+            call.more = {"finish_reason": masked(event.finish_reason)}
         usage = usage or _NO_USAGE
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(put) is int and type(more) is int and more > 0 else put
@@ -291,13 +285,12 @@ class _Session:
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
-        one, events = self._events[number], self._events
-        branch = one.said.branch
-        for place in range(number + 1, min(number + _MOST_BESIDE, len(events))):
-            other = events[place]
-            if other.said.branch == branch or not _is_beside(branch, other.said.branch):
-                return other.time if other.time > one.time and other.author != steps.USER else one.time
-        return one.time
+        one = self._events[number]
+        begin: float = one.timestamp
+        for other in self._events[number + 1 : number + _MOST_BESIDE]:
+            if other.branch == one.branch or not _is_beside(one.branch, other.branch):
+                return begin if other.author == steps.USER or other.timestamp < begin else other.timestamp
+        return begin
 
     def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall) -> None:
         tool, name, ref = masked(one.name), masked(one.id), self._refer(one.args)
