@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed, select
 from orchtrace_corpus.corpus import rules
-from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
+from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Loaded, Pool
 
@@ -135,14 +135,16 @@ def check_parts(root: str) -> Iterator[Part]:
         yield from (Part(name, is_skipped=True) for name in present)
         return
     from orchtrace_corpus.corpus import build
+    from orchtrace_corpus.corpus.analysis.statistics import summarise
 
     pool = loaded.pool
-    if coverage := cover(pool.papers, pool.taxonomy):
-        yield Part(PartName.EVIDENCE, coverage=coverage[-1])
+    summary = summarise(pool, include_empty=True)
+    if summary.evidence:
+        yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
     disputes = store.read_disputes(root, pool.taxonomy)
     yield from _check_statements(root, pool, disputes, candidates)
     yield _compare(PartName.FMT, lambda: build.data_documents(root, pool.taxonomy, loaded, candidates))
-    yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates))
+    yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates, summary))
     if os.path.lexists(os.path.join(root, store.ARXIV)):
         yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(root))
 
