@@ -4,6 +4,7 @@ Folding the parser's event stream takes about a tenth of `CSafeLoader`'s time: e
 Parsers say where they noticed an error; here is said where it was made.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -139,6 +140,7 @@ class _Fold:
         self.get_event = get_event
         self._file = file
         self._keys: dict[str, str] = {}
+        self._is_commented = re.search(r"[^\s#][ \t]#", file.text) is not None
 
     def __call__(self, event: Any, depth: int) -> Node:
         kind = type(event)
@@ -148,6 +150,11 @@ class _Fold:
                 self.refuse_properties(event)
             if len(event.value) > MAX_TEXT:
                 self._file.refuse("Y115", _place(event), f"the text is longer than {MAX_TEXT // 1000} kB; shorten it")
+                self._file.refused.add(_place(event))
+                return Scalar("", _place(event))
+            if self._is_commented and self._is_cut(event):
+                mend = "quote the text, or write two blanks before a comment"
+                self._file.refuse("Y116", event.end_mark.index + 1, f"the text ends before this '#'; {mend}")
                 self._file.refused.add(_place(event))
                 return Scalar("", _place(event))
             return Scalar(event.value, _place(event))
@@ -166,7 +173,9 @@ class _Fold:
         get_event, new = self.get_event, tuple.__new__
         items: list[Node] = []
         while type(following := get_event()) is not SequenceEndEvent:
-            if type(following) is scalar and not (following.anchor or following.tag or len(following.value) > MAX_TEXT):
+            if type(following) is scalar and not (
+                following.anchor or following.tag or len(following.value) > MAX_TEXT or self._is_commented
+            ):
                 items.append(new(Scalar, (following.value, following.start_mark.index)))
             else:
                 items.append(self(following, depth + 1))
@@ -190,7 +199,7 @@ class _Fold:
             key = shared(key_event.value, key_event.value)
             value_event = get_event()
             if type(value_event) is scalar and not (
-                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT
+                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT or self._is_commented
             ):
                 value: Node = new(Scalar, (value_event.value, value_event.start_mark.index))
             else:
@@ -203,6 +212,10 @@ class _Fold:
             else:
                 entries[key] = (at, value)
         return Mapping(entries, _place(event))
+
+    def _is_cut(self, event: Any) -> bool:
+        """Whether a comment that may be a part of it follows a plain text: canonical form has two blanks before one."""
+        return bool(event.value and not event.style and self._file.text.startswith((" #", "\t#"), event.end_mark.index))
 
     def refuse_properties(self, event: Any) -> None:
         """Refuse an anchor or a tag on a node."""
