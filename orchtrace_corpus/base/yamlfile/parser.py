@@ -65,7 +65,7 @@ class Parser:
     def records(self) -> Iterator[Node]:
         """The items of a document that is a list, up to a syntax error: behind the last one, the file is cut off."""
         pending: Node | None = None
-        with self._refusing():
+        with self._refusing("; the rest of the file was not read"):
             opened = self._open()
             if opened is None:
                 return
@@ -114,15 +114,15 @@ class Parser:
             self._file.refuse("Y110", at, "a second document begins here; keep one document in a file")
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Turn what the parser cannot read into a finding."""
+    def _refusing(self, unread: str = "") -> Iterator[None]:
+        """Turn what the parser cannot read into a finding, whose message says what is unread."""
         try:
             yield
         except _TooDeepError as error:
             self._file.refuse("Y111", error.at, f"nested more than {MAX_DEPTH} levels deep")
         except MarkedYAMLError as error:
             at, message = explained(error, self._file.text)
-            self._file.refuse("Y104", at, f"not valid YAML: {message}")
+            self._file.refuse("Y104", at, f"not valid YAML: {message}{unread}")
         except YAMLError as error:
             self._file.refuse("Y104", 0, f"not valid YAML: {printable(str(error))}")
 
@@ -186,6 +186,7 @@ class _Fold:
         get_event, shared, new = self.get_event, self._keys.setdefault, tuple.__new__
         scalar: Any = ScalarEvent
         entries: dict[str, tuple[int, Node]] = {}
+        is_torn = False
         while type(key_event := get_event()) is not MappingEndEvent:
             at = key_event.start_mark.index
             if type(key_event) is not scalar:
@@ -205,8 +206,12 @@ class _Fold:
             else:
                 value = self(value_event, depth)
             if key in entries:
-                first = self._file.location(entries[key][0])
-                self._file.refuse("Y105", at, f"key {quote(key)} is given twice (first on line {first.line}); keep one")
+                if not is_torn:  # of a second record without its mark, all fields are given twice
+                    first_at = entries[key][0]
+                    is_torn = key == next(iter(entries)) and self._file.text.startswith("- ", first_at - 2)
+                    mend = "begin another record with '- ', or keep one" if is_torn else "keep one"
+                    line = self._file.location(first_at).line
+                    self._file.refuse("Y105", at, f"key {quote(key)} is given twice (first on line {line}); {mend}")
             elif key == "<<":
                 self._file.refuse("Y109", at, "merge key '<<' is not allowed; write the fields out")
             else:
