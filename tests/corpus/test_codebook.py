@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from orchtrace_corpus.base.errors import InvalidCorpusError
 from orchtrace_corpus.corpus.checks import check
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.render.schema import data_schema
+from orchtrace_corpus.corpus.render.schema import data_schemas
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus.test_schema import as_editors_read
 
@@ -274,7 +274,7 @@ def test_pages_are_not_made_from_a_file_with_mistakes(root: Path) -> None:
 def test_the_schema_is_valid_and_the_data_passes(name: str) -> None:
     pool = store.load(str(ROOT)).pool
     assert pool is not None
-    schema = json.loads(data_schema(name, pool.taxonomy))
+    schema = json.loads(data_schemas([name], pool.taxonomy)[0])
 
     Draft202012Validator.check_schema(schema)
     assert list(Draft202012Validator(schema).iter_errors(as_editors_read(ROOT / "data" / f"{name}.yaml"))) == []

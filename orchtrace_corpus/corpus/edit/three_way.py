@@ -6,7 +6,7 @@ Comments go with the field or record below them. Two exclusions that got one id 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import NamedTuple, TypeVar
 
@@ -27,13 +27,7 @@ _FIELD = re.compile(r"  ([^\s#-][^:]*):")
 
 
 class Conflict(NamedTuple):
-    """A record that both sides changed.
-
-    Attributes:
-        name: The record.
-        fields: The fields with two new values; none where one side removed the record.
-        is_new: Whether both sides added it.
-    """
+    """A record that both sides changed, or added, and the fields that differ; none where one side removed it."""
 
     name: str
     fields: tuple[str, ...]
@@ -41,13 +35,7 @@ class Conflict(NamedTuple):
 
 
 class ThreeWay(NamedTuple):
-    """A merge.
-
-    Attributes:
-        text: The merged text; what is in conflict stands in it twice, between marks.
-        conflicts: What could not be merged.
-        ids: The new ids of their exclusions, by those that we gave to other works.
-    """
+    """The merged text, what stands in it twice, and the new ids of their exclusions where ours had taken the old."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -116,22 +104,16 @@ def _blocks(text: str) -> dict[str, str]:
                 found[name] = "\n".join(filter(None, (found.get(name), block)))
             continue
         nodes = list(YamlFile("", block.encode()).records())
-        fields = values(nodes[0]) if len(nodes) == 1 and lines[-1][0] in " -" else {}
-        name = next(_names(fields, found), "") if isinstance(fields, dict) else ""
+        fields = _fields(block) if len(nodes) == 1 and lines[-1][0] in " -" else {}
+        name = str(fields.get("key") or fields.get("id") or "")
+        if "record" in fields:
+            name = f"{fields['record']}.{fields.get('tag')}"
+        elif "searches" in fields:
+            name = next(run for number in count() if (run := f"{_RUN}{fields['day']} {number} {fields}") not in found)
         if not name or name in found:
             raise DataFileError(f"{quote(name)} names no record, or two", "See corpus validate.")
         found[name] = block
     return found
-
-
-def _names(fields: Mapping[str, object], found: Mapping[str, str]) -> Iterator[str]:
-    """What a record is known by: its key or id, the tag of a dispute, or else all that a run of searches says."""
-    if name := fields.get("key") or fields.get("id"):
-        yield str(name)
-    elif "record" in fields:
-        yield f"{fields['record']}.{fields.get('tag')}"
-    elif "searches" in fields:
-        yield from (run for number in count() if (run := f"{_RUN}{fields['day']} {number} {fields}") not in found)
 
 
 def _day(name: str) -> str:
@@ -181,8 +163,10 @@ def _merged_block(
         sides = before.get(name, unlike), own.get(name), other.get(name)
         taken = _one_sided(*sides)
         pairs[name] = taken * 2 if taken else _merged_levels(name, style, sides) or sides[1:]
-    records = [_record([pair[side] or "" for pair in pairs.values()]) for side in (0, 1)]
-    return marked(records[0], records[1]), tuple(name for name, pair in pairs.items() if pair[0] != pair[1]) or None
+    records = [[pair[side] or "" for pair in pairs.values()] for side in (0, 1)]
+    for record in records:
+        record[0] = re.sub(r"(?m)^  (?=[^ #])", "- ", record[0], count=1)
+    return marked(*records), tuple(name for name, pair in pairs.items() if pair[0] != pair[1]) or None
 
 
 def _pieces(block: str) -> dict[str, str]:
@@ -198,12 +182,6 @@ def _pieces(block: str) -> dict[str, str]:
         above = ""
     pieces[name] = pieces.get(name, "") + above
     return pieces
-
-
-def _record(pieces: Sequence[str]) -> list[str]:
-    """The pieces of a record with its mark before the first field."""
-    first, *others = filter(None, pieces)
-    return [re.sub(r"(?m)^  (?=[^ #])", "- ", first, count=1), *others]
 
 
 def _merged_levels(name: str, style: Style, sides: Sequence[str | None]) -> tuple[str, str] | None:
