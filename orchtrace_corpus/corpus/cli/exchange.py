@@ -292,11 +292,7 @@ def merge_file(
 
 
 def _merge_files(session: CorpusSession, files: list[YamlFile]) -> tuple[str, ThreeWay]:
-    """The name of a data file, and the merge of its three versions.
-
-    Raises:
-        DataFileError: A version cannot be read.
-    """
+    """The name of a data file, and the merge of its three versions; a `DataFileError` where one cannot be read."""
     if broken := next((file for file in files if file.findings), None):
         raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus validate.")
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON

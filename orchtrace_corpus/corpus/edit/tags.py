@@ -102,11 +102,9 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
     """What speaks against changes of a paper's tags: evidence for the old value, and that the value was published."""
     items = enumerate(paper.evidence, 1) if "evidence" not in changes else ()
     tagged = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
-    supports = [
-        str(number) for number, item in items if item.verdict is EvidenceVerdict.SUPPORTED and tagged & {*item.tags}
-    ]
-    if supports:
-        yield f"evidence {', '.join(supports)} of {paper.key} is for the old value; change it, or add --evidence"
+    numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and tagged & {*item.tags}]
+    if numbers:
+        yield f"evidence {', '.join(numbers)} of {paper.key} is for the old value; change it, or add --evidence"
     columns = {column.field for column in taxonomy.published if paper.published}
     for field, facet in disputable(taxonomy).items():
         if field in tagged & columns:

@@ -149,11 +149,7 @@ def unmerged(root: str) -> list[str]:
 
 
 def merge_texts(ours: str, base: str, theirs: str) -> None:
-    """Put into our file what git makes of three versions as texts, with marks where they conflict.
-
-    Raises:
-        DataFileError: There is no git.
-    """
+    """Put into our file what git makes of three texts, marks where they conflict; a `DataFileError` without git."""
     _run("", "merge-file", "-Lours", "-Lbase", "-Ltheirs", *map(os.path.abspath, (ours, base, theirs)))
 
 
