@@ -1,5 +1,6 @@
 """`corpus merge-file`, a merge driver for git, and the order of keys that spares most merges from needing it."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.edit.three_way import merge_versions
 from orchtrace_corpus.corpus.model.arxiv_file import encode
@@ -126,6 +128,29 @@ def test_records_are_merged_as_sets_are(base: set[str], ours: set[str], theirs: 
     merged = merge_versions(STYLE, *(text(keys) for keys in (base, ours, theirs)))
 
     assert merged == (text((ours & theirs) | (ours - base) | (theirs - base)), (), {})
+
+
+RECORDS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("123"))
+MARKED = r"<<<<<<< ours\n((?:.*\n)*?)=======\n((?:.*\n)*?)>>>>>>> theirs\n"
+
+
+@given(RECORDS, RECORDS, RECORDS)
+def test_nothing_that_a_side_brings_is_lost(base: dict[str, str], ours: dict[str, str], theirs: dict[str, str]) -> None:
+    """Whatever a side added or changed is in the text, which either side's part of every conflict makes whole."""
+    sides = [
+        "\n".join(f"- key: {key}\n  title: {key}{title}\n" for key, title in sorted(each.items())) or "[]\n"
+        for each in (base, ours, theirs)
+    ]
+
+    merged = merge_versions(STYLE, *sides)
+
+    for side in (ours, theirs):
+        brought = [f"  title: {key}{title}\n" for key, title in side.items() if base.get(key) != title]
+        assert [line for line in brought if line not in merged.text] == []
+    assert len(re.findall(MARKED, merged.text)) == len(merged.conflicts)
+    for number in (1, 2):
+        settled = YamlFile("", (re.sub(MARKED, rf"\{number}", merged.text).strip("\n") or "[]").encode())
+        assert (settled.root() is not None, settled.findings) == (True, [])
 
 
 def text(keys: set[str]) -> str:
