@@ -22,11 +22,6 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def data_schema(name: str, taxonomy: Taxonomy) -> str:
-    """The schema of a data file; see `data_schemas`."""
-    return data_schemas([name], taxonomy)[0]
-
-
 def data_schemas(names: Sequence[str], taxonomy: Taxonomy) -> list[str]:
     """The schemas of data files.
 
