@@ -7,9 +7,9 @@ earlier versions keep nothing else.
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.session import (
@@ -26,7 +26,7 @@ from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
-from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Usage
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -42,6 +42,7 @@ _SILENT = frozenset(
     )
 )  # fmt: skip
 """System rows in which the program keeps notes for itself."""
+_REPEATED = LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
 _TYPED = ("", "mid_turn_user_message")
 """The kinds of user rows that a person may have typed."""
 
@@ -69,10 +70,36 @@ class _Outcome(Struct, gc=False, rename="camel"):
     result_display: Any = None
 
 
+class _Telemetry(Struct, gc=False):
+    """An event of the telemetry as far as it is read; what a model wrote is decoded only where no row has it."""
+
+    kind: str = field(default="", name="event.name")
+    timestamp: Any = field(default=None, name="event.timestamp")
+    prompt_id: str = ""
+    response_id: str = ""
+    subagent_id: str = ""
+    subagent_name: str = ""
+    model: str = ""
+    input_token_count: Any = None
+    output_token_count: Any = None
+    cached_content_token_count: Any = None
+    thoughts_token_count: Any = None
+    total_token_count: Any = None
+    duration_ms: Any = None
+    ttft_ms: Any = None
+    response_text: Raw = NOTHING
+    error_type: str = ""
+    call_id: str = ""
+    function_name: str = ""
+    function_args: Any = None
+    status: str = ""
+    decision: Any = None
+
+
 class _Payload(Struct, gc=False, rename="camel"):
     """What a system row says: an event of the telemetry."""
 
-    ui_event: Any = None
+    ui_event: _Telemetry | None = None
 
 
 class _Row(Struct, gc=False, rename="camel"):
@@ -94,11 +121,11 @@ class _Row(Struct, gc=False, rename="camel"):
     system_payload: _Payload | None = None
 
 
-class _Told(NamedTuple):
+class _Told(Struct, gc=False):
     """An event of the telemetry, and whose it is."""
 
     agent: str
-    event: dict[str, Any]
+    event: _Telemetry
     begin: float
     end: float
     place: steps.Place
@@ -203,7 +230,8 @@ class _Reading:
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         kind, subtype = row.kind, row.subtype
         if kind == "system" and subtype == "ui_telemetry":
-            self._take_telemetry(fields(row.system_payload and row.system_payload.ui_event), agent, time, place)
+            event = row.system_payload.ui_event if row.system_payload else None
+            self._take_telemetry(event or _Telemetry(), agent, time, place)
         elif kind == "system" and (subtype in _SILENT or not subtype):
             self._report.pass_over(f"system {subtype}".rstrip())
         elif kind not in ("user", "assistant", "tool_result"):
@@ -269,14 +297,15 @@ class _Reading:
         if type(display) is dict and "task_execution" in display.values():
             self._results.append((agent, use, found, display))
 
-    def _take_telemetry(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
-        names = text_field(event, "prompt_id").split("#")  # SESSION#AGENT#ROUND of a sub-agent
-        child = text_field(event, "subagent_id") or (names[1] if len(names) == 3 else "")
-        if child and child not in self._known and (named := text_field(event, "subagent_name")):
-            self._session.name(child, child, named)
-        said = moment(event.get("event.timestamp"))
+    def _take_telemetry(self, event: _Telemetry, agent: str, time: float, place: steps.Place) -> None:
+        child = event.subagent_id
+        if not child and len(names := event.prompt_id.split("#")) == 3:  # SESSION#AGENT#ROUND of a sub-agent
+            child = names[1]
+        if child and child not in self._known and event.subagent_name:
+            self._session.name(child, child, event.subagent_name)
+        said = moment(event.timestamp)
         end = time if said == steps.NO_TIME else said
-        begin = max(end - length(event.get("duration_ms")), 0.0) if end >= 0 else steps.NO_TIME
+        begin = max(end - length(event.duration_ms), 0.0) if end >= 0 else steps.NO_TIME
         self._telemetry.append(_Told(child or agent, event, begin, end, place))
 
     def trace(self, file: LogFile) -> Trace:
@@ -290,13 +319,12 @@ class _Reading:
         alone = {told.agent for told in self._telemetry if not self._has_rows(told.agent)}
         asked: dict[str, steps.ModelCall] = {}
         for told in self._telemetry:
-            kind = text_field(told.event, "event.name").rpartition(".")[2]
-            response = text_field(told.event, "response_id")
+            event = told.event
+            kind, response = event.kind.rpartition(".")[2], event.response_id
             if kind == "api_response":
                 asked[response] = self._settle_answer(told, is_alone=told.agent in alone)
             elif kind == "api_error":
-                error = masked(text_field(told.event, "error_type")) or "api_error"
-                model = masked(text_field(told.event, "model"))
+                error, model = masked(event.error_type) or "api_error", masked(event.model)
                 failed = steps.ModelCall(told.begin, told.place, end=told.end, model=model, error=error)
                 session.thread(told.agent).add(failed)
             elif kind == "tool_call":
@@ -312,28 +340,31 @@ class _Reading:
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
         """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""
         event = told.event
-        key = told.agent, amount(event.get("input_token_count")), amount(event.get("total_token_count"))
+        key = told.agent, amount(event.input_token_count), amount(event.total_token_count)
         waiting = self._spent.get(key)
         session = self._session
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
-            call.model = call.model or masked(text_field(event, "model"))
-            self._report.enter(LedgerLine.REPEATED_USAGE, **(call.tokens or {}))
+            call.model = call.model or masked(event.model)
+            self._report.enter_all(_REPEATED, call.tokens or {})
         else:
-            call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(text_field(event, "model")))
-            call.ref = session.privacy.reference(event.get("response_text"))
+            call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(event.model))
+            written: Any = event.response_text  # which is decoded already where the event has another shape
+            call.ref = session.privacy.reference(json_parts.decoded(written) if type(written) is Raw else written)
             thread = session.thread(told.agent) if is_alone else session.aside(told.agent)
             thread.add(call)
-            session.spend(call, _usage_told(event), LedgerLine.TELEMETRY)
+            spent = event.input_token_count, event.output_token_count, event.thoughts_token_count
+            usage = _divided(*spent, event.total_token_count, event.cached_content_token_count)
+            session.spend(call, usage, LedgerLine.TELEMETRY)
         if told.begin != steps.NO_TIME and told.begin <= call.end:
             call.end = told.end
-            session.ask(thread, call, told.begin, length(event.get("ttft_ms")))
+            session.ask(thread, call, told.begin, length(event.ttft_ms))
         return call
 
     def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:
         """A call that the telemetry tells of: when it began, and of an agent without rows the call itself."""
         event, session = told.event, self._session
-        use, tool = text_field(event, "call_id"), text_field(event, "function_name")
+        use, tool = event.call_id, event.function_name
         waiting = self._calls.get((told.agent, tool), [])
         use = use or next(iter(waiting), "")  # earlier versions give no id: calls of a tool end in their order
         call = session.calls.get((told.agent, use))
@@ -342,13 +373,13 @@ class _Reading:
                 waiting.remove(use)
             call.time = max(told.begin, call.time)
             found = session.result_of(told.agent, use)
-            if found is not None and event.get("decision") == "reject":
+            if found is not None and event.decision == "reject":
                 found.error = steps.REJECTED
         elif is_alone:
             key = use or str(told.place)
-            status = outcome(text_field(event, "status"))
-            error = masked(text_field(event, "error_type")) or "tool_error" if status is Status.ERROR else ""
-            session.call(told.agent, key, tool, told.begin, told.place, event.get("function_args"), by).id = masked(use)
+            status = outcome(event.status)
+            error = masked(event.error_type) or "tool_error" if status is Status.ERROR else ""
+            session.call(told.agent, key, tool, told.begin, told.place, event.function_args, by).id = masked(use)
             session.result(told.agent, key, told.end, told.place, None, status, error)
         else:
             self._report.pass_over("telemetry of a call without a row")
@@ -386,15 +417,9 @@ def _usage(used: dict[str, Any]) -> Usage:
     return _divided(prompt, written, thought, count("totalTokenCount"), count("cachedContentTokenCount"))
 
 
-def _usage_told(event: dict[str, Any]) -> Usage:
-    """The same of the telemetry."""
-    count = event.get
-    prompt, written, thought = count("input_token_count"), count("output_token_count"), count("thoughts_token_count")
-    return _divided(prompt, written, thought, count("total_token_count"), count("cached_content_token_count"))
-
-
 def _divided(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
-    asked, said, hidden = amount(prompt), amount(written), amount(thought)
-    if asked is not None and said is not None and hidden and (amount(total) or 0) - asked - said >= hidden:
-        written = said + hidden
+    if hidden := amount(thought):
+        asked, said = amount(prompt), amount(written)
+        if asked is not None and said is not None and (amount(total) or 0) - asked - said >= hidden:
+            written = said + hidden
     return Usage(prompt, written, cached, None, thought)
