@@ -24,7 +24,7 @@ ROOT = ""
 """The key of the agent that people talk to."""
 
 _MAIN = "main"
-_LATEST = 253_402_300_799  # the last second of the year 9999
+_LATEST = 253_402_300_799_000  # the last second of the year 9999, in milliseconds
 _NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
 _ENDS = {
     **dict.fromkeys(("error", "failed", "failure"), Status.ERROR),
@@ -108,8 +108,11 @@ class Session:
         thread = self.thread(key)
         thread.role = thread.role or masked(role)
 
-    def spend(self, call: ModelCall, usage: Usage, line: LedgerLine = LedgerLine.OWN) -> None:
-        """Count the usage of an answer: input with what caches had, output with reasoning; any values are taken."""
+    def spend(self, call: ModelCall, usage: Usage, line: LedgerLine = LedgerLine.OWN) -> Usage:
+        """Count the usage of an answer: input with what caches had, output with reasoning; any values are taken.
+
+        Returns what of it is a number of tokens.
+        """
         known = counts(usage)
         is_odd = known != usage
         if is_odd:
@@ -125,6 +128,7 @@ class Session:
         elif is_odd:
             self.report.enter(LedgerLine.NO_NUMBER)
             self._odd += 1
+        return known
 
     def ask(self, thread: steps.Transcript, call: ModelCall, time: float, first: float = 0.0) -> None:
         """Note when a model was asked: not before what it was to read was there, whatever the log's lengths say.
@@ -378,13 +382,14 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 def instant(milliseconds: Any) -> float:
     """A time that is noted in milliseconds since 1970, in seconds; `NO_TIME` for what is none."""
-    is_time = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST * 1000
+    is_time = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST
     return milliseconds / 1000 if is_time else NO_TIME
 
 
 def length(milliseconds: Any) -> float:
     """How long something took, in seconds; 0 for what is no time."""
-    return 0.0 if milliseconds is None else max(instant(milliseconds), 0.0)
+    is_length = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST
+    return milliseconds / 1000 if is_length else 0.0
 
 
 def outcome(word: str) -> Status:
