@@ -12,15 +12,7 @@ from typing import Any
 from msgspec import Raw, Struct, field
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.session import (
-    ROOT,
-    Session,
-    amount,
-    fields,
-    length,
-    notifications,
-    outcome,
-)
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, ends, fields, length, outcome
 from orchtrace_corpus.trace.importers.conversations.transcript import moment, string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
@@ -31,25 +23,21 @@ from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _META = frozenset(("agentType", "parentSessionId"))
-_SILENT = frozenset(
-    (
-        "agent_bootstrap", "agent_launch_prompt", "agent_retry", "agent_session_ready", "at_command",
-        "attribution_snapshot", "background_task_completed", "branch_checkpoint", "chat_compression", "cron",
-        "custom_title", "file_history_snapshot", "goal_runtime", "goal_state", "goal_turn_end", "omni_recall",
-        "parent_session", "realtime_message", "rewind", "session_approval_mode", "session_artifact_event",
-        "session_artifact_snapshot", "session_execution_engine", "session_model", "session_notes", "session_source",
-        "session_sources_snapshot", "slash_command", "turn_result", "user_text_elements",
-    )
-)  # fmt: skip
+_SILENT = frozenset((
+    "agent_bootstrap", "agent_launch_prompt", "agent_retry", "agent_session_ready", "at_command",
+    "attribution_snapshot", "background_task_completed", "branch_checkpoint", "chat_compression", "cron",
+    "custom_title", "file_history_snapshot", "goal_runtime", "goal_state", "goal_turn_end", "omni_recall",
+    "parent_session", "realtime_message", "rewind", "session_approval_mode", "session_artifact_event",
+    "session_artifact_snapshot", "session_execution_engine", "session_model", "session_notes", "session_source",
+    "session_sources_snapshot", "slash_command", "turn_result", "user_text_elements",
+))  # fmt: skip
 """System rows in which the program keeps notes for itself."""
 _REPEATED = LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
-_TYPED = ("", "mid_turn_user_message")
-"""The kinds of user rows that a person may have typed."""
+_COUNTS = [f"{kind}TokenCount" for kind in ("prompt", "candidates", "thoughts", "total", "cachedContent")]
+_TYPED = ("", "mid_turn_user_message")  # the kinds of user rows that a person may have typed
 
 
 class _Part(Struct, gc=False, rename="camel"):
-    """A part of a message."""
-
     text: str = ""
     thought: Any = None
     function_call: Any = None
@@ -57,8 +45,6 @@ class _Part(Struct, gc=False, rename="camel"):
 
 
 class _Message(Struct, gc=False):
-    """What was said, or given to the model."""
-
     parts: list[_Part] = field(default_factory=list)
 
 
@@ -97,8 +83,6 @@ class _Telemetry(Struct, gc=False):
 
 
 class _Payload(Struct, gc=False, rename="camel"):
-    """What a system row says: an event of the telemetry."""
-
     ui_event: _Telemetry | None = None
 
 
@@ -211,21 +195,19 @@ class _Reading:
             if row.uuid and row.uuid in self._rows:
                 self._report.pass_over("row that repeats an earlier one")
                 if row.usage_metadata is not None:
-                    self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(fields(row.usage_metadata)))
+                    self._session.leave_out(
+                        LedgerLine.REPEATED_USAGE, _usage(*map(fields(row.usage_metadata).get, _COUNTS))
+                    )
                 continue
             self._rows.add(row.uuid)
             agent = row.agent_id or ROOT
-            if agent not in self._known:
-                self._know(agent, row)
+            if agent not in self._known:  # its first row says more of it, and of the session
+                self._known.add(agent)
+                self._session.id = self._session.id or row.session_id
+                self._session.version = self._session.version or masked(row.version)
+                if agent != ROOT and row.agent_name is not None:
+                    self._session.name(agent, agent, string(row.agent_name))
             self._take(row, agent, moment(row.timestamp), place)
-
-    def _know(self, agent: str, row: _Row) -> None:
-        """What the first row of an agent says of it, and of the session."""
-        self._known.add(agent)
-        self._session.id = self._session.id or row.session_id
-        self._session.version = self._session.version or masked(row.version)
-        if agent != ROOT and row.agent_name is not None:
-            self._session.name(agent, agent, string(row.agent_name))
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         kind, subtype = row.kind, row.subtype
@@ -252,10 +234,9 @@ class _Reading:
             call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
             self._session.thread(agent).add(call)
             if row.usage_metadata is not None:
-                used = fields(row.usage_metadata)
-                self._session.spend(call, _usage(used))
-                key = agent, amount(used.get("promptTokenCount")), amount(used.get("totalTokenCount"))
-                self._spent.setdefault(key, []).append(call)
+                used = tuple(map(fields(row.usage_metadata).get, _COUNTS))
+                self._session.spend(call, _usage(*used))
+                self._spent.setdefault((agent, amount(used[0]), amount(used[3])), []).append(call)
         call.end = max(call.end, time)
         for part in parts:
             if part.function_call and (called := fields(part.function_call)):
@@ -268,8 +249,7 @@ class _Reading:
 
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row that the model is given: results of calls, what a person typed, what the program says."""
-        texts = []
-        thread = self._session.thread(agent)
+        texts, thread = list[str](), self._session.thread(agent)
         for part in parts:
             if part.function_response and (answered := fields(part.function_response)):
                 self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)
@@ -280,12 +260,11 @@ class _Reading:
         text = "\n".join(texts)
         is_typed = row.subtype in _TYPED and row.provenance in (None, "real_user") and row.kind == "user"
         if is_typed and agent == ROOT:
-            waited = row.subtype != "mid_turn_user_message"
-            thread.add(steps.UserInput(time, place, ref=self._session.privacy.reference(text), waited=waited))
+            thread.add(steps.UserInput(time, place, ref=self._session.privacy.reference(text), waited=not row.subtype))
             return
         note = steps.Note(time, place)
         thread.add(note)
-        self._noticed += [(agent, use, status, note) for use, status in notifications(text)]
+        self._noticed += [(agent, use, status, note) for use, status in ends(text)]
 
     def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
         use, response = text_field(answered, "id"), fields(answered.get("response"))
@@ -316,7 +295,7 @@ class _Reading:
         """
         session = self._session
         session.id = session.id or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
-        alone = {told.agent for told in self._telemetry if not self._has_rows(told.agent)}
+        alone = {told.agent for told in self._telemetry} - {key for key, one in session.threads.items() if one.steps}
         asked: dict[str, steps.ModelCall] = {}
         for told in self._telemetry:
             event = told.event
@@ -334,15 +313,10 @@ class _Reading:
         self._link()
         return session.trace()
 
-    def _has_rows(self, agent: str) -> bool:
-        return agent in self._session.threads and bool(self._session.threads[agent].steps)
-
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
         """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""
-        event = told.event
-        key = told.agent, amount(event.input_token_count), amount(event.total_token_count)
-        waiting = self._spent.get(key)
-        session = self._session
+        event, session = told.event, self._session
+        waiting = self._spent.get((told.agent, amount(event.input_token_count), amount(event.total_token_count)))
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
             call.model = call.model or masked(event.model)
@@ -354,7 +328,7 @@ class _Reading:
             thread = session.thread(told.agent) if is_alone else session.aside(told.agent)
             thread.add(call)
             spent = event.input_token_count, event.output_token_count, event.thoughts_token_count
-            usage = _divided(*spent, event.total_token_count, event.cached_content_token_count)
+            usage = _usage(*spent, event.total_token_count, event.cached_content_token_count)
             session.spend(call, usage, LedgerLine.TELEMETRY)
         if told.begin != steps.NO_TIME and told.begin <= call.end:
             call.end = told.end
@@ -364,9 +338,11 @@ class _Reading:
     def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:
         """A call that the telemetry tells of: when it began, and of an agent without rows the call itself."""
         event, session = told.event, self._session
-        use, tool = event.call_id, event.function_name
+        tool = event.function_name
         waiting = self._calls.get((told.agent, tool), [])
-        use = use or next(iter(waiting), "")  # earlier versions give no id: calls of a tool end in their order
+        use = event.call_id or next(
+            iter(waiting), ""
+        )  # earlier versions give no id: calls of a tool end in their order
         call = session.calls.get((told.agent, use))
         if call is not None:
             if use in waiting:
@@ -394,30 +370,21 @@ class _Reading:
                 fits = [key for key in free if use and key.endswith(f"-{use}")]
                 fits = fits or [key for key in free if name and key.startswith(f"{name}-")]
                 child = fits[0] if fits else f"{name or 'agent'}-{use}"
-                if fits:
-                    free.remove(child)
+                free = [key for key in free if key != child]
                 session.name(child, child, name)
                 session.delegate(child, agent, use, found.place, waits=display.get("status") != "background")
-            summary = fields(display.get("executionSummary"))
-            if summary:
+            if summary := fields(display.get("executionSummary")):
                 used = summary.get("inputTokens"), summary.get("outputTokens"), summary.get("cachedTokens")
                 session.leave_out(LedgerLine.CHILD_TOTAL, Usage(*used, reasoning=summary.get("thoughtTokens")))
-            ending = text_field(display, "terminateReason")
-            if ending and ending != "GOAL":
+            if (ending := text_field(display, "terminateReason")) not in ("", "GOAL"):
                 found.status, found.error = Status.ERROR, masked(ending.lower())
         for agent, use, status, step in self._noticed:
             if child := session.child_of(agent, use):
                 session.end(child, step, status)
 
 
-def _usage(used: dict[str, Any]) -> Usage:
-    """The usage of a row, as Gemini's API has it; thoughts are in the candidates unless the total says otherwise."""
-    count = used.get
-    prompt, written, thought = count("promptTokenCount"), count("candidatesTokenCount"), count("thoughtsTokenCount")
-    return _divided(prompt, written, thought, count("totalTokenCount"), count("cachedContentTokenCount"))
-
-
-def _divided(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
+def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
+    """A usage as Gemini's API has it: thoughts are in the candidates unless the total says otherwise."""
     if hidden := amount(thought):
         asked, said = amount(prompt), amount(written)
         if asked is not None and said is not None and (amount(total) or 0) - asked - said >= hidden:

@@ -109,10 +109,7 @@ class Session:
         thread.role = thread.role or masked(role)
 
     def spend(self, call: ModelCall, usage: Usage, line: LedgerLine = LedgerLine.OWN) -> Usage:
-        """Count the usage of an answer: input with what caches had, output with reasoning; any values are taken.
-
-        Returns what of it is a number of tokens.
-        """
+        """Count the usage of an answer, and return what of it is a number: input with caches, output with reasoning."""
         known = counts(usage)
         is_odd = known != usage
         if is_odd:
@@ -397,6 +394,6 @@ def outcome(word: str) -> Status:
     return _ENDS.get(word, _CANCELLED)
 
 
-def notifications(text: str) -> list[tuple[str, Status]]:
+def ends(text: str) -> list[tuple[str, Status]]:
     """The calls of whose end a `<task-notification>` tells, each with how it ended."""
     return [(use, outcome(word)) for use, word in _NOTIFIED.findall(text)]
