@@ -189,24 +189,23 @@ class _Reading:
 
     def take_rows(self, file: LogFile) -> None:
         """The rows of the session, or of a sub-agent."""
+        session, seen, name = self._session, self._rows, file.name
         for number, found in logs.rows(file, self._report, _Row):
             row = found if type(found) is _Row else json_parts.lenient(found, _Row) or _Row()
-            place = steps.Place(file.name, number)
-            if row.uuid and row.uuid in self._rows:
+            place = steps.Place(name, number)
+            if row.uuid and row.uuid in seen:
                 self._report.pass_over("row that repeats an earlier one")
                 if row.usage_metadata is not None:
-                    self._session.leave_out(
-                        LedgerLine.REPEATED_USAGE, _usage(*map(fields(row.usage_metadata).get, _COUNTS))
-                    )
+                    session.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(fields(row.usage_metadata).get, _COUNTS)))
                 continue
-            self._rows.add(row.uuid)
+            seen.add(row.uuid)
             agent = row.agent_id or ROOT
             if agent not in self._known:  # its first row says more of it, and of the session
                 self._known.add(agent)
-                self._session.id = self._session.id or row.session_id
-                self._session.version = self._session.version or masked(row.version)
+                session.id = session.id or row.session_id
+                session.version = session.version or masked(row.version)
                 if agent != ROOT and row.agent_name is not None:
-                    self._session.name(agent, agent, string(row.agent_name))
+                    session.name(agent, agent, string(row.agent_name))
             self._take(row, agent, moment(row.timestamp), place)
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
@@ -229,23 +228,22 @@ class _Reading:
 
     def _take_answer(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row of an answer: the first has its usage, and its calls may come in further rows."""
-        call = self._answers.get(agent)
+        session, call = self._session, self._answers.get(agent)
         if call is None or row.usage_metadata is not None:
             call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
-            self._session.thread(agent).add(call)
+            session.thread(agent).add(call)
             if row.usage_metadata is not None:
                 used = tuple(map(fields(row.usage_metadata).get, _COUNTS))
-                self._session.spend(call, _usage(*used))
+                session.spend(call, _usage(*used))
                 self._spent.setdefault((agent, amount(used[0]), amount(used[3])), []).append(call)
         call.end = max(call.end, time)
         for part in parts:
             if part.function_call and (called := fields(part.function_call)):
                 use, tool = text_field(called, "id"), text_field(called, "name")
-                self._session.call(agent, use, tool, time, place, called.get("args"), call)
+                session.call(agent, use, tool, time, place, called.get("args"), call)
                 self._calls.setdefault((agent, tool), []).append(use)
-        texts = [part.text for part in parts if part.text and part.thought is not True]
-        if texts:
-            call.note_text(texts[0] if len(texts) == 1 else "\n".join(texts), self._session.privacy)
+        said = "\n".join([part.text for part in parts if part.text and part.thought is not True])
+        call.note_text(said, session.privacy)
 
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row that the model is given: results of calls, what a person typed, what the program says."""
