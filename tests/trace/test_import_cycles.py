@@ -54,7 +54,7 @@ def test_a_long_chain_that_closes_is_walked_without_recursion() -> None:
 
 def test_a_circle_at_one_instant_is_broken_and_told() -> None:
     builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
-    one, two, three = (builder.event(EventType.INFERENCE, "a", 1.0, file="f", line=line, end=1.0) for line in (1, 2, 3))
+    one, two, three = (builder.begin(EventType.INFERENCE, "a", 1.0, "f", line, 1.0).id for line in (1, 2, 3))
     for source, target in ((one, two), (two, three), (three, one)):
         builder.edge(source, target, EdgeType.CAUSAL)
 
@@ -68,7 +68,7 @@ def test_a_circle_at_one_instant_is_broken_and_told() -> None:
 
 def test_events_of_one_instant_are_put_in_the_order_of_their_edges_and_of_each_agents_log() -> None:
     builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
-    names = [builder.event(EventType.INFERENCE, agent, 1.0, file="f", line=line, end=1.0)
+    names = [builder.begin(EventType.INFERENCE, agent, 1.0, "f", line, 1.0).id
              for line, agent in enumerate(("lead", "lead", "w", "w"), 1)]  # fmt: skip
     builder.edge(names[2], names[1], EdgeType.RETURN)  # the worker's first comes before the lead's second
 
@@ -79,7 +79,7 @@ def test_events_of_one_instant_are_put_in_the_order_of_their_edges_and_of_each_a
 
 def test_where_edges_and_the_order_of_a_log_contradict_each_other_edges_count() -> None:
     builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
-    one, two = (builder.event(EventType.INFERENCE, "a", 1.0, file="f", line=line, end=1.0) for line in (1, 2))
+    one, two = (builder.begin(EventType.INFERENCE, "a", 1.0, "f", line, 1.0).id for line in (1, 2))
     builder.edge(two, one, EdgeType.CAUSAL)
 
     trace = as_data(builder.trace())

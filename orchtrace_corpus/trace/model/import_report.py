@@ -267,13 +267,17 @@ class ImportReport(Struct):
             records: How many usage records.
             tokens: Their tokens by kind: those counted, or those left out, as the line says.
         """
+        self.enter_all(line, tokens, records)
+
+    def enter_all(self, line: LedgerLine, tokens: Mapping[str, float], records: int = 1) -> None:
+        """Enter usage records, as `enter` does, with tokens by kind that are at hand: each answer has some."""
         entry = self.token_ledger.get(line)
         if entry is None:
             entry = self.token_ledger[line] = Line()
         entry.records += records
         known = entry.tokens
         for kind, number in tokens.items():
-            known[kind] = known.get(kind, 0) + number
+            known[kind] = known[kind] + number if kind in known else number
 
     @property
     def unread(self) -> int:

@@ -80,25 +80,6 @@ class Builder:
             event.t_end = end if end > time else time
         return event
 
-    def event(
-        self,
-        kind: EventType,
-        agent: str,
-        time: float | None,
-        file: str,
-        line: int,
-        end: float | None = None,
-        tokens: Mapping[str, int] | None = None,
-        fields: Mapping[str, Any] | None = None,
-    ) -> str:
-        """Add an event as `begin` does, with its tokens by kind and further fields of an `Event`; return its id."""
-        event = self.begin(kind, agent, time, file, line, end)
-        if tokens:
-            event.tokens = Tokens(**tokens)
-        for name, value in (fields or {}).items():
-            setattr(event, name, value)
-        return event.id
-
     def __len__(self) -> int:
         return len(self._events)
 
