@@ -68,6 +68,7 @@ class Purpose(StrEnum):
 
 
 TOOL, SPAWN, MESSAGE, ASK, JOIN, CLOSE = Purpose
+_TO_AGENTS = frozenset((SPAWN, MESSAGE))
 """The purposes once more: Python 3.11 takes long to find a member of an enumeration, and every call is asked."""
 
 
@@ -259,12 +260,15 @@ class Transcript(Struct):
     @property
     def model(self) -> str:
         """The model of most of its answers; empty where none is named."""
-        models = Counter(step.model for step in self.steps if isinstance(step, ModelCall) and step.model)
+        models = Counter([step.model for step in self.steps if isinstance(step, ModelCall) and step.model])
         return max(models, key=models.__getitem__, default="")
 
     def fill_times(self) -> None:
         """Give a time to steps whose row has none: that of the step before, or else of the first that has one."""
-        known = next((step.time for step in self.steps if step.time != NO_TIME), 0.0)
+        times = [step.time for step in self.steps]
+        if NO_TIME not in times:
+            return
+        known = next((time for time in times if time != NO_TIME), 0.0)
         for step in self.steps:
             if step.time == NO_TIME:
                 step.time = known
@@ -305,7 +309,7 @@ def note_deciders(transcripts: Iterable[Transcript]) -> None:
     """Note which answers decide what other agents do: those that spawn one or write to one."""
     for transcript in transcripts:
         for step in transcript.steps:
-            if isinstance(step, ToolCall) and step.call and step.purpose in (SPAWN, MESSAGE):
+            if isinstance(step, ToolCall) and step.purpose in _TO_AGENTS and step.call is not None:
                 step.call.decides = True
 
 
@@ -319,7 +323,8 @@ def answer(tool_call: ToolCall, found: ToolResult) -> None:
 def local_commands(steps: Sequence[Step]) -> frozenset[int]:
     """The commands that no model has answered, such as the one that ends the program, by `id`: nothing of the run."""
     found, is_answered = set(), False
-    for step in reversed(steps):
+    commands = [step for step in steps if isinstance(step, UserInput) and step.is_command]
+    for step in reversed(steps if commands else ()):
         if isinstance(step, ModelCall):
             is_answered = True
         elif isinstance(step, UserInput):

@@ -108,6 +108,10 @@ class Builder:
         """An event so far, which may be given other fields; `t` and `t_end` still count from 1970."""
         return self._events[name]
 
+    def events(self) -> Iterable[Event]:
+        """The events so far."""
+        return self._events.values()
+
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
         """Say that an event depends on another; the same again is the same."""
         if source and target and source != target:
