@@ -310,7 +310,8 @@ class _TranscriptEvents:
         event.inferred = True
         event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref
         if call.tokens:
-            event.tokens = Tokens(**call.tokens)
+            get = call.tokens.get
+            event.tokens = Tokens(get("input"), get("output"), get("cache_read"), get("cache_write"), get("reasoning"))
         if call.error:
             event.status, event.error_type = Status.ERROR, call.error
         if call.more:

@@ -201,10 +201,13 @@ def contents(file: LogFile) -> bytes:
     """
     try:
         with open(file.path, "rb", buffering=0) as handle:
-            if os.fstat(handle.fileno()).st_size > MOST_DOCUMENT_BYTES:
+            size = os.fstat(handle.fileno()).st_size
+            if size > MOST_DOCUMENT_BYTES:
                 limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
                 raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
-            return handle.readall().removeprefix(BOM_UTF8)
+            data = handle.read(size + 1) or b""
+            whole = data if len(data) == size else data + handle.readall()  # which grows, or is no plain file
+            return whole.removeprefix(BOM_UTF8)
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
