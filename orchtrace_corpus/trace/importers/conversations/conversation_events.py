@@ -24,8 +24,7 @@ from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, Event
 
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
-_TOOL_USE = steps.TOOL
-_T, _TIME = attrgetter("t"), attrgetter("time")
+_TOOL_USE, _T, _TIME = steps.TOOL, attrgetter("t"), attrgetter("time")
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
@@ -44,8 +43,6 @@ def add_events(transcripts: Sequence[steps.Transcript], builder: Builder) -> Non
 
 class _Life:
     """What is known of an agent so far: its name, whether it only warms caches, its last moment, and the step then."""
-
-    __slots__ = ("agent", "is_warm_up", "last", "step")
 
     def __init__(self, agent: str, *, is_warm_up: bool) -> None:
         self.agent, self.is_warm_up, self.last = agent, is_warm_up, -inf
@@ -77,10 +74,9 @@ class _Run:
 
     def life(self, agent: str) -> _Life:
         """What is known of an agent."""
-        found = self._lives.get(agent)
-        if found is None:
-            found = self._lives[agent] = _Life(agent, is_warm_up=agent in self._warm_ups)
-        return found
+        if agent not in self._lives:
+            self._lives[agent] = _Life(agent, is_warm_up=agent in self._warm_ups)
+        return self._lives[agent]
 
     def begin(self, kind: EventType, life: _Life, step: steps.Step, time: float, end: float | None = None) -> Event:
         """Add an event of an agent, of which more may be said."""
@@ -92,12 +88,9 @@ class _Run:
             life.last, life.step = time, step
         return event
 
-    def emit(
-        self, kind: EventType, agent: str, step: steps.Step, time: float | None = None, *, end: float | None = None,
-        **fields: Any,
-    ) -> str:  # fmt: skip
-        """Add an event with further fields, and return its id."""
-        event = self.begin(kind, self.life(agent), step, step.time if time is None else time, end)
+    def emit(self, kind: EventType, agent: str, step: steps.Step, time: float | None = None, **fields: Any) -> str:
+        """Add an event with its `end` and further fields, and return its id."""
+        event = self.begin(kind, self.life(agent), step, step.time if time is None else time, fields.pop("end", None))
         for name, value in fields.items():
             setattr(event, name, value)
         return event.id
@@ -179,10 +172,9 @@ class _Run:
 
     def join_transcripts(self) -> None:
         """Join each spawn to what its child begins with, each return to what the child did before, and messages."""
-        own: dict[str, list[Event]] = {
-            child: [] for child in (*self._spawned, *(child for _, child, _ in self._returns))
-        }
-        for one in self.builder.events() if own else ():
+        children = (*self._spawned, *(child for _, child, _ in self._returns))
+        own: dict[str, list[Event]] = {child: [] for child in children}
+        for one in self.builder.events.values() if own else ():
             if one.agent in own and one.type not in _OF_OTHERS:
                 own[one.agent].append(one)
         for events in own.values():
@@ -203,12 +195,9 @@ class _Run:
     def declare(self) -> None:
         """Say of each agent what transcripts and spawns tell."""
         self.builder.agent(steps.USER, kind=AgentKind.HUMAN)
-        for transcript in self.transcripts:
-            if not transcript.aside:
-                parent, kind = transcript.parent, transcript.kind
-                self.builder.agent(
-                    transcript.agent, role=transcript.role, model=transcript.model, parent=parent, kind=kind
-                )
+        for one in self.transcripts:
+            if not one.aside:
+                self.builder.agent(one.agent, role=one.role, model=one.model, parent=one.parent, kind=one.kind)
         for parent, tool_call in self._absent:
             self.builder.agent(tool_call.target, role=tool_call.role, parent=parent, kind=AgentKind.MODEL)
 
@@ -299,9 +288,7 @@ class _TranscriptEvents:
 
     def _take_call(self, call: ModelCall) -> None:
         life, end = self._life, call.end
-        kind = _INFERENCE
-        if call.decides or self._returned:
-            kind = EventType.DECISION if call.decides else EventType.AGGREGATE
+        kind = EventType.DECISION if call.decides else EventType.AGGREGATE if self._returned else _INFERENCE
         time, begin = call.time, self._ready if self._ready > self._busy else self._busy
         if steps.NO_TIME != begin < time:
             time = begin
@@ -310,13 +297,11 @@ class _TranscriptEvents:
         event.inferred = True
         event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref
         if call.tokens:
-            get = call.tokens.get
-            event.tokens = Tokens(get("input"), get("output"), get("cache_read"), get("cache_write"), get("reasoning"))
+            event.tokens = Tokens(**call.tokens)
         if call.error:
             event.status, event.error_type = Status.ERROR, call.error
-        if call.more:
-            for name, value in call.more.items():
-                setattr(event, name, value)
+        for name, value in call.more.items() if call.more else ():
+            setattr(event, name, value)
         life.note(end, call)
         for given, how in self._inputs:
             self._edge(given, event.id, how)
@@ -340,9 +325,8 @@ class _TranscriptEvents:
                 tool_call.id = self._run.call_id(tool_call)
             tool_call.event = event.id
             event.tool, event.call_id, event.content_ref = tool_call.tool, tool_call.id, tool_call.ref
-            if tool_call.more:
-                for name, value in tool_call.more.items():
-                    setattr(event, name, value)
+            for name, value in tool_call.more.items() if tool_call.more else ():
+                setattr(event, name, value)
         elif purpose is steps.SPAWN:
             self._run.spawn(self._agent, tool_call)
         elif purpose is steps.CLOSE:

@@ -19,13 +19,12 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amounts, divided
+from orchtrace_corpus.trace.importers.spans.usage import amount, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
 
 _LINES = (".jsonl", ".ndjson")
 _Session = TypeVar("_Session")
-_KINDS = 5  # of tokens
 _OWN, _REPORTED = LedgerLine.OWN, TokenBasis.REPORTED  # which Python 3.11 takes long to find
 
 
@@ -133,8 +132,8 @@ class Team:
             caches_apart: Whether the input is stated without what came from and went to caches.
             reasoning_apart: Whether the output is stated without reasoning.
         """
-        given = amounts(stated)
-        put, got, read, written, thought = given if len(given) == _KINDS else (*given, None, None, None)[:_KINDS]
+        given = tuple(map(amount, stated))
+        put, got, read, written, thought = given if len(given) == 5 else (*given, None, None, None)[:5]
         is_odd = stated != given
         is_known = put is not None or got is not None
         if is_odd:

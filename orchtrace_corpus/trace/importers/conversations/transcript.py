@@ -265,11 +265,9 @@ class Transcript(Struct):
 
     def fill_times(self) -> None:
         """Give a time to steps whose row has none: that of the step before, or else of the first that has one."""
-        times = [step.time for step in self.steps]
-        if NO_TIME not in times:
-            return
-        known = next((time for time in times if time != NO_TIME), 0.0)
-        for step in self.steps:
+        is_lacking = NO_TIME in [step.time for step in self.steps]
+        known = next((step.time for step in self.steps if step.time != NO_TIME), 0.0)
+        for step in self.steps if is_lacking else ():
             if step.time == NO_TIME:
                 step.time = known
                 if isinstance(step, ModelCall):
@@ -323,8 +321,7 @@ def answer(tool_call: ToolCall, found: ToolResult) -> None:
 def local_commands(steps: Sequence[Step]) -> frozenset[int]:
     """The commands that no model has answered, such as the one that ends the program, by `id`: nothing of the run."""
     found, is_answered = set(), False
-    commands = [step for step in steps if isinstance(step, UserInput) and step.is_command]
-    for step in reversed(steps if commands else ()):
+    for step in reversed(steps):
         if isinstance(step, ModelCall):
             is_answered = True
         elif isinstance(step, UserInput):

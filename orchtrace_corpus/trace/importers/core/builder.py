@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.structs import astuple
@@ -28,6 +28,7 @@ from orchtrace_corpus.trace.model.trace import (
     Unit,
 )
 
+_Pair: TypeAlias = tuple[Event, Event]
 _SPAWN = EventType.SPAWN  # which Python 3.11 takes long to find
 
 
@@ -37,6 +38,7 @@ class Builder:
     Attributes:
         report: What became of the log's records.
         privacy: How contents are referred to.
+        events: The events so far, by their names; `t` and `t_end` still count from 1970.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class Builder:
         self.privacy = privacy
         self._trace_id, self._task_id, self._system = trace_id, task_id, system
         self._form, self._version = form, version
-        self._events: dict[str, Event] = {}
+        self.events: dict[str, Event] = {}
         self._edges: dict[tuple[str, str, EdgeType], None] = {}
         self._agents: dict[str, Agent] = {}
 
@@ -71,7 +73,7 @@ class Builder:
             line: The line.
             end: When it ended.
         """
-        events = self._events
+        events = self.events
         if time is None:
             time = events[f"e{len(events)}"].t if events else 0.0
             self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
@@ -102,15 +104,11 @@ class Builder:
         return event.id
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self.events)
 
     def get(self, name: str) -> Event:
-        """An event so far, which may be given other fields; `t` and `t_end` still count from 1970."""
-        return self._events[name]
-
-    def events(self) -> Iterable[Event]:
-        """The events so far."""
-        return self._events.values()
+        """An event so far, which may be given other fields."""
+        return self.events[name]
 
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
         """Say that an event depends on another; the same again is the same."""
@@ -146,7 +144,7 @@ class Builder:
             unread: How many lines could not be read; None for those that the report knows.
             unit: `STEP` where the log has no times, and those of the events only count.
         """
-        known_events = self._events.values()
+        known_events = self.events.values()
         spawns = [event for event in known_events if event.type is _SPAWN]
         others = [event for event in known_events if event.type is not _SPAWN] if spawns else known_events
         events = sorted((*spawns, *others), key=attrgetter("t"))  # those of one instant stay in this order
@@ -208,21 +206,22 @@ class Builder:
 
         The events of an instant at which edges do not lead forward, or agents act before their spawn, are put in order.
         """
-        known = self._events
+        known = self.events
         forward: list[Edge] = []
-        same: list[tuple[Event, Event]] = []  # joined at one instant
+        same: list[_Pair] = []  # joined at one instant
         for source, target, kind in self._edges:
-            begin, end = known[source], known[target]
-            if end.t < begin.t:
+            early, late = known[source], known[target]
+            begin, end = early.t, late.t
+            if end < begin:
                 self.report.note(Problem.BACKWARD_EDGE, f"{source} -> {target}")
                 continue
             forward.append(Edge(source, target, kind))
-            if end.t == begin.t:
-                same.append((begin, end))
+            if end == begin:
+                same.append((early, late))
         moments = {spawn.t for spawn in spawns}
         newborn = [event for event in events if event.t in moments] if spawns else ()
         born = {(event.target, event.t): event for event in newborn if event.type is _SPAWN}
-        acts = ((born.get((event.agent, event.t), event), event) for event in newborn)
+        acts = [(born.get((event.agent, event.t), event), event) for event in newborn]
         tangled = {late.t for early, late in chain(same, acts) if early.seq > late.seq}  # type: ignore[operator]
         if not tangled:
             return forward
@@ -231,18 +230,21 @@ class Builder:
         for edge in forward if closing else ():
             if (edge.src, edge.dst) in closing:
                 self.report.note(Problem.CYCLE, f"{edge.src} -> {edge.dst}")
-        _put_in_order(events, tangled, [(one.id, other.id) for one, other in same if (one.id, other.id) not in closing])
+        same = [(early, late) for early, late in same if (early.id, late.id) not in closing]
+        spawned = {spawn.target: spawn for spawn in born.values()}  # for the last time
+        acts = [pair for pair in acts if pair[0].t in tangled and pair[0] is spawned.get(pair[1].agent) is not pair[1]]
+        _put_in_order(events, tangled, same, acts)
         return [edge for edge in forward if (edge.src, edge.dst) not in closing] if closing else forward
 
-    def _closing(self, same: Iterable[tuple[Event, Event]], spawns: Iterable[Event]) -> Set[tuple[str, str]]:
+    def _closing(self, same: Iterable[_Pair], spawns: Iterable[Event]) -> Set[tuple[str, str]]:
         """The edges between events of one instant that are left out, so that there is no cycle."""
         leaving: dict[str, list[str]] = {}
         for source, target in same:
             leaving.setdefault(source.id, []).append(target.id)
         by_child = {spawn.target: spawn for spawn in spawns if spawn.target}
         undone: set[tuple[str, str]] = set()
-        for name in [name for name in self._events if name in leaving] if by_child else ():
-            event = self._events[name]
+        for name in [name for name in self.events if name in leaving] if by_child else ():
+            event = self.events[name]
             spawn = by_child.get(event.agent, event)
             if spawn is not event and spawn.t == event.t and _leads(leaving, name, spawn.id):
                 undone.update((name, target) for target in leaving.pop(name))  # nobody brings about its own spawn
@@ -259,36 +261,30 @@ def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool
     return target in seen
 
 
-def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[tuple[str, str]]) -> None:
+def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pair], acts: Sequence[_Pair]) -> None:
     """Put the events of some instants so that edges lead forward and each agent keeps the order of its log.
 
     At such an instant, what a spawned agent does comes after its spawn. Where not all can be had, edges count most.
     """
     from orchtrace_corpus.trace.view.graph import CycleError, sort_topologically
 
-    spawned = {event.target: event for event in events if event.type is _SPAWN and event.target}
-    chosen = [event for event in events if event.t in instants]
+    free = [seq for seq, event in enumerate(events) if event.t in instants]
+    chosen = [events[seq] for seq in free]
     places = {event.id: place for place, event in enumerate(chosen)}
-    last: dict[str, int] = {}
-    rows, acts = [], []
-    for place, event in enumerate(chosen):
-        before, spawn = last.get(event.agent, place), spawned.get(event.agent, event)
-        if before < place and chosen[before].t == event.t:
-            rows.append((before, place))
-        if spawn is not event and spawn.t == event.t:
-            acts.append((places[spawn.id], place))
-        last[event.agent] = place
-    joined = [(places[source], places[target]) for source, target in edges]
+    last: dict[str, Event] = {}
+    rows = []
+    for event in chosen:
+        if event.agent in last and last[event.agent].t == event.t:
+            rows.append((last[event.agent], event))
+        last[event.agent] = event
     timely = range(len(chosen))
     for further in ((*rows, *acts), acts, ()):  # the edges alone have no cycle
-        followed = [*joined, *further]
+        followed = [(places[early.id], places[late.id]) for early, late in (*edges, *further)]
         with suppress(CycleError):
             order = sort_topologically([one for one, _ in followed], [other for _, other in followed], timely, timely)
             break
-    free = [seq for seq, event in enumerate(events) if event.t in instants]
     for seq, place in zip(free, order, strict=True):
-        events[seq] = chosen[place]
-        chosen[place].seq = seq
+        events[seq], chosen[place].seq = chosen[place], seq
 
 
 def seconds(text: Any) -> float | None:

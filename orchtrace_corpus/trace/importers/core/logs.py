@@ -137,8 +137,7 @@ def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
 def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tuple[int, Any]]:
     """The records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
 
-    Each comes with the line on which it stands: an object, or what was made of it. A line longer than the limit is
-    skipped unread.
+    Each comes with the line on which it stands: an object, or what was made of it.
 
     Args:
         file: The file.

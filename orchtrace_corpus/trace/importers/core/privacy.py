@@ -41,10 +41,8 @@ _SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _BEGINNING)
 """How hints begin, and those that are shorter: what has neither is looked through once, not once for each hint."""
 _CALL_ID = re.compile(r"(?:toolu_|call_)?[A-Za-z0-9]*").fullmatch
 """The id of a call, of which there are very many: a run in which only the keys that have no mark could hide."""
-_SHORTEST_KEY = 15
-"""So many characters has the shortest of these, a token with `eyJ` in front."""
-_NUMBER = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch
-"""The id of a call that is a hexadecimal number, as UUIDs are: no key could hide in it."""
+_SHORTEST_KEY = 15  # of these: a token with `eyJ` in front
+_NUMBER = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch  # such as a UUID: no key could hide in it
 
 _SLASH = r"(?:[\\/]|%2[Ff]|%5[Cc])+"
 _REST = r"[^\s\"']*"

@@ -130,14 +130,6 @@ def amount(value: Any) -> int | None:
     return int(value) if value == int(value) else None
 
 
-def amounts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
-    """Numbers of tokens, each as `amount` has it; mostly the very same."""
-    for value in stated:
-        if value is not None and (type(value) is not int or not 0 <= value < 2**53):
-            return tuple(map(amount, stated))
-    return stated
-
-
 def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, int]:
     """The first five counts of a `Usage` as the schema has them.
 
@@ -154,5 +146,5 @@ def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, in
     if output is not None and reasoning and reasoning > output:
         report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
         output += reasoning
-    shown = input_tokens, output, read, written, reasoning
-    return {kind: number for kind, number in zip(_KINDS, shown, strict=True) if number is not None}
+    amounts = input_tokens, output, read, written, reasoning
+    return {kind: amount for kind, amount in zip(_KINDS, amounts, strict=True) if amount is not None}
