@@ -27,6 +27,7 @@ _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
 _TOOL_USE, _T, _TIME = steps.TOOL, attrgetter("t"), attrgetter("time")
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
+_FROM_OTHERS = (steps.Delivery, steps.Return)
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
 """Events that are about another agent as well: what an agent has done last is none of them."""
 
@@ -160,11 +161,11 @@ class _Run:
         for transcript in self.transcripts:
             if transcript.steps:
                 note(transcript.agent, min([step.time for step in transcript.steps]))
-            for step in transcript.steps:
-                if isinstance(step, steps.Delivery) and step.sender:
-                    note(step.sender, step.time)
-                elif isinstance(step, steps.Return):
+            for step in [step for step in transcript.steps if isinstance(step, _FROM_OTHERS)]:
+                if isinstance(step, steps.Return):
                     note(step.child, step.time)
+                elif step.sender:
+                    note(step.sender, step.time)
         for transcript in reversed(self.transcripts):
             if transcript.parent and transcript.agent in found:
                 note(transcript.parent, found[transcript.agent])
@@ -172,8 +173,7 @@ class _Run:
 
     def join_transcripts(self) -> None:
         """Join each spawn to what its child begins with, each return to what the child did before, and messages."""
-        children = (*self._spawned, *(child for _, child, _ in self._returns))
-        own: dict[str, list[Event]] = {child: [] for child in children}
+        own = {child: list[Event]() for child in (*self._spawned, *(child for _, child, _ in self._returns))}
         for one in self.builder.events.values() if own else ():
             if one.agent in own and one.type not in _OF_OTHERS:
                 own[one.agent].append(one)
@@ -208,8 +208,9 @@ class _Run:
                 closer, tool_call = self._closed.pop(agent)
                 done = tool_call.answer.time if tool_call.answer is not None else tool_call.time
                 if closer in self._spawned or closer in self._roots:
-                    last = max(done, self.life(agent).last)
-                    end = self.emit(EventType.DESPAWN, closer, tool_call, last, target=agent)
+                    end = self.emit(
+                        EventType.DESPAWN, closer, tool_call, max(done, self.life(agent).last), target=agent
+                    )
                     del self._spawned[agent]
                     self.builder.edge(tool_call.call.event if tool_call.call is not None else "", end, EdgeType.CAUSAL)
         for agent in self._spawned:

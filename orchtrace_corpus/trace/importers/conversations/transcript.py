@@ -367,13 +367,14 @@ def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
 
 def add_returns(returns: Iterable[tuple[Transcript, Return]], transcripts: Iterable[Transcript]) -> None:
     """Add returns to the transcripts that receive them, unless an agent has done nothing since its last return."""
-    moments: dict[str, list[float]] = {}
+    ordered = sorted(returns, key=lambda pair: pair[1].at)
+    moments: dict[str, list[float]] = {step.child: [] for _, step in ordered}
     for transcript in transcripts:
-        if not transcript.aside:
-            moments[transcript.agent] = sorted(step.time for step in transcript.steps)
+        if transcript.agent in moments and not transcript.aside:
+            moments[transcript.agent] = sorted([step.time for step in transcript.steps])
     returned: dict[str, float] = {}
-    for receiver, step in sorted(returns, key=lambda pair: pair[1].at):
-        done = moments.get(step.child, [])
+    for receiver, step in ordered:
+        done = moments[step.child]
         before = returned.get(step.child)
         if before is None or bisect_right(done, before) < bisect_right(done, step.time):
             returned[step.child] = step.time
