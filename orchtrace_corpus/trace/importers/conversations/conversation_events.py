@@ -206,11 +206,9 @@ class _Run:
         for agent in dict.fromkeys(transcript.agent for transcript in reversed(self.transcripts)):
             if agent in self._closed and agent in self._spawned:
                 closer, tool_call = self._closed.pop(agent)
-                done = tool_call.answer.time if tool_call.answer is not None else tool_call.time
+                done = max((tool_call.answer or tool_call).time, self.life(agent).last)
                 if closer in self._spawned or closer in self._roots:
-                    end = self.emit(
-                        EventType.DESPAWN, closer, tool_call, max(done, self.life(agent).last), target=agent
-                    )
+                    end = self.emit(EventType.DESPAWN, closer, tool_call, done, target=agent)
                     del self._spawned[agent]
                     self.builder.edge(tool_call.call.event if tool_call.call is not None else "", end, EdgeType.CAUSAL)
         for agent in self._spawned:
