@@ -85,3 +85,18 @@ def test_where_edges_and_the_order_of_a_log_contradict_each_other_edges_count() 
     trace = as_data(builder.trace())
     checked(trace)
     assert [event["source"]["line"] for event in trace["events"]] == [2, 1]
+
+
+def test_what_an_agent_does_comes_behind_its_spawn_at_an_instant_that_is_only_shown_as_one() -> None:
+    builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
+    begin, instants = 1_700_000_000.0, (0.0, 1.0, 1.0000002, 1.0000004, 2.0, 2.0)
+    acts = ("lead", "w", "w", "lead", "w", "lead")
+    for line, (agent, time) in enumerate(zip(acts, instants, strict=True), 1):
+        kind, fields = (EventType.SPAWN, {"target": "w"}) if line == 4 else (EventType.INFERENCE, {})
+        builder.event(kind, agent, begin + time, "f", line, None, None, fields)
+
+    trace = as_data(builder.trace())
+    checked(trace)
+    assert [(event["source"]["line"], event["t"], event["seq"]) for event in trace["events"]] == [
+        (1, 0.0, 0), (4, 1.0, 1), (2, 1.0, 2), (3, 1.0, 3), (5, 2.0, 4), (6, 2.0, 5)
+    ]  # fmt: skip
