@@ -5,9 +5,11 @@ A session is put together here: an answer for each step of a message, which call
 
 import os
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.opencode.database import Database, is_database
@@ -137,6 +139,16 @@ class _Stated(NamedTuple):
     total: int
 
 
+class _Round(Struct, gc=False):
+    """The parts of one step of an answer: its calls, what it wrote, its usage, and its first and last moment."""
+
+    calls: list[Part]
+    refs: list[str]
+    begin: float = steps.NO_TIME
+    end: float = steps.NO_TIME
+    tokens: Any = None
+
+
 class _Family:
     """A session that nobody has spawned, with those below it."""
 
@@ -144,6 +156,7 @@ class _Family:
         self._sessions = sessions
         self._team = Team(privacy, report)
         self._privacy, self._report = privacy, report
+        self._answers = current_answers()
         self._spawns: list[tuple[steps.Transcript, steps.ToolCall, str]] = []
 
     def trace(self) -> Trace | None:
@@ -190,72 +203,61 @@ class _Family:
 
     def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
         """A message of the model: an answer for each of its steps."""
-        rounds: list[list[Part]] = [[]]
-        for part in sorted(message.parts.values(), key=attrgetter("id")):
-            if part.kind == "step-start" and rounds[-1]:
-                rounds.append([])
-            rounds[-1].append(part)
-        usages = [next((part.tokens for part in one if part.tokens is not None), None) for one in rounds]
+        rounds = _rounds(message.parts)
         is_told = message.tokens is not None
-        if is_told and not any(usages):
-            usages[-1], is_told = message.tokens, False
-        stated = [_stated(usage) for usage in usages]
+        if is_told and not any(one.tokens for one in rounds):
+            rounds[-1].tokens, is_told = message.tokens, False
+        stated = [_stated(one.tokens) for one in rounds]
         if is_told:
-            of_message = stated[0] if message.tokens == usages[0] else _stated(message.tokens)
+            of_message = stated[0] if message.tokens == rounds[0].tokens else _stated(message.tokens)
             self._report.enter(LedgerLine.RESTATED, total=of_message.total)
             if len(rounds) == 1 and of_message != stated[0]:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
-        begin = message.created
-        for number, (one, usage) in enumerate(zip(rounds, stated, strict=True)):
-            is_last = number == len(rounds) - 1
-            begin = self._take_round(thread, message, one, usage, begin, is_last=is_last)
+        over, last = message.created, rounds[-1]
+        for one, usage in zip(rounds, stated, strict=True):
+            over = self._take_round(thread, message, one, usage, over, is_last=one is last)
         if thread.is_root and message.error == _ABORTED:
-            thread.add(steps.UserInput(begin, message.place, waited=False, status=Status.CANCELLED))
+            thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
     def _take_round(
         self,
         thread: steps.Transcript,
         message: Message,
-        given: Sequence[Part],
+        given: _Round,
         stated: _Stated,
         begin: float,
         *,
         is_last: bool,
     ) -> float:
         """One answer with its calls; when all of it was over."""
-        calls, ends, refs, first = list[Part](), [begin], list[str](), steps.NO_TIME
-        for part in given:
-            if part.begin != steps.NO_TIME and (first == steps.NO_TIME or part.begin < first):
-                first = part.begin
-            if part.call is not None:
-                calls.append(part)
-                ends.append(part.begin)
-            else:
-                ends.append(part.end)
-                if part.ref:
-                    refs.append(part.ref)
+        calls, first, end = given.calls, given.begin, given.end
         if begin == steps.NO_TIME:
-            begin = ends[0] = first
-        if not calls and is_last:
-            ends.append(message.completed)
-        call = steps.ModelCall(begin, message.place, end=max(ends), model=message.model)
-        call.final, call.error = not calls, message.error if is_last else ""
-        call.more = {"t_request": begin} if begin != steps.NO_TIME else {}
-        if begin <= first <= call.end and begin != steps.NO_TIME:
-            call.more["t_first_token"] = first
-        if message.finish and is_last:
-            call.more["finish_reason"] = message.finish
-        for ref in refs:
+            begin = first
+        if not calls and is_last and message.completed > end:
+            end = message.completed
+        if begin > end:
+            end = begin
+        call = steps.ModelCall(begin, message.place, 0.0, end, message.model)
+        call.final = not calls
+        if begin != steps.NO_TIME:
+            call.more = {"t_request": begin, "t_first_token": first} if begin <= first <= end else {"t_request": begin}
+        else:
+            call.more = {}
+        if is_last:
+            call.error = message.error
+            if message.finish:
+                call.more["finish_reason"] = message.finish
+        for ref in given.refs:
             call.note_text(ref, self._privacy)
         thread.add(call)
         self._team.spend(call, stated.amounts, caches_apart=True, reasoning_apart=stated.reasoning_apart)
         if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids
             place, named = call.place, f"{message.created} {stated.amounts}"
-            current_answers().note(named, f"{message.model} opencode", place.file, place.line)
-        over = call.end
+            self._answers.note(named, f"{message.model} opencode", place.file, place.line)
         for part in calls:
-            over = max(over, self._take_call(thread, call, part))
-        return over
+            over = self._take_call(thread, call, part)
+            end = over if over > end else end
+        return end
 
     def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, part: Part) -> float:
         tool_call = part.call
@@ -271,12 +273,37 @@ class _Family:
         return end
 
 
+def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
+    """The parts of a message by step; of one without any, a step in which there is nothing."""
+    one, is_empty = _Round([], []), True
+    found = [one]
+    for name in sorted(parts):
+        part = parts[name]
+        if part.kind == "step-start" and not is_empty:
+            found.append(one := _Round([], []))
+        is_empty = False
+        begin, end = part.begin, part.end
+        if begin != steps.NO_TIME and (one.begin == steps.NO_TIME or begin < one.begin):
+            one.begin = begin
+        if part.call is not None:
+            one.calls.append(part)
+            end = begin  # it works on when the model has answered
+        elif part.ref:
+            one.refs.append(part.ref)
+        if end > one.end:
+            one.end = end
+        if one.tokens is None:
+            one.tokens = part.tokens
+    return found
+
+
 def _stated(usage: Any) -> _Stated:
     """A usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
     tokens = usage if type(usage) is dict else {}
-    cache = tokens["cache"] if type(tokens.get("cache")) is dict else {}
-    reasoning = tokens.get("reasoning")
-    amounts = tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"), reasoning
+    cache = tokens.get("cache")
+    cache = cache if type(cache) is dict else {}
+    amounts = tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"), tokens.get("reasoning")
     known = [amount(number) or 0 for number in amounts]
-    is_apart = not (amount(reasoning) and tokens.get("total") == sum(known[:-1]))
-    return _Stated(amounts, is_apart, sum(known if is_apart else known[:-1]))
+    total, reasoning = sum(known), known[-1]
+    is_apart = not (reasoning and tokens.get("total") == total - reasoning)
+    return _Stated(amounts, is_apart, total if is_apart else total - reasoning)
