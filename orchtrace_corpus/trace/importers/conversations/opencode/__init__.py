@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.database import Database, is_database
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import Cache, Usage
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core.identity import current_answers
@@ -26,6 +28,7 @@ _SQLITE = "SQLite format 3\0"
 _TABLE = re.compile(r"CREATE TABLE [`\"\[]?part[`\"\]]?\s*\([^;]*message_id[^;]*session_id", re.IGNORECASE)
 _ID = re.compile(r'"(?:id|sessionID)"\s*:\s*"(?:ses|msg|prt)_')
 _SESSION = re.compile(r'"(?:sessionID|id|parentID)"\s*:\s*"(ses_[^"]{1,100})"')
+_EXPORT = re.compile(r'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_')
 _MEMBERS = (
     {"projectID", "directory", "version"}, {"sessionID", "role", "time"}, {"sessionID", "messageID", "type"},
     {"sessionID", "timestamp", "type", "part"}, {"info", "messages"},
@@ -34,13 +37,16 @@ _MEMBERS = (
 _DOCUMENTS = (".json", ".jsonl", ".ndjson")
 """What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
+_NO_USAGE, _NO_CACHE = Usage(), Cache()
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of OpenCode: by the tables of its database, or by ids and members."""
     if beginning.text.startswith(_SQLITE):
         return _TABLE.search(beginning.text) is not None
-    return beginning.has_any(_MEMBERS) and bool(_ID.search(beginning.text))
+    if _EXPORT.match(beginning.text):  # sooner seen than all of its members
+        return True
+    return bool(_ID.search(beginning.text)) and beginning.has_any(_MEMBERS)
 
 
 def ties(opened: Opened) -> Sequence[str]:
@@ -54,7 +60,7 @@ def ties(opened: Opened) -> Sequence[str]:
         above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
         database = os.path.join(above, "opencode.db") if above else ""
         database = opened.of_folders["database", folder] = database if os.path.isfile(database) else ""
-    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *filter(None, [database])]
+    return [*(dict.fromkeys(_SESSION.findall(text)) or [os.path.realpath(path)]), *filter(None, [database])]
 
 
 def _real(folder: str, known: dict[Hashable, str]) -> str:
@@ -79,9 +85,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     documents: list[LogFile] = []
     found = 0
     for file in files:
-        if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not is_database(file):
+        if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not _is_database(file):
             documents.append(file)
             continue
+        from orchtrace_corpus.trace.importers.conversations.opencode.database import Database  # takes long to import
+
         with Database(file) as database:
             rows = database.sessions()
             for family in _families({name: row.parent for name, row in rows.items()}):
@@ -104,6 +112,14 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         yield trace
     if not found:
         raise EmptyLogError(f"no message of a session in {', '.join(file.name for file in files[:3])}")
+
+
+def _is_database(file: LogFile) -> bool:
+    try:
+        with open(file.path, "rb", buffering=0) as handle:
+            return handle.read(len(_SQLITE)) == _SQLITE.encode()
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 def _families(parents: dict[str, str]) -> Iterator[list[str]]:
@@ -146,7 +162,7 @@ class _Round(Struct, gc=False):
     refs: list[str]
     begin: float = steps.NO_TIME
     end: float = steps.NO_TIME
-    tokens: Any = None
+    usage: Any = None
 
 
 class _Family:
@@ -205,11 +221,11 @@ class _Family:
         """A message of the model: an answer for each of its steps."""
         rounds = _rounds(message.parts)
         is_told = message.tokens is not None
-        if is_told and not any(one.tokens for one in rounds):
-            rounds[-1].tokens, is_told = message.tokens, False
-        stated = [_stated(one.tokens) for one in rounds]
+        if is_told and all(not one.usage or one.usage == _NO_USAGE for one in rounds):
+            rounds[-1].usage, is_told = message.tokens, False
+        stated = [_stated(one.usage) for one in rounds]
         if is_told:
-            of_message = stated[0] if message.tokens == rounds[0].tokens else _stated(message.tokens)
+            of_message = stated[0] if message.tokens == rounds[0].usage else _stated(message.tokens)
             self._report.enter(LedgerLine.RESTATED, total=of_message.total)
             if len(rounds) == 1 and of_message != stated[0]:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
@@ -292,18 +308,17 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
             one.refs.append(part.ref)
         if end > one.end:
             one.end = end
-        if one.tokens is None:
-            one.tokens = part.tokens
+        if one.usage is None:
+            one.usage = part.tokens
     return found
 
 
-def _stated(usage: Any) -> _Stated:
+def _stated(given: Any) -> _Stated:
     """A usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
-    tokens = usage if type(usage) is dict else {}
-    cache = tokens.get("cache")
-    cache = cache if type(cache) is dict else {}
-    amounts = tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"), tokens.get("reasoning")
-    known = [amount(number) or 0 for number in amounts]
-    total, reasoning = sum(known), known[-1]
-    is_apart = not (reasoning and tokens.get("total") == total - reasoning)
+    usage = given if type(given) is Usage else _NO_USAGE
+    cache = usage.cache if type(usage.cache) is Cache else _NO_CACHE
+    amounts = usage.input, usage.output, cache.read, cache.write, usage.reasoning
+    reasoning = amount(usage.reasoning) or 0
+    total = sum(filter(None, map(amount, amounts)))
+    is_apart = not (reasoning and usage.total == total - reasoning)
     return _Stated(amounts, is_apart, total if is_apart else total - reasoning)

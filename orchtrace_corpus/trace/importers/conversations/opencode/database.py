@@ -20,23 +20,9 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
-_MAGIC = b"SQLite format 3\0"
 _JOURNALS = ("-wal", "-journal")
 _MOST_COPIES = 5
 _MOST_ROWS = 20
-
-
-def is_database(file: LogFile) -> bool:
-    """Whether a file is a database.
-
-    Raises:
-        DataFileError: It cannot be read.
-    """
-    try:
-        with open(file.path, "rb", buffering=0) as handle:
-            return handle.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 @contextmanager

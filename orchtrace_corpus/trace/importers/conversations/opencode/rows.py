@@ -17,6 +17,27 @@ class Times(Struct, gc=False):
     end: Any = None
 
 
+Odd = bool | int | float | str | tuple[Any, ...] | None
+"""What stands where an object should be: of a usage that is none, nothing else is taken instead."""
+
+
+class Cache(Struct, gc=False):
+    """Tokens that came from a cache, or went to one."""
+
+    read: Any = None
+    write: Any = None
+
+
+class Usage(Struct, gc=False):
+    """What an answer has spent, each kind apart."""
+
+    input: Any = None
+    output: Any = None
+    reasoning: Any = None
+    total: Any = None
+    cache: Cache | Odd = None
+
+
 class Metadata(Struct, gc=False):
     """What a tool says of its run beside the output, which it may repeat."""
 
@@ -54,7 +75,7 @@ class Row(Struct, gc=False):
     time: Times | None = None
     state: State | None = None
     model: Any = None
-    tokens: Any = None
+    tokens: Usage | Odd = None
     error: Any = None
     text: Any = None
     synthetic: Any = None

@@ -182,11 +182,11 @@ class Store:
         message.error = _error(row.error) if row.error is not None else ""
         self._last = message
 
-    def take_part(self, name: str, message: str, session: str, row: Row, place: steps.Place) -> None:
-        """A part of a message, which may not be known yet."""
+    def take_part(self, name: str, above: str, session: str, row: Row, place: steps.Place) -> None:
+        """A part of the message above it, which may not be known yet."""
         known = self._last
-        if known is None or known.id != message or known.session != session:  # else of the message before it
-            known = self._last = self._message(message, session, place)
+        if known is None or known.id != above or known.session != session:  # else of the message before it
+            known = self._last = self._message(above, session, place)
         if name in known.parts:
             self._report.pass_over("record that another file has, too")
             return
