@@ -168,13 +168,14 @@ class Trajectory:
             self._report.pass_over("agent step without a model call")
             self.thread.add(steps.Note(time, place))
             return None
-        before = self.thread.steps[-1] if self.thread.steps else None
-        if usage is None and step.llm_call_count is None and isinstance(before, steps.ModelCall) and before.tokens:
-            before.end, before.final = max(before.end, time), not step.tool_calls  # one answer, written as two steps
-            return before
-        call = steps.ModelCall(time, place)
-        call.end, call.final = time, not step.tool_calls
-        call.model = masked(step.model_name) if type(step.model_name) is str else self._model
+        if usage is None and step.llm_call_count is None:
+            before = self.thread.steps[-1] if self.thread.steps else None
+            if isinstance(before, steps.ModelCall) and before.tokens:  # one answer, written as two steps
+                before.end, before.final = max(before.end, time), not step.tool_calls
+                return before
+        model = masked(step.model_name) if type(step.model_name) is str else self._model
+        call = steps.ModelCall(time, place, 0.0, time, model)
+        call.final = not step.tool_calls
         call.ref = self._privacy.reference(step.message)
         more: dict[str, Any] = {}
         if invocation is not None and time != steps.NO_TIME:
@@ -190,7 +191,7 @@ class Trajectory:
             self.without += 1
         if metrics is not None:
             cost = metrics.cost_usd
-            if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e300:
+            if type(cost) in _NUMBERS and 0 <= cost < 1e300:
                 more["cost_usd"] = float(cost)
             if (refs := self._token_refs(metrics, number)) is not None:
                 more["token_refs"] = refs
@@ -256,14 +257,13 @@ class Trajectory:
         place: steps.Place,
     ) -> None:
         use, tool = string(one.tool_call_id), masked(string(one.function_name))
-        tool_call = steps.ToolCall(time, place)
-        tool_call.call, tool_call.id, tool_call.tool = call, masked(use), tool
+        tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)
         tool_call.ref = self._privacy.reference(one.arguments)
         invocation = _invocation(one.extra) if one.extra is not None else None
         if invocation is not None and time != steps.NO_TIME:
             begin, end = invocation
             tool_call.time = max(begin, time)
-            tool_call.more = {"run_time": round(max(end - begin, 0.0), 6)}
+            tool_call.more = {"run_time": round(end - begin, 6)}
         if use in own:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return

@@ -60,7 +60,7 @@ def ties(opened: Opened) -> Sequence[str]:
         above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
         database = os.path.join(above, "opencode.db") if above else ""
         database = opened.of_folders["database", folder] = database if os.path.isfile(database) else ""
-    return [*(dict.fromkeys(_SESSION.findall(text)) or [os.path.realpath(path)]), *filter(None, [database])]
+    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *filter(None, [database])]
 
 
 def _real(folder: str, known: dict[Hashable, str]) -> str:
