@@ -13,7 +13,6 @@ from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.importers.spans.usage import amount, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs
@@ -183,10 +182,10 @@ class Trajectory:
             call.time = more["t_request"] = min(begin, call.end)
         if usage is not None:
             call.tokens, call.basis = divided(usage, self._report), _REPORTED
-            for kind, amount in call.tokens.items():
-                self._counted[kind] = self._counted.get(kind, 0) + amount
+            for kind, number_of in call.tokens.items():
+                self._counted[kind] = self._counted.get(kind, 0) + number_of
             self._paid += 1
-            self.spent = self.spent[0] + (usage.input or 0), self.spent[1] + (usage.output or 0)
+            self.spent = self.spent[0] + (usage[0] or 0), self.spent[1] + (usage[1] or 0)
         else:
             self.without += 1
         if metrics is not None:
@@ -210,25 +209,23 @@ class Trajectory:
         marks = (bytes(memoryview(raw)[:1]) for raw in held)
         return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
 
-    def _usage(self, metrics: Metrics, report: ImportReport, place: steps.Place | None) -> Usage | None:
-        """What metrics state; None, and entered as unknown, where that is nothing."""
-        prompt, completion, cached = metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens
-        amounts = prompt, completion, cached
-        are_plain = metrics.extra is None and set(map(type, amounts)) == {int}
-        if are_plain and prompt and min(amounts) >= 0 and max(amounts) < 2**53:  # as nearly all are
-            return Usage(*amounts)
+    def _usage(
+        self, metrics: Metrics, report: ImportReport, place: steps.Place | None
+    ) -> tuple[int | None, ...] | None:
+        """What metrics state, as in a `Usage`; None, and entered as unknown, where that is nothing."""
         written = reasoning = None
         if type(metrics.extra) is dict:
             written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
             reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
-        stated = (prompt, completion, cached, written, reasoning)
-        usage = Usage(*map(amount, stated))
-        if stated != usage[:5]:
+        stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
+        usage = tuple(map(amount, stated))
+        is_known = usage[0] is not None or usage[1] is not None
+        if stated != usage:
             report.note(Problem.USAGE_NO_NUMBER, str(place))
-            self.odd += place is not None and not usage.is_known
-        if usage.is_known and any(usage):
+            self.odd += place is not None and not is_known
+        if is_known and any(usage):
             return usage
-        if usage.is_known:
+        if is_known:
             report.enter(LedgerLine.ZERO)
         return None
 
@@ -275,8 +272,7 @@ class Trajectory:
         """The result of a call of this step or, as some programs write it, of an earlier one."""
         use = string(result.source_call_id)
         tool_call = own.get(use) or self.calls.get(use)
-        found = steps.ToolResult(time, place)
-        found.status, found.ref = _UNKNOWN, self._privacy.reference(result.content)
+        found = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
         if tool_call is not None and tool_call.more is not None:
             found.time = tool_call.time + tool_call.more["run_time"]
         if result.extra is not None:

@@ -317,8 +317,8 @@ def _stated(given: Any) -> _Stated:
     """A usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
     usage = given if type(given) is Usage else _NO_USAGE
     cache = usage.cache if type(usage.cache) is Cache else _NO_CACHE
-    amounts = usage.input, usage.output, cache.read, cache.write, usage.reasoning
-    reasoning = amount(usage.reasoning) or 0
-    total = sum(filter(None, map(amount, amounts)))
+    given = usage.input, usage.output, cache.read, cache.write, usage.reasoning
+    known = tuple(map(amount, given))
+    total, reasoning = sum(filter(None, known)), known[-1] or 0
     is_apart = not (reasoning and usage.total == total - reasoning)
-    return _Stated(amounts, is_apart, total if is_apart else total - reasoning)
+    return _Stated(given, is_apart, total if is_apart else total - reasoning)
