@@ -273,9 +273,7 @@ class _Session:
             for one in self._all:
                 spawn = self._spawns.get(id(one))
                 times = [step.time for step in one.thread.steps]
-                if steps.NO_TIME not in times:
-                    continue
-                if spawn is not None and set(times) == {steps.NO_TIME}:
+                if spawn is not None and times.count(steps.NO_TIME) == len(times) > 0:
                     one.thread.steps[0].time = times[0] = spawn.time
                 if steps.NO_TIME in times:
                     self._report.note(Problem.NO_ROW_TIME, str(one.thread.steps[times.index(steps.NO_TIME)].place))
@@ -306,10 +304,7 @@ class _Session:
         for thread in {id(one.thread): one.thread for one in receivers}.values():
             later, before = _NEVER, _NEVER
             for step in reversed(thread.steps):
-                time = step.time
-                if before > time:
-                    later = before
-                before = time
+                later, before = before if before > step.time else later, step.time
                 if id(step) in telling:
                     after[id(step)] = later
         told: dict[int, list[Notification]] = {}

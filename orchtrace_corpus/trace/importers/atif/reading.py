@@ -83,22 +83,16 @@ class Trajectory:
         file: The file.
         document: Its members.
         lines: The lines of its steps, and of those embedded in it.
-        pointer: The JSON pointer of the trajectory in its file.
+        path: The JSON pointer of the trajectory in its file.
         privacy: How contents are referred to.
         report: What becomes of its records.
     """
 
     def __init__(
-        self,
-        file: LogFile,
-        document: Document,
-        lines: Iterator[int],
-        pointer: str,
-        privacy: Privacy,
-        report: ImportReport,
+        self, file: LogFile, document: Document, lines: Iterator[int], path: str, privacy: Privacy, report: ImportReport
     ) -> None:
         self.file = file
-        self._pointer, self._privacy, self._report = pointer, privacy, report
+        self._pointer, self._privacy, self._report = path, privacy, report
         agent = document.agent or Agent()
         self.id, self.session = string(document.trajectory_id), string(document.session_id)
         self.name = masked(string(agent.name))
@@ -209,9 +203,7 @@ class Trajectory:
         marks = (bytes(memoryview(raw)[:1]) for raw in held)
         return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
 
-    def _usage(
-        self, metrics: Metrics, report: ImportReport, place: steps.Place | None
-    ) -> tuple[int | None, ...] | None:
+    def _usage(self, metrics: Metrics, report: ImportReport, place: steps.Place | None) -> tuple[Any, ...] | None:
         """What metrics state, as in a `Usage`; None, and entered as unknown, where that is nothing."""
         written = reasoning = None
         if type(metrics.extra) is dict:
@@ -246,12 +238,7 @@ class Trajectory:
             self.thread.add(steps.UserInput(time, place, ref=ref))
 
     def _take_call(
-        self,
-        one: Call,
-        call: steps.ModelCall | None,
-        own: dict[str, steps.ToolCall],
-        time: float,
-        place: steps.Place,
+        self, one: Call, call: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
     ) -> None:
         use, tool = string(one.tool_call_id), masked(string(one.function_name))
         tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.rows import Cache, Usage
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import Usage
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core.identity import current_answers
@@ -37,16 +35,15 @@ _MEMBERS = (
 _DOCUMENTS = (".json", ".jsonl", ".ndjson")
 """What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
-_NO_USAGE, _NO_CACHE = Usage(), Cache()
+_NO_USAGE = Usage()
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of OpenCode: by the tables of its database, or by ids and members."""
     if beginning.text.startswith(_SQLITE):
         return _TABLE.search(beginning.text) is not None
-    if _EXPORT.match(beginning.text):  # sooner seen than all of its members
-        return True
-    return bool(_ID.search(beginning.text)) and beginning.has_any(_MEMBERS)
+    is_likely = _ID.search(beginning.text) is not None
+    return is_likely and (_EXPORT.match(beginning.text) is not None or beginning.has_any(_MEMBERS))
 
 
 def ties(opened: Opened) -> Sequence[str]:
@@ -115,11 +112,8 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 def _is_database(file: LogFile) -> bool:
-    try:
-        with open(file.path, "rb", buffering=0) as handle:
-            return handle.read(len(_SQLITE)) == _SQLITE.encode()
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+    with Opened(file) as opened:
+        return opened.first().text.startswith(_SQLITE)
 
 
 def _families(parents: dict[str, str]) -> Iterator[list[str]]:
@@ -156,13 +150,14 @@ class _Stated(NamedTuple):
 
 
 class _Round(Struct, gc=False):
-    """The parts of one step of an answer: its calls, what it wrote, its usage, and its first and last moment."""
+    """A step of an answer: its calls, what it wrote, its first and last moment, its usage; whether no other follows."""
 
     calls: list[Part]
     refs: list[str]
     begin: float = steps.NO_TIME
     end: float = steps.NO_TIME
     usage: Any = None
+    is_last: bool = False
 
 
 class _Family:
@@ -182,13 +177,8 @@ class _Family:
         for session in self._sessions:
             messages = sorted(session.messages.values(), key=attrgetter("created", "id"))
             role = session.agent or next((one.agent for one in messages if one.agent), "")
-            thread = team.thread(
-                "main" if session is top else role,
-                key=session.id,
-                role="" if session is top else role,
-                is_root=session is top,
-            )
-            threads[session.id] = thread
+            called, role = ("main", "") if session is top else (role, role)
+            thread = threads[session.id] = team.thread(called, key=session.id, role=role, is_root=session is top)
             for message in messages:
                 if message.role == "user":
                     self._take_input(thread, message)
@@ -229,50 +219,33 @@ class _Family:
             self._report.enter(LedgerLine.RESTATED, total=of_message.total)
             if len(rounds) == 1 and of_message != stated[0]:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
-        over, last = message.created, rounds[-1]
+        over = message.created
         for one, usage in zip(rounds, stated, strict=True):
-            over = self._take_round(thread, message, one, usage, over, is_last=one is last)
+            over = self._take_one(thread, message, one, usage, over)
         if thread.is_root and message.error == _ABORTED:
             thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
-    def _take_round(
-        self,
-        thread: steps.Transcript,
-        message: Message,
-        given: _Round,
-        stated: _Stated,
-        begin: float,
-        *,
-        is_last: bool,
-    ) -> float:
+    def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, usage: _Stated, begin: float) -> float:
         """One answer with its calls; when all of it was over."""
-        calls, first, end = given.calls, given.begin, given.end
-        if begin == steps.NO_TIME:
-            begin = first
-        if not calls and is_last and message.completed > end:
-            end = message.completed
-        if begin > end:
-            end = begin
-        call = steps.ModelCall(begin, message.place, 0.0, end, message.model)
-        call.final = not calls
-        if begin != steps.NO_TIME:
-            call.more = {"t_request": begin, "t_first_token": first} if begin <= first <= end else {"t_request": begin}
-        else:
-            call.more = {}
-        if is_last:
-            call.error = message.error
-            if message.finish:
-                call.more["finish_reason"] = message.finish
-        for ref in given.refs:
+        first, is_last, place = one.begin, one.is_last, message.place
+        begin = first if begin == steps.NO_TIME else begin
+        end = max(begin, one.end, steps.NO_TIME if one.calls or not is_last else message.completed)
+        call = steps.ModelCall(begin, place, 0.0, end, message.model)
+        call.final, call.error = not one.calls, message.error if is_last else ""
+        call.more = {} if begin == steps.NO_TIME else {"t_request": begin}
+        if steps.NO_TIME < begin <= first <= end:
+            call.more["t_first_token"] = first
+        if message.finish and is_last:
+            call.more["finish_reason"] = message.finish
+        for ref in one.refs:
             call.note_text(ref, self._privacy)
         thread.add(call)
-        self._team.spend(call, stated.amounts, caches_apart=True, reasoning_apart=stated.reasoning_apart)
+        self._team.spend(call, usage.amounts, caches_apart=True, reasoning_apart=usage.reasoning_apart)
         if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids
-            place, named = call.place, f"{message.created} {stated.amounts}"
+            named = f"{message.created} {usage.amounts}"
             self._answers.note(named, f"{message.model} opencode", place.file, place.line)
-        for part in calls:
-            over = self._take_call(thread, call, part)
-            end = over if over > end else end
+        for part in one.calls:
+            end = max(end, self._take_call(thread, call, part))
         return end
 
     def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, part: Part) -> float:
@@ -291,32 +264,31 @@ class _Family:
 
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     """The parts of a message by step; of one without any, a step in which there is nothing."""
-    one, is_empty = _Round([], []), True
-    found = [one]
+    found, is_empty = [_Round([], [])], True
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
-            found.append(one := _Round([], []))
-        is_empty = False
-        begin, end = part.begin, part.end
-        if begin != steps.NO_TIME and (one.begin == steps.NO_TIME or begin < one.begin):
+            found.append(_Round([], []))
+        one, is_empty, begin, end = found[-1], False, part.begin, part.end
+        if begin != steps.NO_TIME and not steps.NO_TIME < one.begin <= begin:
             one.begin = begin
         if part.call is not None:
             one.calls.append(part)
-            end = begin  # it works on when the model has answered
+            end = begin  # it goes on when the model has answered
         elif part.ref:
             one.refs.append(part.ref)
         if end > one.end:
             one.end = end
         if one.usage is None:
             one.usage = part.tokens
+    found[-1].is_last = True
     return found
 
 
 def _stated(given: Any) -> _Stated:
     """A usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
     usage = given if type(given) is Usage else _NO_USAGE
-    cache = usage.cache if type(usage.cache) is Cache else _NO_CACHE
+    cache = usage.cache if type(usage.cache) is Usage else _NO_USAGE
     given = usage.input, usage.output, cache.read, cache.write, usage.reasoning
     known = tuple(map(amount, given))
     total, reasoning = sum(filter(None, known)), known[-1] or 0

@@ -106,11 +106,8 @@ class Database:
         names = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
         agent = "agent" if "agent" in names else "''"
         rows = self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id")
-        found = (
-            Row(name, parent=above, agent=role, version=of)
-            for name, above, role, of in (map(string, one) for one in rows)
-        )
-        return {row.id: row for row in found}
+        found = (map(string, row) for row in rows)
+        return {name: Row(name, parent=above, agent=role, version=of) for name, above, role, of in found}
 
     def read(self, session: Row, store: Store, report: ImportReport) -> None:
         """Take a session with its messages and their parts.

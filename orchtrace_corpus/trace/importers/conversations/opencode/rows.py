@@ -17,25 +17,19 @@ class Times(Struct, gc=False):
     end: Any = None
 
 
-Odd = bool | int | float | str | tuple[Any, ...] | None
-"""What stands where an object should be: of a usage that is none, nothing else is taken instead."""
-
-
-class Cache(Struct, gc=False):
-    """Tokens that came from a cache, or went to one."""
-
-    read: Any = None
-    write: Any = None
+_Odd = bool | int | float | str | tuple[Any, ...] | None  # what stands where an object should be
 
 
 class Usage(Struct, gc=False):
-    """What an answer has spent, each kind apart."""
+    """What an answer has spent, each kind apart; reads and writes are those of its `cache`."""
 
     input: Any = None
     output: Any = None
     reasoning: Any = None
     total: Any = None
-    cache: Cache | Odd = None
+    cache: "Usage | _Odd" = None
+    read: Any = None
+    write: Any = None
 
 
 class Metadata(Struct, gc=False):
@@ -75,7 +69,7 @@ class Row(Struct, gc=False):
     time: Times | None = None
     state: State | None = None
     model: Any = None
-    tokens: Usage | Odd = None
+    tokens: Usage | _Odd = None
     error: Any = None
     text: Any = None
     synthetic: Any = None

@@ -144,8 +144,7 @@ class Store:
             self._report.drop(Drop.NO_ID, place.file, place.line)
 
     def _take_exported(self, one: Exported, place: steps.Place) -> None:
-        self._take(one.info, place)
-        for row in one.parts or ():
+        for row in (one.info, *(one.parts or ())):
             self._take(row, place)
 
     def _session(self, name: str) -> Session:
