@@ -92,8 +92,8 @@ def test_what_an_agent_does_comes_behind_its_spawn_at_an_instant_that_is_only_sh
     begin, instants = 1_700_000_000.0, (0.0, 1.0, 1.0000002, 1.0000004, 2.0, 2.0)
     acts = ("lead", "w", "w", "lead", "w", "lead")
     for line, (agent, time) in enumerate(zip(acts, instants, strict=True), 1):
-        kind, fields = (EventType.SPAWN, {"target": "w"}) if line == 4 else (EventType.INFERENCE, {})
-        builder.event(kind, agent, begin + time, "f", line, None, None, fields)
+        event = builder.begin(EventType.SPAWN if line == 4 else EventType.INFERENCE, agent, begin + time, "f", line)
+        event.target = "w" if line == 4 else ""
 
     trace = as_data(builder.trace())
     checked(trace)
