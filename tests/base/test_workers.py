@@ -177,3 +177,45 @@ def _until(holds: Callable[[], bool], what: str) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"waited 20 s in vain until {what}")
+
+
+BESIDE = """\
+import json, os, signal, sys
+from orchtrace_corpus.base import workers
+workers.processors = lambda: 2
+here = os.getpid()
+
+def work():
+    if os.getpid() != here:
+        {in_copy}
+    return [os.getpid() == here, "ä\\udcff"]
+
+result = workers.beside(work)
+print(json.dumps(result()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no copies of a process here")
+@pytest.mark.parametrize(
+    ("in_copy", "is_done_here"),
+    [
+        ("pass", False),
+        ("os.kill(os.getpid(), signal.SIGKILL)", True),
+        ("raise KeyboardInterrupt", True),
+        ("raise ValueError('lost')", True),
+    ],
+)
+def test_what_a_copy_of_the_process_does_not_finish_is_done_here(in_copy: str, *, is_done_here: bool) -> None:
+    done = subprocess.run(
+        (sys.executable, "-c", BESIDE.format(in_copy=in_copy)), capture_output=True, text=True, cwd=ROOT, check=True
+    )
+
+    assert (json.loads(done.stdout), done.stderr) == ([is_done_here, "ä\udcff"], "")
+
+
+def test_what_goes_wrong_beside_goes_wrong_here() -> None:
+    code = "from orchtrace_corpus.base import workers; workers.processors = lambda: 2; workers.beside(lambda: 1 / 0)()"
+
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, cwd=ROOT, check=False)
+
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "ZeroDivisionError: division by zero")
