@@ -458,3 +458,87 @@ def test_every_tag_that_readers_agree_on_differently_is_in_open_dispute() -> Non
     for one in agreed:
         assert one.state is State.OPEN
         assert any("first and second reader" in reading.by for reading in one.readings), one.id
+
+
+# Records
+
+
+CANDIDATES = """\
+- key: late-garden
+  title: A Late Garden
+  authors: ["Moss, Ada"]
+  year: 2024
+  venue: arXiv
+  urls: [https://example.org/late]
+  style: cottage
+  care: {}
+  size: large
+  proposal: include
+  reason: It fits.
+  found: "2024-02-03"
+  found_by: [a visitor]
+"""
+
+
+def test_records_are_listed_found_and_exported_by_either_reading(root: Path) -> None:
+    by_sources = ("--where", "style=cottage", "--reading", "sources")
+
+    assert run(root, "list", *by_sources, "--columns", "key,style,water") == (
+        0,
+        "key            style    water\nrose-garden    cottage\nmixed-borders  cottage  weekly\n",
+        "2 papers\n",
+    )
+    assert run(root, "search", "garden", *by_sources, "--columns", "key,style").stdout == (
+        "key            style\nrose-garden    cottage\nmixed-borders  cottage\n"
+    )
+    exported = run(root, "export", "csv", *by_sources).stdout
+    assert [row["style"] for row in csv.DictReader(exported.splitlines())] == ["cottage", "cottage"]
+
+
+def test_a_tag_that_readers_agree_on_is_contested_by_the_published_reading_only(root: Path) -> None:
+    words = ("list", "--where", "size=small", "--where", "style!=NA", "--columns", "key,style,size")
+
+    assert run(root, *words).stdout == (
+        "key            style               size\n"
+        "rose-garden    formal (contested)  small\n"
+        "mixed-borders  cottage             small (contested)\n"
+    )
+    assert run(root, *words, "--reading", "sources").stdout == (
+        "key            style    size\nrose-garden    cottage  small\nmixed-borders  cottage  small (contested)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "out", "head"),
+    [
+        (("list", "--columns", "key"), "key\n", "0 papers\n"),
+        (("search", "garden"), "", "0 papers\n"),
+        (("export", "bibtex"), "", "0 papers\n"),
+        (("stats", "size"), "Size\nsize  count  share_percent\n", ""),
+        (("gaps",), "", ""),
+    ],
+)
+def test_where_no_paper_passes_the_filters_it_is_said_what_does(
+    root: Path, words: tuple[str, ...], out: str, head: str
+) -> None:
+    (root / "data" / "candidates.yaml").write_text(CANDIDATES, encoding="utf-8")
+    none = "corpus: no paper passes the filters"
+    late = ("--where", "style=cottage", "--where", "size=large")
+    rose = ("--where", "style=cottage", "--where", "year<2022")
+    formal = ("--where", "style=formal", "--reading", "sources")
+
+    assert run(root, *words, *late) == (0, out, f"{head}{none}; 1 candidate (see corpus candidates)\n")
+    assert run(root, *words, *rose) == (0, out, f"{head}{none}; 1 paper by --reading sources\n")
+    assert run(root, *words, *formal)[2] == f"{head}{none}; 1 paper by --reading published\n"
+    assert run(root, *words, "--where", "year=1900") == (0, out, f"{head}{none}\n")
+
+
+def test_a_file_of_no_paper_is_written_and_said_to_be_empty(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "none.bib"
+
+    assert run(root, "export", str(path), "--where", "style=gravel") == (
+        0,
+        "",
+        f"wrote {path}: 0 papers\ncorpus: no paper passes the filters\n",
+    )
+    assert path.read_text(encoding="utf-8") == ""

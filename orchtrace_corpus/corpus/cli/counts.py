@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, cov
 from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import contested_among, read_by
+from orchtrace_corpus.corpus.model.disputes import contested_among
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics, statistics_page
@@ -119,9 +119,9 @@ def stats(
         return _show_screening(session, output_format)
     pool, published = session.pool(), None
     views: dict[Format, Callable[[], str | Sequence[Line]]]
+    as_published = pool
     if reading is ReadingName.SOURCES:
-        disputes = store.read_disputes(session.root_folder(), pool.taxonomy).sound()
-        pool, published = read_by(pool, disputes, reading), pool
+        pool, published = session.read_by(pool, reading), pool
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=query.select(pool.papers))
     is_marked = output_format is Format.TABLE and published is None
@@ -162,7 +162,7 @@ def stats(
             views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs, other, note)
         session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
     if query.filters and not selected.papers:
-        session.output.note("corpus: no paper passes the filters")
+        session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE
 
 
@@ -254,14 +254,13 @@ def gaps(
       corpus gaps --format csv
     """
     session = CorpusSession(*ctx.obj)
-    pool = session.pool()
-    axes = gap_axes(rows, columns, pool.taxonomy)
-    if reading is ReadingName.SOURCES:
-        pool = read_by(pool, store.read_disputes(session.root_folder(), pool.taxonomy).sound(), reading)
+    as_published = session.pool()
+    axes = gap_axes(rows, columns, as_published.taxonomy)
+    pool = session.read_by(as_published, reading)
     query = paper_query(where or [], pool.taxonomy)
     papers = query.select(pool.papers)
     if not papers:
-        session.output.note("corpus: no paper passes the filters")
+        session.note_no_paper(query, as_published, reading)
         return ExitCode.DONE
     impossible = cannot_arise(pool.taxonomy, *axes)
     found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading)

@@ -17,10 +17,10 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.cli import reports
-from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where
+from orchtrace_corpus.corpus.cli.options import Reading, ReadingOrder, Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.records import Record
+from orchtrace_corpus.corpus.model.records import ReadingName, Record
 from orchtrace_corpus.corpus.render.records import listing, with_matches
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def list_records(
     sort: Sort = "",
     columns: Columns = "",
     limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")] = None,
+    reading: Reading = ReadingName.PUBLISHED,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """List papers or exclusions that match filters.
@@ -58,10 +59,11 @@ def list_records(
       corpus list --where "arxiv_id=" --format json
       corpus list --where 'authors="Liu, Shuo"'
       corpus list --columns all --format csv
+      corpus list --where credit_unit=team --reading sources
       corpus list --exclusions --where stage=full_text_screen
     """
     session = CorpusSession(*ctx.obj)
-    return reports.list_records(session, where or (), exclusions, sort, columns, limit, output_format)
+    return reports.list_records(session, where or (), exclusions, sort, columns, limit, reading, output_format)
 
 
 def candidates(
@@ -184,6 +186,7 @@ def search(
     where: Where = None,
     sort: Sort = "",
     columns: Columns = "key,year,matched,title",
+    reading: Reading = ReadingName.PUBLISHED,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Find records by words.
@@ -203,12 +206,14 @@ def search(
     session = CorpusSession(*ctx.obj)
     if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")
-    pool = session.pool_as_read()
+    as_published = session.pool_as_read()
+    pool = session.read_by(as_published, reading)
     attributes = paper_attributes(pool.taxonomy)
     names = split_names(columns)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     known = () if where else store.read_candidates(session.root_folder(), pool.taxonomy).candidates
-    selected = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    query = paper_query(where or [], pool.taxonomy)
+    selected = query.select(pool.papers)
     searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)
     papers, excluded, awaiting = lookup.search(searched, known, words)
     if sort:
@@ -235,4 +240,6 @@ def search(
     numbers = ((len(papers), "paper"), (len(excluded), "exclusion"), (len(awaiting), "candidate"))
     told = [pluralize(number, noun) for number, noun in numbers if number or noun == "paper"]
     session.output.note(" and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part))
+    if where and not selected:
+        session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE

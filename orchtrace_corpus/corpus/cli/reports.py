@@ -14,6 +14,7 @@ from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import ReadingName
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
@@ -84,6 +85,7 @@ def list_records(
     sort: str = "",
     columns: str = "",
     limit: int | None = None,
+    reading: ReadingName = ReadingName.PUBLISHED,
     output_format: Format = Format.TABLE,
 ) -> ExitCode:
     """List papers, or exclusions, and return the exit code.
@@ -95,6 +97,7 @@ def list_records(
         sort: The column to sort by, after `-` for falling order; the order of the file if empty.
         columns: The columns, between commas, or `all`; the tags that a reader asks for first if empty.
         limit: How many rows are shown at most.
+        reading: Whose tags papers are filtered and shown by.
         output_format: The form of the output.
 
     Raises:
@@ -105,7 +108,8 @@ def list_records(
     from orchtrace_corpus.corpus.analysis.query import parse
     from orchtrace_corpus.corpus.render.records import listing, records_json
 
-    pool = session.pool()
+    as_published = session.pool()
+    pool = session.read_by(as_published, reading)
     records: tuple[Record, ...]
     if exclusions:
         noun, attributes = "exclusion", exclusion_attributes(pool.taxonomy)
@@ -137,13 +141,13 @@ def list_records(
         is_read = output_format in (Format.TABLE, Format.MARKDOWN) and not exclusions
         marks: frozenset[tuple[str, str]] = frozenset()
         if asked and is_read:
-            from orchtrace_corpus.corpus.model.disputes import contested
-
-            disputes = store.read_disputes(session.root_folder(), pool.taxonomy).disputes
-            marks = frozenset(mark for mark in contested(disputes) if mark[1] in asked)
+            tags = store.read_open_tags(session.root_folder(), reading)
+            marks = frozenset(mark for mark in tags if mark[1] in asked)
         session.show_tables([listing(f"{noun}s", records, shown, contested=marks)], "list", output_format)
     left_out = f", {len(records)} shown" if len(records) < total else ""
     session.output.note(f"{pluralize(total, noun)}{left_out}")
+    if query.filters and not total and not exclusions:
+        session.note_no_paper(query, as_published, reading)
     if not records and any(", " in text for text in where):
         session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
     return ExitCode.DONE

@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.model.decode import (
     decode_published,
     missing_records,
 )
-from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool
+from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
@@ -221,14 +221,18 @@ def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -
         return decode_disputes(read_file(root, DISPUTES, instead), taxonomy)
 
 
-def read_open_tags(root: str) -> dict[tuple[str, str], bool]:
-    """The tags in open dispute, each with whether something is agreed on it; errors as for `read_disputes`."""
+def read_open_tags(root: str, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
+    """The tags in open dispute, each with whether something is agreed on it; errors as for `read_disputes`.
+
+    By the reading of the sources, a tag that something is agreed on is in dispute no longer.
+    """
     from orchtrace_corpus.corpus.model.disputes import open_tags
 
     if not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
         return {}
     with _collector_paused():
-        return open_tags(read_file(root, DISPUTES))
+        found = open_tags(read_file(root, DISPUTES))
+        return {tag: agreed for tag, agreed in found.items() if not agreed or reading is ReadingName.PUBLISHED}
 
 
 def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":
