@@ -198,7 +198,7 @@ class Corpus:
         Raises:
             CommandUseError: A filter is malformed, or names an unknown field or term.
         """
-        query = parse(filters, paper_attributes(self.taxonomy))
+        query = parse(filters, paper_attributes(self.taxonomy, marked=True))
         return Corpus(self._pool._replace(papers=query.select(self.papers)), self._root, self._reading)
 
     def find(self, name: str) -> tuple[Record, ...]:
@@ -213,7 +213,7 @@ class Corpus:
         Raises:
             CommandUseError: There is no such field.
         """
-        papers, exclusions = paper_attributes(self.taxonomy), exclusion_attributes(self.taxonomy)
+        papers, exclusions = paper_attributes(self.taxonomy, marked=True), exclusion_attributes(self.taxonomy)
         if field in exclusions and field not in papers:
             return count(self.exclusions, exclusions[field], include_empty=include_empty).counts
         return count(self.papers, find(field, papers), include_empty=include_empty).counts
@@ -229,7 +229,7 @@ class Corpus:
         Raises:
             CommandUseError: There is no such field.
         """
-        attributes = paper_attributes(self.taxonomy)
+        attributes = paper_attributes(self.taxonomy, marked=True)
         axes = find(rows, attributes), find(columns, attributes)
         return CrossTable(cross(self.papers, *axes, include_empty=include_empty))
 
@@ -317,7 +317,8 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     findings = rules.check(loaded)
     if loaded.pool is None or has_errors(findings):
         raise invalid("the data has errors:", findings)
-    name, pool = _reading_name(reading), loaded.pool
+    name = _reading_name(reading)
+    pool = store.with_contested(loaded.pool, folder, name)
     if name is not ReadingName.PUBLISHED:
         from orchtrace_corpus.corpus.model.disputes import read_by
 

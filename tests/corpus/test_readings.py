@@ -508,6 +508,52 @@ def test_a_tag_that_readers_agree_on_is_contested_by_the_published_reading_only(
     )
 
 
+def test_the_contested_tags_of_a_paper_are_a_field(root: Path) -> None:
+    words = ("list", "--where", "contested=style,size", "--columns", "key,size,contested")
+
+    assert run(root, *words).stdout == (
+        "key            size   contested\nrose-garden    small  style\nmixed-borders  small  size\n"
+    )
+    assert run(root, *words, "--reading", "sources").stdout == (
+        "key            size   contested\nmixed-borders  small  size\n"
+    )
+    assert run(root, "list", "--where", "style=formal,cottage", "--format", "csv").stdout == (
+        "key,year,style,contested,title\n"
+        "rose-garden,2021,formal,style,Röses: A Garden in Four Beds\n"
+        "mixed-borders,2023,cottage,size,Borders without Lines\n"
+    )
+    assert json.loads(run(root, *words, "--format", "json").stdout)["papers"] == [
+        {"key": "rose-garden", "size": "small", "contested": ["style"]},
+        {"key": "mixed-borders", "size": "small", "contested": ["size"]},
+    ]
+    whole = json.loads(run(root, "list", "--format", "json").stdout)["records"]
+    assert [one.get("contested") for one in whole] == [["style"], None, ["size"], None]
+    assert run(root, "stats", "contested").stdout == (
+        "Contested\n"
+        "contested  code  count  share_percent\n"
+        "style                1           25.0\n"
+        "size                 1           25.0\n"
+        "(absent)             2           50.0\n"
+    )
+    assert run(root, "list", "--where", "contested=sort")[2] == (
+        "corpus: contested has no value 'sort' (allowed: style, size, water, prune)\n"
+    )
+
+
+def test_the_contested_tags_in_python(root: Path) -> None:
+    published, sources = load(str(root)), load(str(root), reading="sources")
+
+    assert {paper.key: paper.contested for paper in published.papers} == {
+        "rose-garden": ("style",),
+        "long-grass": (),
+        "mixed-borders": ("size",),
+        "terminal-yard": (),
+    }
+    assert published.counts("contested") == {"style": 1, "size": 1, "": 2}
+    assert [paper.key for paper in sources.where("contested!=").papers] == ["mixed-borders"]
+    assert published.to_pandas()["contested"].tolist() == [("style",), (), ("size",), ()]
+
+
 @pytest.mark.parametrize(
     ("words", "out", "head"),
     [

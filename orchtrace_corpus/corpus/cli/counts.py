@@ -117,11 +117,11 @@ def stats(
         return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
     if screening:
         return _show_screening(session, output_format)
-    pool, published = session.pool(), None
+    pool = session.pool()
     views: dict[Format, Callable[[], str | Sequence[Line]]]
     as_published = pool
-    if reading is ReadingName.SOURCES:
-        pool, published = session.read_by(pool, reading), pool
+    pool = session.read_by(pool, reading, *(where or ()), *(by or ()), *(crossed or ()))
+    published = None if reading is ReadingName.PUBLISHED else as_published
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=query.select(pool.papers))
     is_marked = output_format is Format.TABLE and published is None
@@ -221,7 +221,7 @@ def _headed(table: Table, *, is_published: bool) -> Table:
 
 def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
     """The field of that name, and whether it is one of papers; papers come first where both have it."""
-    papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
+    papers, exclusions = paper_attributes(pool.taxonomy, marked=True), exclusion_attributes(pool.taxonomy)
     if name not in papers and name in exclusions:
         return exclusions[name], False
     return find(name, {**exclusions, **papers}), True
@@ -256,7 +256,7 @@ def gaps(
     session = CorpusSession(*ctx.obj)
     as_published = session.pool()
     axes = gap_axes(rows, columns, as_published.taxonomy)
-    pool = session.read_by(as_published, reading)
+    pool = session.read_by(as_published, reading, *(where or ()))
     query = paper_query(where or [], pool.taxonomy)
     papers = query.select(pool.papers)
     if not papers:

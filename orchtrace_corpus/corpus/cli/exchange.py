@@ -82,7 +82,7 @@ def export(
     if not to_stdout:
         _refuse_target(output, root)
     as_published = session.pool()
-    pool = session.read_by(as_published, reading)
+    pool = session.read_by(as_published, reading, "contested")
     content: str | bytes
     papers: tuple[Paper, ...] = ()
     if exclusions:

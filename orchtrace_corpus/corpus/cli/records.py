@@ -49,7 +49,7 @@ def list_records(
     Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
     terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
     separates alternatives; quote a value that contains one. Tags used in filters are shown as columns,
-    and marked where they are contested.
+    and marked where they are contested; the field "contested" names those tags.
 
     \b
     Examples:
@@ -60,6 +60,7 @@ def list_records(
       corpus list --where 'authors="Liu, Shuo"'
       corpus list --columns all --format csv
       corpus list --where credit_unit=team --reading sources
+      corpus list --where contested=stop --columns key,stop,contested
       corpus list --exclusions --where stage=full_text_screen
     """
     session = CorpusSession(*ctx.obj)
@@ -207,8 +208,8 @@ def search(
     if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")
     as_published = session.pool_as_read()
-    pool = session.read_by(as_published, reading)
-    attributes = paper_attributes(pool.taxonomy)
+    pool = session.read_by(as_published, reading, columns, sort, *(where or ()))
+    attributes = paper_attributes(pool.taxonomy, marked=True)
     names = split_names(columns)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     known = () if where else store.read_candidates(session.root_folder(), pool.taxonomy).candidates

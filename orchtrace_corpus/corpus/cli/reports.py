@@ -13,7 +13,6 @@ from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import ReadingName
 
 if TYPE_CHECKING:
@@ -104,46 +103,44 @@ def list_records(
         CommandUseError: A filter or a column does not exist.
         CorpusError: There is no corpus, or it has errors.
     """
-    from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find_all, paper_attributes
+    from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, exclusion_attributes, find_all, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
     from orchtrace_corpus.corpus.render.records import listing, records_json
 
     as_published = session.pool()
-    pool = session.read_by(as_published, reading)
-    records: tuple[Record, ...]
+    taxonomy = as_published.taxonomy
     if exclusions:
-        noun, attributes = "exclusion", exclusion_attributes(pool.taxonomy)
+        noun, attributes = "exclusion", exclusion_attributes(taxonomy)
         query = parse(where, attributes)
-        records = query.select(pool.exclusions)
-        names: tuple[str, ...] = ("id", *(facet.field for facet in pool.taxonomy.exclusions))
+        names: tuple[str, ...] = ("id", *(facet.field for facet in taxonomy.exclusions))
     else:
-        noun, attributes = "paper", paper_attributes(pool.taxonomy)
-        query = paper_query(where, pool.taxonomy)
-        records = query.select(pool.papers)
-        axes = (axis.field for axis in pool.taxonomy.axes if axis.kind != "levels")
+        noun, attributes = "paper", paper_attributes(taxonomy, marked=True)
+        query = paper_query(where, taxonomy)
+        axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
         names = ("key", "year", *axes)
     asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
-    names = (*dict.fromkeys((*names, *asked)), "title")
+    is_data, is_read = output_format is Format.JSON and not columns, output_format in (Format.TABLE, Format.MARKDOWN)
+    is_marked = not exclusions and (bool(asked) or is_data or columns == "all")
+    pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
+    is_column = not is_read and any(paper.contested for paper in pool.papers)
+    names = (*dict.fromkeys((*names, *asked, *((CONTESTED,) if is_column else ()))), "title")
     if columns and columns != "all":
         from orchtrace_corpus.base.commands.options import split_names
 
         names = split_names(columns)
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
+    records: Sequence[Record] = query.select(pool.exclusions if exclusions else pool.papers)
     total = len(records)
     if sort:
         from orchtrace_corpus.corpus.analysis.search import sort_records
 
         records = sort_records(records, sort, attributes)
     records = records[:limit]
-    if output_format is Format.JSON and not columns:
+    if is_data:
         session.output.write(records_json(records, "list"))
     else:
-        is_read = output_format in (Format.TABLE, Format.MARKDOWN) and not exclusions
-        marks: frozenset[tuple[str, str]] = frozenset()
-        if asked and is_read:
-            tags = store.read_open_tags(session.root_folder(), reading)
-            marks = frozenset(mark for mark in tags if mark[1] in asked)
-        session.show_tables([listing(f"{noun}s", records, shown, contested=marks)], "list", output_format)
+        table = listing(f"{noun}s", records, shown, marked=asked if is_read else ())
+        session.show_tables([table], "list", output_format)
     left_out = f", {len(records)} shown" if len(records) < total else ""
     session.output.note(f"{pluralize(total, noun)}{left_out}")
     if query.filters and not total and not exclusions:

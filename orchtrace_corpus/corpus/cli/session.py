@@ -98,13 +98,15 @@ class CorpusSession(Session):
             self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus validate")
         return loaded.pool
 
-    def read_by(self, pool: "Pool", reading: ReadingName) -> "Pool":
-        """The corpus with the tags of a reading.
+    def read_by(self, pool: "Pool", reading: ReadingName, *asked: str) -> "Pool":
+        """The corpus with the tags of a reading; and with those in open dispute, if names or filters ask for them.
 
         Raises:
             DataFileError: The disputes cannot be read.
             InvalidCorpusError: They have errors; the message lists them.
         """
+        if any("contested" in text for text in asked):
+            pool = store.with_contested(pool, self.root_folder(), reading)
         if reading is ReadingName.PUBLISHED:
             return pool
         from orchtrace_corpus.corpus.model.disputes import read_by
@@ -137,7 +139,7 @@ def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
 
-    attributes = paper_attributes(taxonomy)
+    attributes = paper_attributes(taxonomy, marked=True)
     try:
         return parse(filters, attributes)
     except CommandUseError as error:

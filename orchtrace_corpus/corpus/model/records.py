@@ -118,6 +118,8 @@ class Paper(NamedTuple):
         waive: The warnings that do not apply to the record.
         published: Whether the record is one of the published pool; no field of the record itself, but what
             `data/published.yaml` says. None where the corpus has no such file.
+        contested: The tags in open dispute, by `data/disputes.yaml`, where they were asked for: facets, and terms
+            with levels.
     """
 
     key: str = ""
@@ -146,6 +148,7 @@ class Paper(NamedTuple):
     notes: str | None = None
     waive: tuple[Waiver, ...] = ()
     published: bool | None = None
+    contested: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -235,6 +235,15 @@ def read_open_tags(root: str, reading: ReadingName = ReadingName.PUBLISHED) -> d
         return {tag: agreed for tag, agreed in found.items() if not agreed or reading is ReadingName.PUBLISHED}
 
 
+def with_contested(pool: Pool, root: str, reading: ReadingName = ReadingName.PUBLISHED) -> Pool:
+    """The corpus with the tags in open dispute of each paper, in the order of the file; as for `read_open_tags`."""
+    tags: dict[str, tuple[str, ...]] = {}
+    for key, tag in read_open_tags(root, reading):
+        tags[key] = (*tags.get(key, ()), tag)
+    papers = (paper._replace(contested=tags.get(paper.key, ())) for paper in pool.papers)
+    return pool._replace(papers=tuple(papers))
+
+
 def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":
     """What is known of the scale of systems, as read, mistakes included; nothing where a corpus has no file of it.
 
