@@ -193,14 +193,14 @@ def test_gaps_by_the_sources(root: Path) -> None:
         """\
 Style by Size: reading of the sources, 4 papers
 
-        small large sum
-formal      ·     ·   0
-cottage     2     ·   2
-meadow      x     1   1
-gravel      ·     ·   0
-NA          1     ·   1
-sum         3     1   4
-(x: cannot arise)
+        small large  sum
+formal      ·     ·    0
+cottage     2     ·    2
+meadow      x     1    1
+gravel      ·     ·    0
+sum         2     1    3
+NA          1     ·    1
+(x: cannot arise; sums without NA)
 
 5 of 7 cells are empty, 2 sparse (1 to 2); 1 more cannot arise
 No paper at all: style formal, gravel

@@ -1,11 +1,11 @@
 """Counts over a corpus: by one attribute, by two, by level, and the coverage of two axes."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice, product, zip_longest
 from math import isclose
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
@@ -20,6 +20,9 @@ from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.model.candidates import Candidate
 
 ABSENT = ""
 """Stands for "has no value" among counted values."""
@@ -122,6 +125,7 @@ class Coverage(NamedTuple):
         impossible: The cells that cannot arise, since a rule of the taxonomy forbids them.
         gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
         reading: The reading of disputed tags that the papers are by.
+        candidates: The candidates of each pair of values, as `filled_by` returns them; None if they were not asked for.
     """
 
     crosstab: Crosstab
@@ -131,6 +135,7 @@ class Coverage(NamedTuple):
     impossible: tuple[tuple[str, str], ...] = ()
     gaps: tuple[Gap, ...] = ()
     reading: ReadingName = ReadingName.PUBLISHED
+    candidates: Mapping[tuple[str, str], tuple[str, ...]] | None = None
 
     @property
     def size(self) -> int:
@@ -239,6 +244,23 @@ def coverage(
     sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
     gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
     return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading)
+
+
+def filled_by(
+    candidates: "Iterable[Candidate]", rows: Attribute, columns: Attribute
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The keys of the candidates with each pair of values; with `?` behind where it takes a reading of an open tag."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in candidates:
+        settled = [axis.values(one.paper) for axis in (rows, columns)]
+        row_values, column_values = (
+            (*had, *(one.read_values(axis.name) if one.is_open(axis.name) else ()))
+            for axis, had in zip((rows, columns), settled, strict=True)
+        )
+        for row, column in dict.fromkeys(product(row_values, column_values)):
+            is_settled = row in settled[0] and column in settled[1]
+            found.setdefault((row, column), []).append(one.name + "?" * (not is_settled))
+    return {pair: tuple(sorted(names, key=lambda name: name.endswith("?"))) for pair, names in found.items()}
 
 
 def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:

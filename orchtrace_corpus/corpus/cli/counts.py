@@ -19,8 +19,16 @@ from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
-from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, gap_axes, summarise
-from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
+from orchtrace_corpus.corpus.analysis.statistics import (
+    count,
+    count_levels,
+    coverage,
+    cross,
+    filled_by,
+    gap_axes,
+    summarise,
+)
+from orchtrace_corpus.corpus.cli.options import Reading, TakenIn, Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import contested_among
@@ -234,6 +242,9 @@ def gaps(
     sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,
+    taken_in: Annotated[
+        TakenIn | None, Option("--with", help="Mark the cells that candidates would or could fill, and name these.")
+    ] = None,
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Show which cells of two axes are empty or sparse.
@@ -244,15 +255,19 @@ def gaps(
     Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells
     are ranked by how far they fall below the number of papers expected if the two tags were independent. Each
     is listed with papers of the nearest cells that have any. --reading sources counts, and filters by, the
-    tags that readers of the sources agree on (data/disputes.yaml).
+    tags that readers of the sources agree on (data/disputes.yaml). --with candidates names the candidates
+    proposed for inclusion that have both tags; "?" if that takes one reader's reading of an open tag.
 
     \b
     Examples:
       corpus gaps
+      corpus gaps --with candidates
       corpus gaps topology credit_unit
       corpus gaps stop reward_family --where rl=full
       corpus gaps --format csv
     """
+    from orchtrace_corpus.corpus.render import coverage as render
+
     session = CorpusSession(*ctx.obj)
     as_published = session.pool()
     axes = gap_axes(rows, columns, as_published.taxonomy)
@@ -264,15 +279,19 @@ def gaps(
         return ExitCode.DONE
     impossible = cannot_arise(pool.taxonomy, *axes)
     found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading)
+    if taken_in:
+        awaiting = store.read_candidates(session.root_folder(), pool.taxonomy).sound()
+        chosen = [one for one in awaiting if query.matches(one.paper)]
+        found = found._replace(candidates=filled_by(chosen, *axes))
     names = [axis.name for axis in axes]
     is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED
     note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs, note),
-        Format.MARKDOWN: lambda: statistics.coverage_document(found),
-        Format.JSON: lambda: statistics.coverage_json(found),
+        Format.TABLE: lambda: render.page(found, session.output.width, session.output.glyphs, note),
+        Format.MARKDOWN: lambda: render.document(found),
+        Format.JSON: lambda: render.json(found),
     }
-    session.show_report(views, lambda: [statistics.coverage_table(found)], "gaps", output_format)
+    session.show_report(views, lambda: [render.table(found)], "gaps", output_format)
     return ExitCode.DONE
 
 

@@ -24,6 +24,12 @@ class ReadingOrder(StrEnum):
     LIKELY = "likely"
 
 
+class TakenIn(StrEnum):
+    """What can be taken into the pool for a moment."""
+
+    CANDIDATES = "candidates"
+
+
 class Destination(StrEnum):
     """Where papers are taken in."""
 
