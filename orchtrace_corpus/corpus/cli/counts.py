@@ -167,7 +167,9 @@ def stats(
             width = session.output.width or statistics_page.PIPE_WIDTH
             shown = [facet.field for facet in pool.taxonomy.papers]
             note = _contested_note(session, selected, shown, query) if is_marked else ""
-            views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs, other, note)
+            views[Format.TABLE] = lambda: statistics_page.page(
+                summary, pool.taxonomy, width, session.output.glyphs, other, note
+            )
         session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
     if query.filters and not selected.papers:
         session.note_no_paper(query, as_published, reading)
