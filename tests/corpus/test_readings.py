@@ -488,7 +488,7 @@ def test_records_are_listed_found_and_exported_by_either_reading(root: Path) -> 
         "key            style    water\nrose-garden    cottage\nmixed-borders  cottage  weekly\n",
         "2 papers\n",
     )
-    assert run(root, "search", "garden", *by_sources, "--columns", "key,style").stdout == (
+    assert run(root, "search", "garden", "--all", *by_sources, "--columns", "key,style").stdout == (
         "key            style\nrose-garden    cottage\nmixed-borders  cottage\n"
     )
     exported = run(root, "export", "csv", *by_sources).stdout

@@ -187,6 +187,9 @@ def search(
     where: Where = None,
     sort: Sort = "",
     columns: Columns = "key,year,matched,title",
+    show_all: Annotated[
+        bool, Option("--all", help="Also show what has a word only in the name or meaning of a tag's field.")
+    ] = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
@@ -195,6 +198,7 @@ def search(
     A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and
     identifiers; the column "matched" shows where. Case, accents and endings do not matter: "stopping" finds
     "stop". Records with every word are shown, best first; if there are none, those with most of the words.
+    Those with a word only in the name or the meaning of a tag's field are counted; --all shows them, too.
     Without filters, exclusions and candidates are searched, too; CSV contains papers only.
 
     \b
@@ -216,7 +220,12 @@ def search(
     query = paper_query(where or [], pool.taxonomy)
     selected = query.select(pool.papers)
     searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)
-    papers, excluded, awaiting = lookup.search(searched, known, words)
+    papers, excluded, awaiting = found = lookup.search(searched, known, words)
+    if any(hit.missing for hits in found for hit in hits):
+        session.output.note("corpus: no record holds every word; these hold the most")
+    if output_format is Format.TABLE and not show_all:
+        papers, excluded, awaiting = lookup.direct(papers), lookup.direct(excluded), lookup.direct(awaiting)
+        papers, excluded, awaiting = (papers, excluded, awaiting) if papers or excluded or awaiting else found
     if sort:
         order = lookup.sort_records([hit.record for hit in papers], sort, attributes)
         papers = tuple(sorted(papers, key=lambda hit: order.index(hit.record)))
@@ -236,11 +245,16 @@ def search(
         table = render.listing([hit.record for hit in awaiting], own, "Candidates")
         tables.append(table if is_narrow and output_format is Format.TABLE else with_matches(table, awaiting, 2))
     session.show_tables(tables, "search", output_format)
-    if any(hit.missing for hits in (papers, excluded, awaiting) for hit in hits):
-        session.output.note("corpus: no record holds every word; these hold the most")
     numbers = ((len(papers), "paper"), (len(excluded), "exclusion"), (len(awaiting), "candidate"))
     told = [pluralize(number, noun) for number, noun in numbers if number or noun == "paper"]
     session.output.note(" and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part))
+    if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
+        session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
+    if not any(found) and selected:
+        near = lookup.near_words(searched, known, words)
+        meant = f"; did you mean: {', '.join(near)}?" if near else ""
+        whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
+        session.output.note(f"corpus: no {whose} holds these words{meant}")
     if where and not selected:
         session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE
