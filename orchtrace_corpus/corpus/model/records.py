@@ -37,11 +37,7 @@ VERDICT = Facet(
     terms=(
         Term(EvidenceVerdict.SUPPORTED, "Supported", "The source bears the tags out."),
         Term(EvidenceVerdict.PARTLY, "Partly", "It bears them out in part, or for a part of the work."),
-        Term(
-            EvidenceVerdict.NOT_FOUND,
-            "Not found",
-            "What could be read does not say; such an item is not evidence.",
-        ),
+        Term(EvidenceVerdict.NOT_FOUND, "Not found", "What could be read does not say; such an item is not evidence."),
         Term(EvidenceVerdict.CONTRADICTED, "Contradicted", "It speaks against them."),
     ),
     required=False,

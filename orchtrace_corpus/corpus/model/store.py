@@ -11,12 +11,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
-from orchtrace_corpus.corpus.model.decode import (
-    decode_exclusions,
-    decode_papers,
-    decode_published,
-    missing_records,
-)
+from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers, decode_published, missing_records
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 

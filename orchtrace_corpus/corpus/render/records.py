@@ -21,11 +21,7 @@ _PIPE_WIDTH = 100
 
 
 def listing(
-    name: str,
-    records: Sequence[Record],
-    columns: Sequence[Attribute],
-    title: str = "",
-    marked: Collection[str] = (),
+    name: str, records: Sequence[Record], columns: Sequence[Attribute], title: str = "", marked: Collection[str] = ()
 ) -> Table:
     """Records as rows, the values of attributes as columns; of some columns, those in open dispute are marked."""
     rows = tuple(tuple(_marked(record, column, marked) for column in columns) for record in records)

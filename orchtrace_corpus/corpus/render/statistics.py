@@ -5,12 +5,7 @@ from collections.abc import Sequence
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
-from orchtrace_corpus.corpus.analysis.statistics import (
-    Counts,
-    Crosstab,
-    LevelCounts,
-    Summary,
-)
+from orchtrace_corpus.corpus.analysis.statistics import Counts, Crosstab, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.records import ReadingName
 
 SOURCES_NOUN = "reading of the sources"

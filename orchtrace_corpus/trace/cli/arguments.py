@@ -14,8 +14,7 @@ File: TypeAlias = Annotated[
     str, Argument(metavar="FILE", help="A trace as JSON, or a log; - for a trace on standard input.")
 ]
 Name: TypeAlias = Annotated[
-    str,
-    Option("--session", metavar="NAME", help="The session whose name begins like this, or the name of its file."),
+    str, Option("--session", metavar="NAME", help="The session whose name begins like this, or the name of its file.")
 ]
 LogFormat: TypeAlias = Annotated[
     str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: detected.")

@@ -43,7 +43,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "trace.cli.dataset:stats", "Describe the traces of a dataset: measures, decisions, tokens, outliers."
         ),
         "sql": Command("trace.cli.dataset:sql", "Query the tables of a dataset with SQL."),
-    },
+    }
 }
 """All commands by name, under the heading of `corpus trace dataset --help`."""
 

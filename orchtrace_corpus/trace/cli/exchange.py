@@ -26,8 +26,7 @@ def diff_traces(
     first: Annotated[str, Argument(metavar="A", help="A trace as JSON, or a log; - for a trace on standard input.")],
     second: Annotated[str, Argument(metavar="B", help="Another run of the same task.")],
     names: Annotated[
-        list[str] | None,
-        Option("--session", metavar="NAME", help="The session of A; given twice, also that of B."),
+        list[str] | None, Option("--session", metavar="NAME", help="The session of A; given twice, also that of B.")
     ] = None,
     price_table: PriceTable = "",
     is_cost: Cost = False,

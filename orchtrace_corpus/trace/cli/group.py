@@ -12,7 +12,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "validate": Command(
             "trace.cli.validate:validate",
             "Check traces against the schema and the rules of the graph, and report every error.",
-        ),
+        )
     },
     "Show": {
         "show": Command("trace.cli.views:show", "Show who spawned whom, and who worked when."),
@@ -48,8 +48,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "Compare two runs of one task: rewards, costs, measures, agents, tools, models, structure.",
         ),
         "export": Command(
-            "trace.cli.exchange:export",
-            "Write a trace in our schema, the published one or ATIF, or runs for trainers.",
+            "trace.cli.exchange:export", "Write a trace in our schema, the published one or ATIF, or runs for trainers."
         ),
     },
 }

@@ -53,9 +53,7 @@ def import_(
     salt: Annotated[
         str,
         Option(
-            "--salt",
-            metavar="TEXT",
-            help="The salt of the hashes, for equal hashes in every run (default: random).",
+            "--salt", metavar="TEXT", help="The salt of the hashes, for equal hashes in every run (default: random)."
         ),
     ] = "",
     price_table: PriceTable = "",

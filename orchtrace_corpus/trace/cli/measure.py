@@ -34,8 +34,7 @@ def measure_traces(
     name: Name = "",
     only: Annotated[str, Option("--only", metavar="A,B,...", help="The measures to show, in this order.")] = "",
     spent_by: Annotated[
-        str,
-        Option("--ledger", metavar="BY", help="Show tokens and cost instead, by agent, role, model, type or tool."),
+        str, Option("--ledger", metavar="BY", help="Show tokens and cost instead, by agent, role, model, type or tool.")
     ] = "",
     profile: Annotated[
         bool, Option("--profile", help="Show instead for how long how many events ran at once.")

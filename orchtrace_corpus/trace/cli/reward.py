@@ -81,13 +81,7 @@ def reward(
 
 
 def _show_one(
-    session: Session,
-    one: Judged,
-    specs: Sequence[Spec],
-    by: By,
-    output_format: Format,
-    *,
-    is_design: bool,
+    session: Session, one: Judged, specs: Sequence[Spec], by: By, output_format: Format, *, is_design: bool
 ) -> bool:
     """Show what a run is paid; whether it has any reward, else why not is said as well."""
     (paid,) = derive_each(session, [one], partial(render.present, specs, named=by is By.AGENT))
@@ -110,12 +104,7 @@ def _tables(specs: Sequence[Spec], paid: render.Paid, by: By, *, exact: bool, is
 
 
 def _show_several(
-    session: Session,
-    given: Iterator[Judged],
-    specs: Sequence[Spec],
-    output_format: Format,
-    *,
-    is_design: bool,
+    session: Session, given: Iterator[Judged], specs: Sequence[Spec], output_format: Format, *, is_design: bool
 ) -> None:
     if len(specs) == 2:
         values = list(derive_each(session, given, partial(render.present_short, specs)))

@@ -14,14 +14,7 @@ from orchtrace_corpus.base.findings import quote, unobeyed
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Name, Page
-from orchtrace_corpus.trace.cli.loading import (
-    TextOrJson,
-    by_ending,
-    deliver,
-    documents_of,
-    one_trace,
-    sound_traces,
-)
+from orchtrace_corpus.trace.cli.loading import TextOrJson, by_ending, deliver, documents_of, one_trace, sound_traces
 from orchtrace_corpus.trace.render import page
 from orchtrace_corpus.trace.view import TraceView
 

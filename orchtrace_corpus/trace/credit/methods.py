@@ -143,8 +143,7 @@ def sampled(players: Sequence[str], value: Value, *, samples: int, seed: int) ->
             squares[player] += one * one
     return {
         player: Share(
-            sums[player] / pairs,
-            sqrt(max(squares[player] - sums[player] ** 2 / pairs, 0.0) / (pairs - 1) / pairs),
+            sums[player] / pairs, sqrt(max(squares[player] - sums[player] ** 2 / pairs, 0.0) / (pairs - 1) / pairs)
         )
         for player in players
     }

@@ -192,10 +192,7 @@ def payment(view: TraceView, reward: "Reward") -> Payment:
 
 
 def trajectories(
-    views: Sequence[TraceView],
-    division: Division,
-    payments: Sequence[Payment],
-    tokens: TokenFiles,
+    views: Sequence[TraceView], division: Division, payments: Sequence[Payment], tokens: TokenFiles
 ) -> list[Trajectory]:
     """Runs as training data.
 

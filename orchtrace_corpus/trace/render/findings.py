@@ -187,11 +187,7 @@ def as_data(run: Diagnosis) -> dict[str, Any]:
         return {**one._asdict(), "events": [ids[number] for number in one.events]}
 
     def context(one: Context) -> dict[str, Any]:
-        return {
-            **one._asdict(),
-            "source": one.source.value,
-            "past_half": [ids[number] for number in one.past_half],
-        }
+        return {**one._asdict(), "source": one.source.value, "past_half": [ids[number] for number in one.past_half]}
 
     return {
         "findings": [finding(one) for one in run.between.findings],

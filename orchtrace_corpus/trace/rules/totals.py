@@ -25,11 +25,7 @@ _SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
 def check_magnitudes(view: TraceView) -> Iterator[Problem]:
     """Times and figures stay within a range in which their sums, squares and ratios are finite numbers."""
     trace = view.trace
-    for name, values in (
-        ("t", view.graph.times),
-        ("t_end", view.graph.ends),
-        ("cost_usd", view.graph.costs),
-    ):
+    for name, values in (("t", view.graph.times), ("t_end", view.graph.ends), ("cost_usd", view.graph.costs)):
         stated = list(filter(None, values))  # neither unknown nor 0
         if stated and (max(stated) > _MOST or min(stated) < _LEAST):
             for number, value in enumerate(values):

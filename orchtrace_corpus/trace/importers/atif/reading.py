@@ -248,12 +248,7 @@ class Trajectory:
             self.thread.add(steps.UserInput(time, place, ref=ref))
 
     def _take_call(
-        self,
-        one: Call,
-        call: steps.ModelCall | None,
-        own: dict[str, steps.ToolCall],
-        time: float,
-        place: steps.Place,
+        self, one: Call, call: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
     ) -> None:
         use, tool = string(one.tool_call_id), masked(string(one.function_name))
         tool_call = steps.ToolCall(time, place)
