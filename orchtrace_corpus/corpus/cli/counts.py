@@ -1,21 +1,20 @@
-"""The commands that count a corpus, and show the vocabulary that it is counted by: `stats`, `gaps`, `terms`, `scale`.
+"""The commands that count a corpus, and the systems in use: `stats`, `gaps`, `scale`.
 
 A renderer that one of them alone needs is imported where it is called: `stats` has to start fast.
 """
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
 from orchtrace_corpus.base.commands import options as shared
 from orchtrace_corpus.base.commands.declarations import Context, Option
-from orchtrace_corpus.base.commands.options import refuse_together, split_names
+from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line, line, wrap
-from orchtrace_corpus.base.text.table import Table, arranged
+from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
@@ -32,7 +31,7 @@ from orchtrace_corpus.corpus.cli.options import Reading, TakenIn, Where, argumen
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import contested_among
-from orchtrace_corpus.corpus.model.records import Pool, ReadingName, evidence_facets
+from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics, statistics_page
 from orchtrace_corpus.corpus.render.readings import contested_text
@@ -295,73 +294,6 @@ def gaps(
     }
     session.show_report(views, lambda: [render.table(found)], "gaps", output_format)
     return ExitCode.DONE
-
-
-def terms(
-    ctx: Context,
-    axis: Annotated[str, argument("[FIELD]", "One field, with definitions.")] = "",
-    sort: shared.Sort = "",
-    columns: shared.Columns = "",
-    output_format: shared.OutputFormat = Format.TABLE,
-) -> int:
-    """Show the fields and the terms they are tagged with.
-
-    \b
-    Examples:
-      corpus terms
-      corpus terms credit_unit
-      corpus terms stop
-      corpus terms stage --sort -count
-      corpus terms --format csv
-    """
-    from orchtrace_corpus.corpus.render.vocabulary import all_terms_table, overview
-
-    session = CorpusSession(*ctx.obj)
-    pool = session.pool_as_read()
-    if not axis and output_format is Format.TABLE and not sort and not columns:
-        session.output.show(overview(pool.taxonomy, session.output.width))
-        return ExitCode.DONE
-    tables = _term_tables(pool, axis) if axis else [all_terms_table(pool.taxonomy)]
-    wanted = split_names(columns) if columns else ()
-    tables = [arranged(tables[0], wanted, sort), *tables[1:]]
-    if output_format is Format.CSV:
-        tables = tables[:1]
-    session.show_tables(tables, "terms", output_format)
-    if axis and output_format is Format.TABLE:
-        _show_codings(session, pool, axis)
-    return ExitCode.DONE
-
-
-def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
-    """How a field is coded, or one of its terms with levels and then all of them, below the table of terms."""
-    from orchtrace_corpus.corpus.render import codebook
-
-    codings = store.read_codebook(session.root_folder(), pool).sound()
-    attribute = find(name, {**exclusion_attributes(pool.taxonomy), **paper_attributes(pool.taxonomy)})
-    levels = (facet for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS)
-    whole = (facet.field for facet in levels if attribute.name in (term.id for term in facet.terms))
-    names = (attribute.name, *whole)  # of a term with levels, the rules of all terms hold, too
-    chosen = [coding for name in names for coding in codings if coding.tag == name]
-    session.output.show(codebook.lines(chosen, session.output.width))
-
-
-def _term_tables(pool: Pool, name: str) -> list[Table]:
-    from orchtrace_corpus.corpus.render.vocabulary import levels_table, terms_table
-
-    papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
-    closed = {name: a for name, a in {**exclusions, **papers}.items() if a.terms}
-    evidence = {facet.field: facet for facet in evidence_facets(pool.taxonomy)}
-    if name in evidence:
-        tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
-        return [terms_table(evidence[name], tally)]
-    attribute = find(name, closed, "axis or facet")
-    # A sub-decision is a term of its facet; its own values are the facet's levels.
-    facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
-    records = pool.papers if facet in pool.taxonomy.papers else pool.exclusions
-    counted = count(records, closed[facet.field]).counts
-    if attribute.facet is None:
-        facet = facet._replace(terms=tuple(term for term in facet.terms if term.id == attribute.name))
-    return [terms_table(facet, counted), *([levels_table(facet)] if facet.levels else [])]
 
 
 def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
