@@ -82,7 +82,7 @@ def test_bars_keep_their_room_beside_long_terms(toy: Corpus, width: int) -> None
 
 def test_without_screening_on_record_nothing_is_said_of_it(toy: Corpus) -> None:
     pool = toy._pool._replace(exclusions=())
-    source = Source(pool, summarise(pool, include_empty=True))
+    source = Source(pool, summarise(pool))
     screened = source._replace(pool=toy._pool)
 
     assert plain(statistics_page.page(summarise(pool), pool.taxonomy, 80)).startswith(
@@ -92,7 +92,7 @@ def test_without_screening_on_record_nothing_is_said_of_it(toy: Corpus) -> None:
 
 
 def test_counts_as_a_table() -> None:
-    assert run_toy("stats", "--by", "style", "--include-empty").stdout == (
+    assert run_toy("stats", "--by", "style").stdout == (
         """\
 Style
 style    code  count  share_percent
@@ -121,6 +121,7 @@ def test_a_crosstab_in_markdown() -> None:
 | formal  |     1 |     0 |   1 |
 | cottage |     1 |     0 |   1 |
 | meadow  |     0 |     1 |   1 |
+| gravel  |     0 |     0 |   0 |
 | NA      |     1 |     0 |   1 |
 """
     )

@@ -52,7 +52,7 @@ SCALE = (
 
 
 def source_of(pool: Pool, contested: dict[str, dict[str, int]] | None = None) -> Source:
-    return Source(pool, summarise(pool, include_empty=True), SCALE, contested or {})
+    return Source(pool, summarise(pool), SCALE, contested or {})
 
 
 def drawn(source: Source) -> dict[str, str]:

@@ -91,9 +91,15 @@ def test_the_corpus_as_readers_of_its_sources_read_it(root: Path) -> None:
 
 
 def test_the_interface_has_both_readings(root: Path) -> None:
-    assert load(str(root), reading="sources").counts("style") == {"cottage": 2, "meadow": 1, "NA": 1}
+    assert load(str(root), reading="sources").counts("style") == {
+        "formal": 0,
+        "cottage": 2,
+        "meadow": 1,
+        "gravel": 0,
+        "NA": 1,
+    }
     assert load(str(root), reading="sources")["rose-garden"].tags["style"] == "cottage"
-    assert load(str(root)).counts("style") == {"formal": 1, "cottage": 1, "meadow": 1, "NA": 1}
+    assert load(str(root)).counts("style") == {"formal": 1, "cottage": 1, "meadow": 1, "gravel": 0, "NA": 1}
     assert [one.holds for one in claims(str(root))] == [True, True, False]
     assert [one.holds for one in claims(str(root), reading="sources")] == [False, True, True]
     for asked in (load, claims):
@@ -111,6 +117,7 @@ def test_counts_stand_beside_the_published_ones(root: Path) -> None:
         "formal   S1        0            0.0          1\n"
         "cottage  S2        2           50.0          1\n"
         "meadow   S2        1           25.0          1\n"
+        "gravel   S3        0            0.0          0\n"
         "NA                 1           25.0          1\n"
         "\n"
         "Style, by code\n"
@@ -132,8 +139,10 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
     assert run(root, "stats", "--cross", "style", "size", "--reading", "sources").stdout == (
         "Style by Size: reading of the sources\n"
         "style    small  large  sum\n"
+        "formal       0      0    0\n"
         "cottage      2      0    2\n"
         "meadow       0      1    1\n"
+        "gravel       0      0    0\n"
         "NA           1      0    1\n"
     )
     words = ("stats", "--where", "style=cottage", "--by", "size", "-f", "json")
@@ -143,13 +152,19 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
             "schema": "orchtrace-corpus/counts",
             "version": 1,
             "reading": "sources",
-            "size": [{"size": "small", "count": 2, "share_percent": 100.0, "published": 1}],
+            "size": [
+                {"size": "small", "count": 2, "share_percent": 100.0, "published": 1},
+                {"size": "large", "count": 0, "share_percent": 0.0, "published": 0},
+            ],
         },
         {
             "schema": "orchtrace-corpus/counts",
             "version": 1,
             "reading": "published",
-            "size": [{"size": "small", "count": 1, "share_percent": 100.0}],
+            "size": [
+                {"size": "small", "count": 1, "share_percent": 100.0},
+                {"size": "large", "count": 0, "share_percent": 0.0},
+            ],
         },
     ]
 
@@ -170,8 +185,8 @@ def test_the_page_shows_published_counts_in_brackets(root: Path) -> None:
     told = json.loads(run(root, "stats", "--reading", "sources", "-f", "json").stdout)
     assert told["reading"] == "sources"
     assert (told["counts"]["style"], told["published_counts"]["style"]) == (
-        {"cottage": 2, "meadow": 1, "NA": 1},
-        {"formal": 1, "cottage": 1, "meadow": 1, "NA": 1},
+        {"formal": 0, "cottage": 2, "meadow": 1, "gravel": 0, "NA": 1},
+        {"formal": 1, "cottage": 1, "meadow": 1, "gravel": 0, "NA": 1},
     )
     assert json.loads(run(root, "stats", "-f", "json").stdout)["reading"] == "published"
 
@@ -382,6 +397,7 @@ def test_the_counts_by_the_sources() -> None:
         "individual": 4,
         "role": 2,
         "process": 1,
+        "tool": 0,
         "debate": 4,
         "verifier": 5,
         "orchestration": 6,
@@ -389,8 +405,10 @@ def test_the_counts_by_the_sources() -> None:
         "NA": 35,
     }
     assert read.counts("credit_unit") == {
+        "token": 0,
         "turn": 5,
         "message": 2,
+        "tool": 0,
         "agent": 22,
         "role": 9,
         "orchestrator": 7,
@@ -533,6 +551,8 @@ def test_the_contested_tags_of_a_paper_are_a_field(root: Path) -> None:
         "contested  code  count  share_percent\n"
         "style                1           25.0\n"
         "size                 1           25.0\n"
+        "water      C1        0            0.0\n"
+        "prune      C2        0            0.0\n"
         "(absent)             2           50.0\n"
     )
     assert run(root, "list", "--where", "contested=sort")[2] == (
@@ -549,7 +569,7 @@ def test_the_contested_tags_in_python(root: Path) -> None:
         "mixed-borders": ("size",),
         "terminal-yard": (),
     }
-    assert published.counts("contested") == {"style": 1, "size": 1, "": 2}
+    assert published.counts("contested") == {"style": 1, "size": 1, "water": 0, "prune": 0, "": 2}
     assert [paper.key for paper in sources.where("contested!=").papers] == ["mixed-borders"]
     assert published.to_pandas()["contested"].tolist() == [("style",), (), ("size",), ()]
 
@@ -560,7 +580,7 @@ def test_the_contested_tags_in_python(root: Path) -> None:
         (("list", "--columns", "key"), "key\n", "0 papers\n"),
         (("search", "garden"), "", "0 papers\n"),
         (("export", "bibtex"), "", "0 papers\n"),
-        (("stats", "size"), "Size\nsize  count  share_percent\n", ""),
+        (("stats", "venue"), "Venue\nvenue  count  share_percent\n", ""),
         (("gaps",), "", ""),
     ],
 )

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import chain, islice, product, zip_longest
 from math import isclose
 from typing import TYPE_CHECKING, NamedTuple
@@ -177,12 +176,12 @@ class Summary(NamedTuple):
         return tuple(c for c in self.facets if c not in self.axes)
 
 
-def count(records: Sequence[Record], attribute: Attribute, *, include_empty: bool = False) -> Counts:
-    """Count records by an attribute; with `include_empty`, terms that no record has count 0."""
+def count(records: Sequence[Record], attribute: Attribute) -> Counts:
+    """Count records by an attribute; terms that no record has count 0."""
     tally: Counter[str] = Counter()
     for record in records:
         tally.update(attribute.values(record) or (ABSENT,))
-    values = ordered_values(tally, attribute, include_empty=include_empty)
+    values = ordered_values(tally, attribute)
     return Counts(attribute, {value: tally[value] for value in values}, len(records))
 
 
@@ -197,8 +196,8 @@ def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
     return LevelCounts(facet, counts, len(records))
 
 
-def cross(records: Sequence[Record], rows: Attribute, columns: Attribute, *, include_empty: bool = False) -> Crosstab:
-    """Count records by two attributes; with `include_empty`, unused terms have rows and columns, too."""
+def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Crosstab:
+    """Count records by two attributes; terms that no record has are rows and columns, too."""
     cells: Counter[tuple[str, str]] = Counter()
     row_tally: Counter[str] = Counter()
     column_tally: Counter[str] = Counter()
@@ -208,8 +207,8 @@ def cross(records: Sequence[Record], rows: Attribute, columns: Attribute, *, inc
         row_tally.update(row_values)
         column_tally.update(column_values)
         cells.update((row, column) for row in row_values for column in column_values)
-    row_order = ordered_values(row_tally, rows, include_empty=include_empty)
-    column_order = ordered_values(column_tally, columns, include_empty=include_empty)
+    row_order = ordered_values(row_tally, rows)
+    column_order = ordered_values(column_tally, columns)
     return Crosstab(rows, columns, row_order, column_order, dict(cells), len(records))
 
 
@@ -236,7 +235,7 @@ def coverage(
         impossible: The cells that cannot arise; one that holds papers is counted like any other.
         reading: The reading of disputed tags that the papers are by.
     """
-    crosstab = cross(papers, rows, columns, include_empty=True)
+    crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
     forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.number(*pair))
     possible = [pair for pair in pairs if pair not in forbidden]
@@ -349,33 +348,30 @@ def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, At
     return axes
 
 
-def summarise(
-    pool: Pool, *, include_empty: bool = False, with_exclusions: bool = True, with_evidence: bool = True
-) -> Summary:
+def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool = True) -> Summary:
     """All statistics of a corpus at once; what evidence covers takes most of the time, and can be left out."""
     attributes = paper_attributes(pool.taxonomy)
     excluding = exclusion_attributes(pool.taxonomy)
     papers = pool.papers
     counted = (attributes[facet.field] for facet in pool.taxonomy.papers if facet.kind is not Kind.LEVELS)
     screened = pool.taxonomy.exclusions if with_exclusions else ()
-    tally, tabulate = partial(count, include_empty=include_empty), partial(cross, include_empty=include_empty)
     return Summary(
         papers=len(papers),
         excluded=len(pool.exclusions) if with_exclusions else None,
-        facets=tuple(tally(papers, attribute) for attribute in counted),
+        facets=tuple(count(papers, attribute) for attribute in counted),
         levels=tuple(count_levels(papers, facet) for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS),
         years=count(papers, attributes["year"]),
-        crosstabs=tuple(tabulate(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
-        exclusions=tuple(tally(pool.exclusions, excluding[facet.field]) for facet in screened),
+        crosstabs=tuple(cross(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
+        exclusions=tuple(count(pool.exclusions, excluding[facet.field]) for facet in screened),
         newest=max((paper.added for paper in papers), default=""),
         evidence=cover(papers, pool.taxonomy) if with_evidence else (),
     )
 
 
-def ordered_values(tally: Counter[str], attribute: Attribute, *, include_empty: bool = False) -> tuple[str, ...]:
+def ordered_values(tally: Counter[str], attribute: Attribute) -> tuple[str, ...]:
     """The counted values in the order in which tables show them; `ABSENT` last."""
     if attribute.terms:
-        values: Iterable[str] = (term for term in attribute.allowed if include_empty or tally[term])
+        values: Iterable[str] = attribute.allowed
     elif attribute.kind is ValueKind.TEXT:
         values = sorted(set(tally) - {ABSENT}, key=lambda value: (-tally[value], value))
     else:

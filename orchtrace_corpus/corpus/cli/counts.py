@@ -54,7 +54,6 @@ def stats(
         bool, Option("--screening", help="Count the records found, screened and decided on, by run.")
     ] = False,
     full: Annotated[bool, Option("--full", help="All published statistics instead of one page.")] = False,
-    include_empty: shared.IncludeEmpty = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
     write: Annotated[bool, Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
@@ -81,7 +80,7 @@ def stats(
     Examples:
       corpus stats
       corpus stats --screening
-      corpus stats reward_family --include-empty
+      corpus stats reward_family
       corpus stats topology year
       corpus stats --by rl --by tier
       corpus stats --where rl=full --where "year>=2025"
@@ -144,8 +143,8 @@ def stats(
             views = {Format.JSON: lambda: statistics.listed_json(listed, tags)}
             session.show_report(views, lambda: [statistics.listed_table(listed, tags)], "evidence", output_format)
     elif crossed or by:
-        tables = _crossed(pool, crossed, query, include_empty, reading) if crossed else []
-        tables += [table for name in by or () for table in _by(pool, name, query, include_empty, published)]
+        tables = _crossed(pool, crossed, query, reading) if crossed else []
+        tables += [table for name in by or () for table in _by(pool, name, query, published)]
         views = {Format.JSON: lambda: statistics.counts_json(tables, reading)}
         session.show_report(views, lambda: tables, "counts", output_format)
         counted = [
@@ -154,7 +153,7 @@ def stats(
         if is_marked and (note := _contested_note(session, selected, counted, query)):
             session.output.show([(), *map(line, wrap(note, session.output.width or statistics_page.PIPE_WIDTH))])
     else:
-        count_all = partial(summarise, include_empty=include_empty, with_exclusions=not query.filters)
+        count_all = partial(summarise, with_exclusions=not query.filters)
         summary = count_all(selected)
         other = None if published is None else count_all(pool._replace(papers=query.select(published.papers)))
         views = {
@@ -195,30 +194,28 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
     return ExitCode.DONE
 
 
-def _by(pool: Pool, name: str, query: Query, include_empty: bool, published: Pool | None) -> list[Table]:
+def _by(pool: Pool, name: str, query: Query, published: Pool | None) -> list[Table]:
     attribute, of_papers = _field(pool, name)
     if not of_papers:
         if query.filters:
             raise CommandUseError(f"--where filters papers, but {attribute.name} is a field of exclusions")
-        return statistics.counts_tables(count(pool.exclusions, attribute, include_empty=include_empty))
+        return statistics.counts_tables(count(pool.exclusions, attribute))
     papers = query.select(pool.papers)
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:
         return [_headed(statistics.levels_table(count_levels(papers, facet)), is_published=published is None)]
     others = None if published is None else count(query.select(published.papers), attribute)
-    return statistics.counts_tables(count(papers, attribute, include_empty=include_empty), others)
+    return statistics.counts_tables(count(papers, attribute), others)
 
 
-def _crossed(
-    pool: Pool, names: tuple[str, str], query: Query, include_empty: bool, reading: ReadingName
-) -> list[Table]:
+def _crossed(pool: Pool, names: tuple[str, str], query: Query, reading: ReadingName) -> list[Table]:
     (rows, rows_of_papers), (columns, columns_of_papers) = (_field(pool, name) for name in names)
     if rows_of_papers != columns_of_papers:
         raise CommandUseError(f"{rows.name} and {columns.name} cannot be crossed: one is a field of exclusions")
     if query.filters and not rows_of_papers:
         raise CommandUseError(f"--where filters papers, but {rows.name} is a field of exclusions")
     records = query.select(pool.papers) if rows_of_papers else pool.exclusions
-    table = statistics.crosstab_table(cross(records, rows, columns, include_empty=include_empty))
+    table = statistics.crosstab_table(cross(records, rows, columns))
     return [_headed(table, is_published=reading is ReadingName.PUBLISHED)]
 
 
