@@ -1,5 +1,6 @@
 """The commands that show records: `list`, `show`, `search`."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -115,7 +116,7 @@ def candidates(
         known = store.read_arxiv(session.root_folder())
         found, places = screening.in_order(found, pool, known, likely=order is ReadingOrder.LIKELY)
     asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
-    names = split_names(columns) if columns else tuple(dict.fromkeys(("key", "proposal", *asked, "title")))
+    names = split_names(columns) if columns else tuple(dict.fromkeys(("key", "year", "proposal", *asked, "title")))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records = found[:limit]
     if output_format is Format.JSON and not columns:
@@ -123,7 +124,9 @@ def candidates(
     else:
         session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
     left_out = f", {len(records)} shown" if len(records) < len(found) else ""
-    session.output.note(f"{pluralize(len(found), 'candidate')}{left_out}")
+    by_proposal = Counter(candidate.proposal.value for candidate in found).most_common()
+    told = ", ".join(f"{number} {proposal}" for proposal, number in by_proposal)
+    session.output.note(f"{pluralize(len(found), 'candidate')}{f' ({told})' if told else ''}{left_out}")
     return ExitCode.DONE
 
 

@@ -110,8 +110,8 @@ def summary_tables(summary: Summary, published: Summary | None = None) -> list[T
 def evidence_table(rows: Sequence[EvidenceCoverage]) -> Table:
     """How far the tags of each sourced field are covered by evidence."""
     notes = (
-        "Each tag other than NA counts once in primary, secondary or none, by its best source,",
-        "and once in supported, partly, contradicted or none, by the evidence that supports it least.",
+        "Each tag other than NA counts once in primary, secondary or none, by its best source.",
+        "It also counts once in supported, partly, contradicted or none, by the evidence that supports it least.",
     )
     return Table("evidence", "Evidence for the tags", EvidenceCoverage._fields, tuple(rows), notes)
 
