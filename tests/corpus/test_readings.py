@@ -517,12 +517,14 @@ def test_a_tag_that_readers_agree_on_is_contested_by_the_published_reading_only(
     words = ("list", "--where", "size=small", "--where", "style!=NA", "--columns", "key,style,size")
 
     assert run(root, *words).stdout == (
-        "key            style               size\n"
-        "rose-garden    formal (contested)  small\n"
-        "mixed-borders  cottage             small (contested)\n"
+        "key            style    size\n"
+        "rose-garden    formal?  small\n"
+        "mixed-borders  cottage  small?\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
     )
     assert run(root, *words, "--reading", "sources").stdout == (
-        "key            style    size\nrose-garden    cottage  small\nmixed-borders  cottage  small (contested)\n"
+        "key            style    size\nrose-garden    cottage  small\nmixed-borders  cottage  small?\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
     )
 
 

@@ -15,6 +15,9 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model.records import ReadingName
 
+_ROOMY = 100
+"""How many cells a line has at least in which all columns of a filtered list have a place."""
+
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
     from orchtrace_corpus.corpus.model.records import Record
@@ -112,22 +115,26 @@ def list_records(
     if exclusions:
         noun, attributes = "exclusion", exclusion_attributes(taxonomy)
         query = parse(where, attributes)
-        names: tuple[str, ...] = ("id", *(facet.field for facet in taxonomy.exclusions))
+        facets = () if output_format is Format.TABLE else (facet.field for facet in taxonomy.exclusions)
+        names: tuple[str, ...] = ("id", *facets)
     else:
         noun, attributes = "paper", paper_attributes(taxonomy, marked=True)
         query = paper_query(where, taxonomy)
         axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
-        names = ("key", "year", *axes)
+        is_narrow = output_format is Format.TABLE and (session.output.width or _ROOMY) < _ROOMY
+        has_others = any(condition.attribute.terms for condition in query.filters)
+        names = ("key", "year", *(() if is_narrow and has_others else axes))
     asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
     is_data, is_read = output_format is Format.JSON and not columns, output_format in (Format.TABLE, Format.MARKDOWN)
     is_marked = not exclusions and (bool(asked) or is_data or columns == "all")
     pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
     is_column = not is_read and any(paper.contested for paper in pool.papers)
     names = (*dict.fromkeys((*names, *asked, *((CONTESTED,) if is_column else ()))), "title")
+    names += ("reason",) if exclusions else ()
     if columns and columns != "all":
         from orchtrace_corpus.base.commands.options import split_names
 
-        names = split_names(columns)
+        names = tuple("id" if exclusions and name == "key" else name for name in split_names(columns))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records: Sequence[Record] = query.select(pool.exclusions if exclusions else pool.papers)
     total = len(records)
@@ -140,7 +147,9 @@ def list_records(
         session.output.write(records_json(records, "list"))
     else:
         table = listing(f"{noun}s", records, shown, marked=asked if is_read else ())
-        session.show_tables([table], "list", output_format)
+        session.show_tables([table._replace(wrapped="reason")], "list", output_format)
+        if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
+            session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
     left_out = f", {len(records)} shown" if len(records) < total else ""
     session.output.note(f"{pluralize(total, noun)}{left_out}")
     if query.filters and not total and not exclusions:

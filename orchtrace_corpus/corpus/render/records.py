@@ -25,7 +25,9 @@ def listing(
 ) -> Table:
     """Records as rows, the values of attributes as columns; of some columns, those in open dispute are marked."""
     rows = tuple(tuple(_marked(record, column, marked) for column in columns) for record in records)
-    return Table(name, title, tuple(column.name for column in columns), rows)
+    contested = {tag for record in records for tag in getattr(record, CONTESTED, ())}
+    notes = ("?: sources or readers disagree; see corpus show KEY.",) * (not contested.isdisjoint(marked))
+    return Table(name, title, tuple(column.name for column in columns), rows, notes)
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
@@ -55,7 +57,7 @@ def match_text(hit: "Hit[Any]") -> str:
 def _marked(record: Record, column: Attribute, marked: Collection[str]) -> Cell:
     cell = column_value(record, column)
     is_contested = isinstance(record, Paper) and column.name in marked and column.name in record.contested
-    return f"{cell or 'none'} (contested)" if is_contested else cell
+    return f"{cell or 'none'}?" if is_contested else cell
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
