@@ -12,7 +12,7 @@ corpus.to_pandas()
 A notebook shows a corpus, a cross-tabulation, gaps and claims as tables; docs/notebook.ipynb goes through them.
 """
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.errors import CommandUseError, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
@@ -213,13 +213,7 @@ class Corpus:
         """The papers and exclusions called by a key, an id, an identifier in any spelling, or a URL."""
         return find_records(self._pool, name)
 
-    @overload
-    def counts(self, field: str) -> dict[Any, int]: ...
-
-    @overload
-    def counts(self, field: str, other: str) -> CrossTable: ...
-
-    def counts(self, field: str, other: str = "") -> dict[Any, int] | CrossTable:
+    def counts(self, field: str, other: str = "") -> dict[Any, Any]:
         """How many records have each value of a field: papers, or exclusions if the field is theirs alone.
 
         Terms that no record has count 0. Records without a value count under the empty string. Years are integers.

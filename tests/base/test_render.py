@@ -173,9 +173,9 @@ def test_list_as_json() -> None:
 def test_list_of_exclusions() -> None:
     assert run_toy("list", "--exclusions").stdout == (
         """\
-id    stage  title
-E001  gate   A Window Box
-E003  path   A Car Park
+id    title         reason
+E001  A Window Box  Too small to count as a garden.
+E003  A Car Park    Nothing grows there.
 """
     )
 

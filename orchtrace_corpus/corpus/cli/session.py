@@ -99,12 +99,7 @@ class CorpusSession(Session):
         return loaded.pool
 
     def read_by(self, pool: "Pool", reading: ReadingName, *asked: str) -> "Pool":
-        """The corpus with the tags of a reading; and with those in open dispute, if names or filters ask for them.
-
-        Raises:
-            DataFileError: The disputes cannot be read.
-            InvalidCorpusError: They have errors; the message lists them.
-        """
+        """The corpus with the tags of a reading, and those in open dispute if words ask for it; errors as of `pool`."""
         if any("contested" in text for text in asked):
             pool = store.with_contested(pool, self.root_folder(), reading)
         if reading is ReadingName.PUBLISHED:
@@ -114,20 +109,14 @@ class CorpusSession(Session):
         return read_by(pool, store.read_disputes(self.root_folder(), pool.taxonomy).sound(), reading)
 
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
-        """Say that no paper passes filters, and what does by the other reading and among the candidates.
-
-        Args:
-            query: The filters.
-            pool: The corpus with its published tags.
-            reading: The reading by which no paper passes.
-        """
+        """Say that no paper of the published pool passes by a reading, and what does by the other or awaits."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
         papers = len(query.select(self.read_by(pool, other).papers))
         known = store.read_candidates(self.root_folder(), pool.taxonomy).candidates
         awaiting = len(query.select(candidate.paper for candidate in known))
-        others = [f"{pluralize(papers, 'paper')} by --reading {other}"] * bool(papers)
-        others += [f"{pluralize(awaiting, 'candidate')} (see corpus candidates)"] * bool(awaiting)
-        self.output.note("; ".join(("corpus: no paper passes the filters", *others)))
+        others = f"; {pluralize(papers, 'paper')} by --reading {other}" * bool(papers)
+        others += f"; {pluralize(awaiting, 'candidate')} (see corpus candidates)" * bool(awaiting)
+        self.output.note(f"corpus: no paper passes the filters{others}")
 
 
 def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":

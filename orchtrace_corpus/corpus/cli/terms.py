@@ -9,7 +9,6 @@ from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
-from orchtrace_corpus.corpus.analysis.statistics import count
 from orchtrace_corpus.corpus.cli.options import argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import store
@@ -87,18 +86,18 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     if name in evidence:
         tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
         return [terms_table(evidence[name], tally)]
+    facets = named = _with_terms(pool.taxonomy, name)
+    if not named:
+        attribute = find(name, closed, "field or term")
+        # A sub-decision is a term of its facet; its own values are the facet's levels.
+        facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
+        terms = tuple(term for term in facet.terms if attribute.facet is not None or term.id == attribute.name)
+        facets = [facet._replace(terms=terms)]
     tables = []
-    for facet in _with_terms(pool.taxonomy, name):
+    for facet in facets:
         records, values = pool.papers if facet.field in papers else pool.exclusions, closed[facet.field].values
-        having = {term.id: tuple(one.name for one in records if term.id in values(one)) for term in facet.terms}
-        tables.append(terms_table(facet, {term: len(keys) for term, keys in having.items()}, having))
-    if tables:
-        return tables
-    attribute = find(name, closed, "field or term")
-    # A sub-decision is a term of its facet; its own values are the facet's levels.
-    facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
-    records = pool.papers if facet in pool.taxonomy.papers else pool.exclusions
-    counted = count(records, closed[facet.field]).counts
-    if attribute.facet is None:
-        facet = facet._replace(terms=tuple(term for term in facet.terms if term.id == attribute.name))
-    return [terms_table(facet, counted), *([levels_table(facet)] if facet.levels else [])]
+        having = {term: [one.name for one in records if term in values(one)] for term in facet.values}
+        counts = {term: len(keys) for term, keys in having.items()}
+        tables += [terms_table(facet, counts, having if named else {})]
+        tables += [levels_table(facet)] if facet.levels else []
+    return tables

@@ -1,7 +1,7 @@
 """The coverage of two axes as a heat map, with its gaps by name; as a document, as JSON and as CSV."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown
@@ -154,7 +154,8 @@ def _legend(coverage: Coverage) -> list[str]:
 def json(coverage: Coverage) -> str:
     """The matrix and its gaps for programs."""
     crosstab = coverage.crosstab
-    without, awaiting = {*coverage.empty, *coverage.impossible}, coverage.candidates
+    without, named = {*coverage.empty, *coverage.impossible}, coverage.candidates or {}
+    awaiting = [{"row": row, "column": column, "keys": keys} for (row, column), keys in named.items()]
     return envelope(
         "gaps",
         {
@@ -170,13 +171,9 @@ def json(coverage: Coverage) -> str:
             "sparse": [list(cell) for cell in coverage.sparse],
             "impossible": [list(cell) for cell in coverage.impossible],
             "gaps": [gap._replace(expected=round(gap.expected, 2))._asdict() for gap in coverage.gaps],
-            **({} if awaiting is None else {"candidates": [_awaited(*cell) for cell in awaiting.items()]}),
+            **({} if coverage.candidates is None else {"candidates": awaiting}),
         },
     )
-
-
-def _awaited(pair: tuple[str, str], keys: Sequence[str]) -> dict[str, Any]:
-    return {"row": pair[0], "column": pair[1], "keys": keys}
 
 
 def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
