@@ -187,10 +187,9 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
 
     root, pool = session.root_folder(), session.pool()
     runs, protocol = store.read_searches(root).sound(), store.read_protocol(root, pool.taxonomy).sound()
+    tables = partial(render.tables, turned=output_format is Format.TABLE)
     found = flow.screening(pool, runs, store.read_candidates(root, pool.taxonomy).candidates, protocol)
-    session.show_report(
-        {Format.JSON: lambda: render.data(found)}, lambda: render.tables(found), "screening", output_format
-    )
+    session.show_report({Format.JSON: lambda: render.data(found)}, lambda: tables(found), "screening", output_format)
     return ExitCode.DONE
 
 

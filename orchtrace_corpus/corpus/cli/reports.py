@@ -15,9 +15,6 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model.records import ReadingName
 
-_ROOMY = 100
-"""How many cells a line has at least in which all columns of a filtered list have a place."""
-
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
     from orchtrace_corpus.corpus.model.records import Record
@@ -121,7 +118,7 @@ def list_records(
         noun, attributes = "paper", paper_attributes(taxonomy, marked=True)
         query = paper_query(where, taxonomy)
         axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
-        is_narrow = output_format is Format.TABLE and (session.output.width or _ROOMY) < _ROOMY
+        is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100  # too few cells for axes, too
         has_others = any(condition.attribute.terms for condition in query.filters)
         names = ("key", "year", *(() if is_narrow and has_others else axes))
     asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)

@@ -235,8 +235,7 @@ def with_contested(pool: Pool, root: str, reading: ReadingName = ReadingName.PUB
     tags: dict[str, tuple[str, ...]] = {}
     for key, tag in read_open_tags(root, reading):
         tags[key] = (*tags.get(key, ()), tag)
-    papers = (paper._replace(contested=tags.get(paper.key, ())) for paper in pool.papers)
-    return pool._replace(papers=tuple(papers))
+    return pool._replace(papers=tuple(one._replace(contested=tags.get(one.key, ())) for one in pool.papers))
 
 
 def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":

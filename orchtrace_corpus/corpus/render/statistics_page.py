@@ -187,9 +187,9 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
 def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs) -> list[Line]:
     entries: list[tuple[str, str]] = []
     for counts in summary.axes:
-        wanted = [term.id for term in counts.attribute.terms if term.id != NOT_APPLICABLE]
-        few = [(name, counts.counts.get(name, 0)) for name in wanted if counts.counts.get(name, 0) <= _SPARSE_LIMIT]
-        parts = [f"{name} {number}" for name, number in sorted(few, key=lambda pair: pair[1])]
+        few = [(number, name) for name, number in counts.counts.items() if number <= _SPARSE_LIMIT]
+        few.sort(key=lambda pair: pair[0])
+        parts = [f"{name} {number}" for number, name in few if name not in (NOT_APPLICABLE, ABSENT)]
         if parts:
             entries.append((counts.attribute.name, glyphs.separator.join(parts)))
     for levels in summary.levels:
@@ -198,9 +198,9 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
             if none:
                 entries.append((levels.facet.field, f"no {level.id} method for {' and '.join(none)}"))
     for crosstab in summary.crosstabs[:1]:
-        cells = [crosstab.number(*pair) for pair in possible_cells(crosstab, taxonomy)]
+        possible = possible_cells(taxonomy, crosstab.rows, crosstab.columns, crosstab.cells)
         pair = f"{crosstab.rows.name} x {crosstab.columns.name}"
-        entries.append((pair, f"{cells.count(0)} of {len(cells)} cells empty"))
+        entries.append((pair, f"{len(possible - crosstab.cells.keys())} of {len(possible)} cells empty"))
     label_width = max((display_width(name) for name, _ in entries), default=0) + 2
     lines: list[Line] = []
     for name, text in entries:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Severity, quote
@@ -14,9 +13,6 @@ from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Tag
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, Condition, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.analysis.statistics import Crosstab
 
 
 def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> Iterator[Finding]:
@@ -85,12 +81,12 @@ def _query(conditions: tuple[Condition, ...], attributes: Attributes) -> Query:
     return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
 
 
-def possible_cells(crosstab: "Crosstab", taxonomy: Taxonomy) -> list[tuple[str, str]]:
-    """The pairs of terms that papers can have, as `corpus gaps` counts them: one that a paper has is possible."""
-    rows, columns = crosstab.rows, crosstab.columns
-    impossible = cannot_arise(taxonomy, rows, columns)
-    pairs = (pair for pair in product(rows.allowed, columns.allowed) if NOT_APPLICABLE not in pair)
-    return [pair for pair in pairs if pair not in impossible or crosstab.number(*pair)]
+def possible_cells(
+    taxonomy: Taxonomy, rows: Attribute, columns: Attribute, filled: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """The pairs of terms that papers can have, as `corpus gaps` counts them: those that are filled are possible."""
+    pairs = {pair for pair in product(rows.allowed, columns.allowed) if NOT_APPLICABLE not in pair}
+    return pairs - (cannot_arise(taxonomy, rows, columns) - {*filled})
 
 
 def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> frozenset[tuple[str, str]]:

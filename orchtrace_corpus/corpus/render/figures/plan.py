@@ -192,7 +192,7 @@ def _coverage(source: Source) -> Caption:
     crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
     cells = {cell: n for cell, n in crosstab.cells.items() if n and _ASIDE.isdisjoint(cell)}
-    size = len(possible_cells(crosstab, source.pool.taxonomy))
+    size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
         f"{count_noun(crosstab.total, 'paper')} by {rows.label} and {columns.label}: "
