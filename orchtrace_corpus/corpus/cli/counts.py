@@ -33,7 +33,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import contested_among
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Kind
-from orchtrace_corpus.corpus.render import statistics, statistics_page
+from orchtrace_corpus.corpus.render import statistics
 from orchtrace_corpus.corpus.render.readings import contested_text
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
@@ -91,6 +91,8 @@ def stats(
       corpus stats --format json
       corpus stats --check
     """
+    from orchtrace_corpus.corpus.render import statistics_page
+
     session = CorpusSession(*ctx.obj)
     if fields:
         if by or crossed:
