@@ -704,7 +704,7 @@ expected at most 4; with the candidates found 4
 counts 1 candidate; open tags leave out 1
   moss-garden: size small or large
     https://example.org/moss
-    https://example.org/moss/diary
+    https://example.org/moss/diary (a copy)
     https://example.org/photo
 
 three-small  falls
@@ -720,7 +720,7 @@ expected at least 70%; with the candidates found 4 of 5 (80.0%)
 counts 1 candidate; open tags leave out 1
   moss-garden: size small or large
     https://example.org/moss
-    https://example.org/moss/diary
+    https://example.org/moss/diary (a copy)
     https://example.org/photo
 
 few-daily  could fall
@@ -729,7 +729,7 @@ expected 1; with the candidates found 1
 counts 0 candidates; open tags leave out 1
   moss-garden: water daily or weekly
     https://example.org/moss
-    https://example.org/moss/diary
+    https://example.org/moss/diary (a copy)
     https://example.org/photo
 """
 
@@ -744,6 +744,7 @@ def test_with_candidates_names_records_tags_and_sources(root: Path) -> None:
             "certain": True,
             "tags": {"size": ["small"]},
             "sources": ["https://example.org/hill"],
+            "copies": [],
         }
     ]
     nothing = "no claim that holds today would fall, or could fall, if the candidates were taken in\n"
