@@ -21,18 +21,8 @@ _NAMED = 4
 
 _TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
-_MENDS = {
-    PartName.VALIDATE: "see above",
-    PartName.CLAIMS: "see above",
-    PartName.DISPUTES: "see above",
-    PartName.CODEBOOK: "see above",
-    PartName.PROTOCOL: "see above",
-    PartName.SEARCHES: "see above",
-    PartName.FMT: "corpus fmt",
-    PartName.ARXIV: "corpus fetch --offline --write",
-}
-"""What mends each part."""
-
+_MENDS = {PartName.FMT: "corpus fmt", PartName.ARXIV: "corpus fetch --offline --write"}
+"""What mends the parts whose findings do not say it."""
 
 _COUNTED = {
     PartName.CODEBOOK: ("entry", "entries"),
@@ -145,7 +135,7 @@ def _part_line(part: Part) -> Line:
         summary = f"{part.total}, as in the data"
     else:
         summary = _summary(part.stale)
-    return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, ""))
+    return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, "see above"))
 
 
 def _claims_summary(part: Part) -> str:

@@ -31,6 +31,7 @@ def run(arguments: list[str], program: str = CORPUS) -> int:
 
             code = app.run(arguments, output)
         output.flush()
+        code = ExitCode.FINDINGS if output.is_partial and code == ExitCode.DONE else code
     except SystemExit:  # how Typer ends when its help meets a closed pipe
         output.abandon()
         code = ExitCode.DONE

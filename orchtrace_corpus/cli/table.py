@@ -15,8 +15,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "check": Command("cli.commands:check", "Run every check of CI, in one process."),
         "build": Command("corpus.cli.generate:build", "Regenerate every generated file, or one kind of them."),
         "diff": Command(
-            "corpus.cli.exchange:diff",
-            "Report what a change to the data means: papers, tags, counts, claims.",
+            "corpus.cli.exchange:diff", "Report what a change to the data means: papers, tags, counts, claims."
         ),
     },
     "Edit": {

@@ -543,7 +543,8 @@ def test_what_a_syntax_error_hides_is_not_said_to_be_gone(repository: Path) -> N
         "judged.\n"
         "\n"
         "Findings new\n"
-        "  data/papers.yaml: Y104 not valid YAML: a closing quote is missing\n"
+        "  data/papers.yaml: Y104 not valid YAML: a closing quote is missing; the rest of the file was not\n"
+        "    read\n"
     )
     git(repository, "commit", "--quiet", "--all", "--message", "Break")
     assert diff(repository, "HEAD", "HEAD~1").startswith("1 finding gone.\n")

@@ -5,8 +5,9 @@ import signal
 from pathlib import Path
 
 import pytest
+from screening_figures import measure
 
-from orchtrace_corpus.corpus.analysis.reading_order import Similarity, by_date, measure, rank
+from orchtrace_corpus.corpus.analysis.reading_order import Similarity, by_date, rank
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper

@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.model.searches import (
     run_fields,
     search_style,
 )
-from orchtrace_corpus.corpus.render.schema import data_schema
+from orchtrace_corpus.corpus.render.schema import data_schemas
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus import arxiv_query
 from tests.corpus.arxiv_server import ArxivServer
@@ -230,7 +230,7 @@ def test_runs_are_read_and_written_as_they_were() -> None:
 def test_the_schema_for_editors_takes_the_runs(root: Path) -> None:
     pool = store.load(str(root)).pool
     assert pool is not None
-    schema, path = json.loads(data_schema("searches", pool.taxonomy)), root / "data" / "searches.yaml"
+    schema, path = json.loads(data_schemas(["searches"], pool.taxonomy)[0]), root / "data" / "searches.yaml"
 
     assert list(Draft202012Validator(schema).iter_errors(as_editors_read(path))) == []
     path.write_text(SEARCHES.replace("hand", "foot"), encoding="utf-8")

@@ -216,8 +216,8 @@ SESSIONS = (
         4, 0, 0, 1,  # nobody is spawned; open failed
         46 - 24,  # 09:00:00 to 09:00:46, less the confirmation
         24,
-        sure(7 + 5, 12, 3, 1 + 5 + 1),  # each answer until the next event that can have read it
-        sure(7 + 5, 3, 1 + 5 + 1),  # reader, or checker; judge, clerk
+        sure(6 + 4, 10, 3, 4),  # each answer from its date until the next event that can have read it
+        sure(6 + 4, 3, 4),  # reader, or checker; judge, clerk
     ),
     Counted(
         "logs/who_and_when/hand.json", "Who&When",

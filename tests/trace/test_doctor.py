@@ -516,7 +516,7 @@ def test_the_very_name_goes_before_longer_ones(tmp_path: Path) -> None:
     assert result.stdout.startswith("Trace run\n")
 
 
-def test_the_dearest_session_comes_first_then_the_one_of_most_tokens_then_the_longest() -> None:
+def test_the_dearest_session_comes_first_and_unpriced_ones_stand_by_their_tokens_then_the_longest() -> None:
     def run(name: str, seconds: float, tokens: int | None, usd: float | None) -> Trace:
         event: dict[str, Any] = {"type": "inference", "t_end": seconds}
         event |= {} if tokens is None else {"tokens": {"input": tokens}}
@@ -528,18 +528,41 @@ def test_the_dearest_session_comes_first_then_the_one_of_most_tokens_then_the_lo
         run("long", 2000, None, None),
         run("many", 1, 10**7, None),
         run("dear", 1, 5, 0.25),
+        run("few", 1, 4, None),
+        run("cheap", 1, 5, 0.05),
     ]
 
     table = overview([summarize(one) for one in runs], Shared(), has_prices=True, most=10)
 
-    assert [row[0] for row in table.rows] == ["dear", "many", "long", "short", "all"]
+    assert [row[0] for row in table.rows] == ["many", "dear", "few", "cheap", "long", "short", "all"]
     assert [name.strip() for name in table.columns[-2:]] == ["tokens", "USD"]
     assert [
         name.strip()
         for name in overview([summarize(one) for one in runs], Shared(), has_prices=True, most=1, width=40).columns
     ] == ["session", "time", "tokens", "USD"]
-    assert [str(row[-2]).strip() for row in table.rows] == ["5", "10,000,000", "", "", "10,000,005+"]
-    assert [str(row[-1]).strip() for row in table.rows] == ["0.2500", "", "", "", "0.2500+"]
+    assert [str(row[-2]).strip() for row in table.rows] == [
+        "10,000,000", "5", "4", "5", "", "", "10,000,014+"
+    ]  # fmt: skip
+    assert [str(row[-1]).strip() for row in table.rows] == ["", "0.2500", "", "0.0500", "", "", "0.3000+"]
+    assert "Sessions without a price stand where their tokens would at the average price." in table.notes
+
+
+def test_a_session_that_goes_on_in_another_file_long_after_says_so_in_its_log_and_in_the_list() -> None:
+    def run(name: str, later: float) -> Trace:
+        files = [{"source": {"file": f"{file}.jsonl", "line": 1}} for file in ("a", "b", "c")]
+        times = ((0, 10), (20, 30), (later, later + 5))
+        events = [
+            {"type": "inference", "agent": agent, "t": begin, "t_end": end, **file}
+            for agent, (begin, end), file in zip(("main", "helper", "main"), times, files, strict=True)
+        ]
+        return made(*events, trace_id=name)
+
+    late, soon = run("one", 7300), run("one", 40)
+    table = overview([summarize(one, "a.jsonl") for one in (late, soon)], Shared(), has_prices=False, most=10)
+
+    assert "Log       1 x another file of the session, an hour or more later (c.jsonl:1)\n" in shown(late)
+    assert "another file" not in shown(soon)
+    assert [(row[0], row[-1]) for row in table.rows] == [("one", "3 files: a.jsonl")] * 2 + [("all", "")]
 
 
 def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:

@@ -421,7 +421,7 @@ def test_standard_input_is_refused_with_what_to_do() -> None:
         ("", "it is empty"),
         ("# Notes\n", "it begins with '# Notes\\n'"),
         ('{"name": "x", "private": true}\n', "it begins with an object of 'name', 'private'"),
-        ("\x00\x01\x02", r"it begins with '\x00\x01\x02'"),
+        ("\x89PNG\x00\x01\x02", "it is no text"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused_with_what_was_found(tmp_path: Path, content: str, said: str) -> None:
@@ -454,15 +454,16 @@ def test_traces_are_no_logs_and_the_message_says_so() -> None:
 
 def test_files_that_are_no_logs_are_passed_over_and_counted(tmp_path: Path) -> None:
     folder = copies(tmp_path / "logs", 1)
-    for name in ("a.json", "b.json", "c.json", "d.json"):
-        (folder / name).write_text("[1, 2]", encoding="utf-8")
+    for name in "abcdefghij":
+        (folder / f"{name}.json").write_text("[1, 2]", encoding="utf-8")
     (folder / "README.md").write_text("# Logs", encoding="utf-8")
 
     result = run_corpus("trace", "import", str(folder))
 
     assert (result.code, len(result.stdout.splitlines())) == (0, 1)
     assert result.stderr.startswith(
-        "corpus: skipped 4 files that are not logs in a known format (a.json, b.json, c.json, …)\n"
+        "corpus: skipped 10 files that are not logs in a known format (a.json, b.json, c.json, d.json, e.json, f.json, "
+        "g.json, h.json, …)\n"
     )
 
 

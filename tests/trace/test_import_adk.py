@@ -91,8 +91,31 @@ def test_agents_side_by_side_do_not_read_one_another_and_who_comes_behind_reads_
         "a message > c -> c inference", "b message > c -> c inference", "c message > d -> d inference",
     ]  # fmt: skip
     assert [(one["t"], one["t_end"]) for one in trace["events"] if one["type"] == "inference"] == [
-        (0, 5), (0, 5), (5, 9), (9, 9),
+        (1, 5), (2, 5), (5, 9), (9, 9),
     ]  # fmt: skip
+
+
+def test_an_answer_begins_at_its_date_which_is_measured_and_its_end_is_concluded(tmp_path: Path) -> None:
+    trace = trace_of(session(
+        tmp_path / "x.json", GO, event(1, "a", call("c", "open"), usage=(9, 1)), event(3, "a", answer("c", result=1)),
+        event(4, "a", text("A"), usage=(9, 1)),
+    ))  # fmt: skip
+
+    times = ("t", "t_request", "t_end", "inferred")
+    assert [tuple(one[name] for name in times) for one in trace["events"] if one["type"] == "inference"] == [
+        (1, 1, 3, True), (4, 4, 4, True),
+    ]  # fmt: skip
+
+
+def test_who_goes_on_where_branches_meet_reads_what_was_said_on_the_others(tmp_path: Path) -> None:
+    trace = trace_of(session(
+        tmp_path / "x.json", GO, event(1, "a", text("A"), usage=(9, 1), branch="fan.a"),
+        event(2, "b", text("B"), usage=(9, 1), branch="fan.b"), event(3, "b", text("More."), usage=(9, 1), branch="fan.b"),
+        event(5, "b", text("Both."), usage=(9, 1)),
+    ))  # fmt: skip
+
+    assert of_type(trace, "message") == ["a message > b"]
+    assert [one["t"] for one in trace["events"] if one["type"] == "message"] == [5]
 
 
 def test_a_transfer_is_one_message(tmp_path: Path) -> None:

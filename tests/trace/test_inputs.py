@@ -144,12 +144,112 @@ def test_every_log_of_the_tests_can_be_shown_and_measured(form: str) -> None:
     assert run_corpus("trace", "measure", str(LOGS / form)).code == 0
 
 
-def test_a_session_that_cannot_be_read_leaves_the_others_and_ends_with_an_error(tmp_path: Path) -> None:
+FOLDER_COMMANDS = (
+    *("show", "doctor", "doctor --format json", "validate", "label", "replay", "graph", "reward"),
+    *("measure", "measure --only steps,tokens --format csv", "measure --ledger agent", "measure --profile"),
+)
+
+
+@pytest.mark.parametrize("words", FOLDER_COMMANDS)
+def test_a_session_that_cannot_be_read_leaves_the_others_and_ends_with_an_error(words: str, tmp_path: Path) -> None:
     shutil.copytree(SESSION, tmp_path / "logs")
     (tmp_path / "logs" / "broken.json").write_text('{"resourceSpans": [{"scopeSpans": [{"spans": [')
+    alone = run_corpus("trace", *words.split(), str(SESSION))
 
-    result = run_corpus("trace", "show", str(tmp_path / "logs"))
+    result = run_corpus("trace", *words.split(), str(tmp_path / "logs"))
 
-    assert result.code == 3
-    assert result.stdout == run_corpus("trace", "show", str(SESSION)).stdout
-    assert result.stderr.endswith("corpus: 1 session could not be read; all others are in the output\n")
+    said = "corpus: left out: 'broken.json' is not JSON: Input data was truncated\n"
+    assert (result.code, result.stdout, result.stderr.splitlines(keepends=True)[0]) == (1, alone.stdout, said)
+
+
+@pytest.mark.parametrize("words", FOLDER_COMMANDS)
+def test_a_trace_with_errors_leaves_the_others_and_ends_with_an_error(words: str, tmp_path: Path) -> None:
+    shutil.copy(SWARM, tmp_path)
+    bad = json.loads(SWARM.read_text(encoding="utf-8")) | {"trace_id": "bad"}
+    bad["edges"].append({"src": "nobody", "dst": "none", "type": "causal"})
+    (tmp_path / "bad.jsonl").write_text(json.dumps(bad) + "\n")
+    alone = run_corpus("trace", *words.split(), str(SWARM))
+    several = words.split()[0] not in ("label", "replay", "graph")
+
+    result = run_corpus("trace", *words.split(), str(tmp_path), *([] if several else ["--session", "swarm"]))
+
+    assert result.code == several
+    if words == "validate":
+        assert [line.split()[1] for line in result.stdout.splitlines()] == ["T202", "T202"]
+        assert result.stderr == "2 errors in 2 traces\n"
+        return
+    place = f"{tmp_path}/bad.jsonl:1:"
+    assert "nobody" in result.stderr if several else not result.stderr
+    assert result.stderr.startswith(f"corpus: left out: {place}" if several else "")
+    if words.split()[0] != "reward" and words not in (
+        "measure",
+        FOLDER_COMMANDS[-3],
+    ):  # of two that are given one is shown in a table of several
+        assert result.stdout.replace(f"{tmp_path}/swarm.json", str(SWARM)) == alone.stdout
+
+
+ADK = LOGS / "google_adk" / "session.json"
+
+
+@pytest.mark.parametrize("command", ["doctor", "show", "measure", "validate", "import"])
+def test_a_document_that_is_cut_off_is_no_log_in_which_nothing_ran(command: str, tmp_path: Path) -> None:
+    (tmp_path / "adk.json").write_bytes(ADK.read_bytes()[:2000])
+    said = "'adk.json' is not JSON: Input data was truncated\n"
+
+    alone = run_corpus("trace", command, str(tmp_path))
+    shutil.copytree(SESSION, tmp_path / "logs")
+    beside = run_corpus("trace", command, str(tmp_path))
+
+    assert alone == (3, "", f"corpus: {said}")
+    assert (beside.code, beside.stderr.partition("left out: ")[2].partition("\n")[0] + "\n") == (1, said)
+
+
+@pytest.mark.parametrize("command", ["show", "measure", "validate", "label"])
+def test_lines_that_could_not_be_read_are_told_by_every_command(command: str, tmp_path: Path) -> None:
+    rubbish = b'rubbish\n{"cut": 1'
+    log = tmp_path / MAIN.name
+    log.write_bytes(MAIN.read_bytes() + rubbish)
+    last = len(log.read_bytes().splitlines())
+
+    result = run_corpus("trace", command, str(log))
+
+    said = [f"not JSON (such as {log.name}:{last - 1})", f"cut off at the end (such as {log.name}:{last})"]
+    assert result.code == 0
+    assert result.stderr.splitlines()[:2] == [f"corpus: left out: 1 x {one}" for one in said]
+
+
+@pytest.mark.parametrize("command", ["doctor", "show", "measure", "validate", "import"])
+def test_a_file_that_is_no_text_is_named_once_and_none_of_it_is_shown(command: str, tmp_path: Path) -> None:
+    (tmp_path / "picture.jsonl").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n" * 500)
+    alone = run_corpus("trace", command, str(tmp_path / "picture.jsonl"))
+    shutil.copytree(SESSION, tmp_path / "logs")
+    beside = run_corpus("trace", command, str(tmp_path))
+
+    assert (alone.code, alone.stdout) == (3, "")
+    said = f"'{tmp_path}/picture.jsonl' is not a log in a known format: it is no text"
+    assert alone.stderr.startswith(f"corpus: {said}\nFormats: claude_code, ")
+    assert beside.code == 0
+    assert "corpus: skipped 1 file that is not a log in a known format (picture.jsonl)\n" in beside.stderr
+
+
+def test_an_empty_folder_is_refused_with_the_endings_of_logs_and_traces(tmp_path: Path) -> None:
+    hint = "Traces and logs end in .jsonl, .ndjson, .json, .db, .eval."
+    for command in ("doctor", "measure"):
+        said = f"corpus: no trace or log in '{tmp_path}'\n{hint}\n"
+        assert run_corpus("trace", command, str(tmp_path)) == (3, "", said)
+
+
+def test_where_nothing_can_be_read_the_first_reason_is_given(tmp_path: Path) -> None:
+    bad = json.loads(SWARM.read_text(encoding="utf-8"))
+    bad["edges"].append({"src": "nobody", "dst": "none", "type": "causal"})
+    (tmp_path / "bad.json").write_text(json.dumps(bad))
+    of_trace = run_corpus("trace", "doctor", str(tmp_path))
+    (tmp_path / "broken.json").write_text('{"resourceSpans": [{"scopeSpans": [{"spans": [')
+
+    measured, shown = run_corpus("trace", "measure", str(tmp_path)), run_corpus("trace", "doctor", str(tmp_path))
+
+    assert (of_trace.code, measured.code, shown.code) == (1, 1, 3)
+    assert "corpus: the trace has errors, so nothing derived from it would be true:\n" in of_trace.stderr
+    assert of_trace.stderr in measured.stderr
+    assert shown.stderr.endswith("\ncorpus: there is no run that can be read\n")
+    assert not of_trace.stdout + measured.stdout + shown.stdout

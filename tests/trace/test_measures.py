@@ -20,6 +20,7 @@ from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import concurrency
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
+from tests.trace.test_import import SESSION, on_terminal
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 
 TOLERANCE = 1e-9
@@ -345,7 +346,8 @@ def test_where_a_run_spent_more_than_its_log_tells_every_form_says_so(tmp_path: 
         'cost,,usd,"2 of 3 inferences state no cost: b, c; at least 2"\n'
     )
     several = run_corpus("trace", "measure", str(path), str(path), *one, "--format", "csv").stdout
-    assert several == "trace,tokens,cost,tokens_at_least,cost_at_least\n" + "t,,,1240,2\n" * 2
+    columns = "trace,tokens,cost,tokens_at_least,cost_at_least,task_id,system,format,file\n"
+    assert several == columns + f"t,,,1240,2,k,,,{path}\n" * 2
     table = run_corpus("trace", "measure", str(path), "--ledger", "agent").stdout.splitlines()
     assert [line.split()[:6] for line in table[2:5]] == [
         ["x", "1", "1234", "1234", "0", "2"], ["z", "1", "6", "at", "least", "6"], ["y", "1", "1"]
@@ -651,7 +653,7 @@ def test_measures_as_json_name_their_schema_and_keep_null_apart_from_zero() -> N
     result = run_corpus("trace", "measure", str(ROOT / "data" / "traces" / "mixed.json"), "--format", "json")
     document = json.loads(result.stdout)
 
-    assert (document["schema"], document["version"]) == ("orchtrace-corpus/trace-measures", 2)
+    assert (document["schema"], document["version"]) == ("orchtrace-corpus/trace-measures", 3)
     measures = document["traces"][0]["measures"]
     assert measures["worked"] == {
         "value": None, "unit": "step", "reason": "2 of 3 working events have no end: e1, e7", "if_waiting": None,
@@ -711,8 +713,46 @@ def test_several_traces_as_csv_are_a_line_each(tmp_path: Path) -> None:
     result = run_corpus("trace", "measure", runs, "--only", "worked,tokens,parallelism", "--format", "csv")
 
     assert result.stdout == (
-        'trace,worked,tokens,parallelism,tokens_at_least\none,1,,1,\n"the ""second"", so called",2,,1,\n\'=3,3,,1,\n'
+        "trace,worked,tokens,parallelism,tokens_at_least,task_id,system,format,file\n"
+        f"one,1,,1,,k,,,{runs}\n"
+        f'"the ""second"", so called",2,,1,,k,,,{runs}\n'
+        f"'=3,3,,1,,k,,,{runs}\n"
     )
+
+
+def test_several_logs_are_told_apart_by_file_format_and_system_and_sums_have_no_dust(tmp_path: Path) -> None:
+    steps = [event("a", 0, "inference", "x", t_end=0.1), event("b", 0.1, "inference", "x", t_end=0.3)]
+    parts = [event("c", 0.7, "inference", "x", t_end=0.8)]
+    (tmp_path / "run.json").write_text(json.dumps(raw(steps + parts, system="ours")))
+    words = ["trace", "measure", str(tmp_path / "run.json"), str(SESSION), "--only", "worked", "--format"]
+    name, (log,) = "7ea30000-0000-4000-8000-000000000001", SESSION.glob("*.jsonl")
+
+    assert run_corpus(*words, "csv").stdout == (
+        "trace,worked,task_id,system,format,file\n"
+        f"t,0.4,k,ours,,{tmp_path}/run.json\n"
+        f"{name},390.3,{name},claude-code,claude_code,{log}\n"
+    )
+    first, second = json.loads(run_corpus(*words, "json").stdout)["traces"]
+    assert [first.pop("measures")["worked"]["value"], second.pop("measures")["worked"]["value"]] == [
+        pytest.approx(0.4),
+        390.3,
+    ]
+    assert first == {"trace_id": "t", "task_id": "k", "system": "ours", "format": None, "file": f"{tmp_path}/run.json"}
+    assert (second["format"], second["file"]) == ("claude_code", str(log))
+
+
+def test_measures_of_several_traces_fit_a_terminal_and_names_used_elsewhere_are_known(tmp_path: Path) -> None:
+    out, code = on_terminal(timed_runs(tmp_path, "one", "two"), command="measure", NO_COLOR="1")
+    elsewhere = run_corpus("trace", "measure", timed_runs(tmp_path, "one"), "--only", "critical_path")
+
+    assert (code, elsewhere.code) == (0, 2)
+    assert [line.rstrip() for line in out.splitlines()] == [
+        "trace  elapsed  worked  span  agents  steps  tokens  cost",
+        "one          1       1     1       1      1",
+        "two          2       2     2       1      1",
+        "More measures: --only A,B,...; all: --format csv.",
+    ]
+    assert elsewhere.stderr == "corpus: there is no measure 'critical_path': it is called 'span' here\n"
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])

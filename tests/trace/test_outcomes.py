@@ -174,7 +174,8 @@ def test_an_outcome_of_no_run_is_said_and_the_runs_are_written(tmp_path: Path) -
 
     assert result.code == 1
     assert json.loads(result.stdout)["rewards"] == {"team": 1.0}
-    assert result.stderr.endswith(f"corpus: {path}:3: none of the runs read is called 'other'\n")
+    said = f"corpus: {path}:3: none of the runs read is called 'other'\ncorpus: the runs read are called {NAME}\n"
+    assert result.stderr.endswith(said)
 
 
 def test_credit_and_measures_take_outcomes_for_logs_that_state_none(tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ def test_credit_and_measures_take_outcomes_for_logs_that_state_none(tmp_path: Pa
     assert "error_amplification,2,1," in run_corpus(*one, "--outcomes", path).stdout
     several = run_corpus("trace", "measure", str(SESSION), str(ROOT / "data" / "traces" / "swarm.json"), "--outcomes", path,
                          "--only", "error_amplification", "--format", "csv")  # fmt: skip
-    assert several.stdout.splitlines()[1:] == ["swarm,", f"{NAME},2"]
+    assert [line.split(",")[:2] for line in several.stdout.splitlines()[1:]] == [["swarm", ""], [NAME, "2"]]
 
 
 def test_an_outcome_is_for_every_form_of_its_run_and_names_its_task(tmp_path: Path) -> None:
@@ -219,7 +220,31 @@ def test_an_outcome_of_no_run_is_said_by_those_who_use_outcomes(tmp_path: Path, 
     result = run_corpus("trace", command, str(SESSION), "--outcomes", path)
 
     assert result.code == 1
-    assert result.stderr.endswith(f"corpus: {path}:3: none of the runs read is called 'other'\n")
+    said = f"corpus: {path}:3: none of the runs read is called 'other'\ncorpus: the runs read are called {NAME}\n"
+    assert result.stderr.endswith(said)
+
+
+@pytest.mark.parametrize("words", [["credit"], ["export", "--profile", "verl", "--without-tokens"]])
+def test_where_outcomes_give_no_reward_it_is_said_what_is_missing(tmp_path: Path, words: list[str]) -> None:
+    success = written(tmp_path, "success.csv", f"run,success\n{NAME},true\n")
+    other = written(tmp_path, "other.csv", "run,reward\nnope,1\n")
+
+    of_success = run_corpus("trace", *words, str(SESSION), "--outcomes", success)
+    of_other = run_corpus("trace", *words, str(SESSION), "--outcomes", other)
+
+    assert of_success == (
+        2,
+        "",
+        f"corpus: the trace '{NAME}' has no reward that could be divided\n"
+        "Its success is known: to divide that, give it as `reward`, too, in the file for --outcomes.\n",
+    )
+    assert of_other == (
+        1,
+        "",
+        f"corpus: {other}:2: none of the runs read is called 'nope'\n"
+        f"corpus: the runs read are called {NAME}\n"
+        "corpus: no run that was read has a reward\n",
+    )
 
 
 def graded(tmp_path: Path, stats: Any) -> dict[str, Any]:

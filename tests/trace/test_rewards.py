@@ -514,7 +514,8 @@ def test_several_designs_of_one_run_are_one_table_for_programs() -> None:
         "design,term,family,weight,value,unit,pays,note\n"
         "magrpo,joint,R1,1,0.8,reward,0.8,\n"
         "magrpo,reward,R1,,,,0.8,\n"
-        'spiral2026,game,R6,1,,1,,"5 of 5 agents have no reward: lead, w1, w2, w3, w4; give it with --outcomes, as '
+        'spiral2026,game,R6,1,,1,,"5 of 5 agents have no reward: lead (orchestrator), w1 (worker), w2 (worker), '
+        "w3 (worker), w4 (worker); give it with --outcomes, as "
         '`agent.lead`"\n'
         "spiral2026,reward,R6,,,,,\n"
     )

@@ -596,14 +596,14 @@ def test_what_is_no_json_is_not_called_a_trace_with_errors(data: bytes, tmp_path
         assert result.stderr.startswith("corpus: this is not JSON, so there is no trace in it:\n")
 
 
-def test_one_broken_file_stops_the_measures_of_a_folder_and_is_named(tmp_path: Path) -> None:
+def test_one_broken_file_is_left_out_of_the_measures_of_a_folder_and_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(BASE), encoding="utf-8")
     (tmp_path / "b.json").write_text(json.dumps({**BASE, "topology": "ring"}), encoding="utf-8")
-    result = run_corpus("trace", "measure", str(tmp_path))
+    result = run_corpus("trace", "measure", str(tmp_path), "--only", "steps", "--format", "csv")
 
-    assert (result.code, result.stdout) == (1, "")
-    assert f"{tmp_path / 'b.json'}:1:" in result.stderr
-    assert result.stderr.endswith("mend it, or leave the file out.\n")
+    assert (result.code, result.stdout) == (1, f"trace,steps,task_id,system,format,file\nt,1,k,,,{tmp_path}/a.json\n")
+    assert result.stderr.startswith(f"corpus: left out: {tmp_path / 'b.json'}:1:")
+    assert result.stderr.count("\n") == 1
 
 
 def test_warnings_of_several_traces_are_told_in_one_line(tmp_path: Path) -> None:

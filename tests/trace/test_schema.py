@@ -41,6 +41,7 @@ from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render import measures as trace_measures
 from orchtrace_corpus.trace.render import page as trace_page
 from orchtrace_corpus.trace.render.tables import credit_data, label_summary, labelled_events
+from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT
 from tests.effort import tries
 from tests.trace.test_views import PUBLISHED
@@ -266,8 +267,8 @@ def check_use(data: bytes, chance: random.Random) -> bool:
         lambda: [plain(trace_page.state_lines(state, None, trace.clock.unit, 80)) for state in replay(trace)],
         lambda: [json.dumps(trace_page.as_data(state), allow_nan=False) for state in replay(trace)],
         lambda: plain(trace_page.page(trace, chance.choice([20, 80, None]))),
-        lambda: envelope("trace-measures", trace_measures.data(trace, measure(trace))),
-        lambda: trace_measures.one(trace, measure(trace), exact=chance.random() < 0.5),
+        lambda: envelope("trace-measures", trace_measures.data(TraceView(trace), measure(trace))),
+        lambda: trace_measures.one(TraceView(trace), measure(trace), exact=chance.random() < 0.5),
         lambda: [trace_measures.spent(trace.trace_id, by, ledger(trace, by), chance.choice([40, None])) for by in GROUPINGS],
         lambda: (label_summary(trace, labels(trace)), labelled_events(trace, labels(trace), {})),
         lambda: compare(trace, trace),

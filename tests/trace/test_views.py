@@ -59,6 +59,33 @@ def test_one_event_with_its_place_and_what_depends_on_it() -> None:
     )
 
 
+def test_a_call_is_found_by_its_id_in_the_log_and_shown_with_its_result() -> None:
+    log = str(ROOT / "tests" / "data" / "session")
+    call, known, result = (run_corpus("trace", "show", log, "--event", name).stdout for name in ("b1", "e21", "e22"))
+    file = "7ea30000-0000-4000-8000-000000000001/subagents/agent-f2.jsonl"
+
+    assert (
+        call
+        == known
+        == (
+            "e21: tool call Bash of tester\n"
+            "Time      at 26 s, 2 min 25 s\n"
+            "Status    error, tool_error\n"
+            f"Log       {file}:2\n"
+            "Follows   e20 (inference of tester)\n"
+            "Leads to  e22 (tool result Bash of tester)\n"
+        )
+    )
+    assert result == (
+        "e22: tool result Bash of tester\n"
+        "Time      at 2 min 51 s, 2 min 25 s after its call\n"
+        "Status    error, tool_error\n"
+        f"Log       {file}:3\n"
+        "Follows   e21 (tool call Bash of tester)\n"
+        "Leads to  e23 (inference of tester)\n"
+    )
+
+
 def test_a_log_names_no_task() -> None:
     shown = run_corpus("trace", "show", str(ROOT / "tests" / "data" / "session")).stdout
 
@@ -519,8 +546,8 @@ def test_measures_named_twice_are_given_once() -> None:
     ]
 
     header, *rows = run_corpus(*words, "--format", "csv").stdout.splitlines()
-    assert header == "trace,agents,worked"
-    assert [row.count(",") for row in rows] == [2, 2]
+    assert header == "trace,agents,worked,task_id,system,format,file"
+    assert [row.count(",") for row in rows] == [6, 6]
 
 
 SPENT = [

@@ -19,6 +19,7 @@ class Output:
         quiet: Leave out what is neither a result nor an error.
         color: Whether colours are wanted, if there is a terminal to show them.
         is_closed: Whether nobody reads standard output any longer.
+        is_partial: Whether something that was asked for is not in the output, which ends with findings then.
         program: The name under which the program was started.
     """
 
@@ -27,6 +28,7 @@ class Output:
         self.quiet = False
         self.color = "NO_COLOR" not in os.environ
         self.is_closed = False
+        self.is_partial = False
         self._noted: set[str] = set()
 
     @property

@@ -129,10 +129,7 @@ def _sarif_result(finding: Finding, rule_index: int) -> dict[str, object]:
     place = finding.location
     # Relative to the working folder where it can be, with forward slashes.
     uri = Path(place.path).as_uri() if os.path.isabs(place.path) else quote(place.path.replace(os.sep, "/"))
-    physical = {
-        "artifactLocation": {"uri": uri},
-        "region": {"startLine": place.line, "startColumn": place.column},
-    }
+    physical = {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line, "startColumn": place.column}}
     location: dict[str, object] = {"physicalLocation": physical}
     if finding.record:
         location["logicalLocations"] = [{"name": finding.record, "kind": "member"}]

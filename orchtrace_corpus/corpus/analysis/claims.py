@@ -32,7 +32,7 @@ from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Agreement, Claim, ClaimFile, Counts, Over, PoolName, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
-from orchtrace_corpus.corpus.model.records import Pool, Record
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
 
@@ -92,10 +92,7 @@ class Verdict(NamedTuple):
 
 
 def evaluate(
-    claims: Iterable[Claim],
-    pool: Pool,
-    disputes: Sequence[Dispute] = (),
-    candidates: Sequence[Candidate] | None = None,
+    claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = (), candidates: Sequence[Candidate] | None = None
 ) -> tuple[Verdict, ...]:
     """Hold claims against a corpus, in their order.
 
@@ -219,6 +216,7 @@ class Judge:
         self._in_scope: dict[_Key, tuple[Record, ...]] = {}
         self._disputable = disputable(pool.taxonomy)
         self._papers = {paper.key: paper for paper in pool.papers}
+        self._readings: dict[Dispute, list[Paper]] = {}
 
     def records(self, kind: Over) -> Sequence[Record]:
         """The records of a kind."""
@@ -333,16 +331,21 @@ class Judge:
         wanted = filters.get(Over.PAPERS)
         if wanted is None or not disputes:
             return ()
-        known, papers = self._disputable, self._papers
         marked = set()
         for dispute in disputes_on(wanted, disputes, self.pool.taxonomy):
-            paper = papers.get(dispute.record)
-            if paper is not None and dispute.state is State.OPEN:
-                facet = known[dispute.tag]
-                others = (with_value(paper, facet, dispute.tag, value) for value in dispute.alternatives)
-                if any(wanted.part(other) != wanted.part(paper) for other in others):
+            paper = self._papers.get(dispute.record)
+            if paper is not None and dispute.state is State.OPEN and dispute.record not in marked:
+                part = wanted.part(paper)
+                if any(wanted.part(other) != part for other in self._otherwise(paper, dispute)):
                     marked.add(dispute.record)
-        return tuple(key for key in papers if key in marked)
+        return tuple(key for key in self._papers if key in marked)
+
+    def _otherwise(self, paper: Paper, dispute: Dispute) -> list[Paper]:
+        """The paper as the readings that the record does not follow have it; many claims ask for the same."""
+        if dispute not in self._readings:
+            facet, tag = self._disputable[dispute.tag], dispute.tag
+            self._readings[dispute] = [with_value(paper, facet, tag, value) for value in dispute.alternatives]
+        return self._readings[dispute]
 
 
 def disputes_on(wanted: Filters, disputes: Iterable[Dispute], taxonomy: Taxonomy) -> list[Dispute]:

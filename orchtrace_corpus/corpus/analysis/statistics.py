@@ -178,9 +178,7 @@ class Summary(NamedTuple):
 
 def count(records: Sequence[Record], attribute: Attribute) -> Counts:
     """Count records by an attribute; terms that no record has count 0."""
-    tally: Counter[str] = Counter()
-    for record in records:
-        tally.update(attribute.values(record) or (ABSENT,))
+    tally = Counter(value for record in records for value in attribute.values(record) or (ABSENT,))
     values = ordered_values(tally, attribute)
     return Counts(attribute, {value: tally[value] for value in values}, len(records))
 
@@ -198,15 +196,9 @@ def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
 
 def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Crosstab:
     """Count records by two attributes; terms that no record has are rows and columns, too."""
-    cells: Counter[tuple[str, str]] = Counter()
-    row_tally: Counter[str] = Counter()
-    column_tally: Counter[str] = Counter()
-    for record in records:
-        row_values = rows.values(record) or (ABSENT,)
-        column_values = columns.values(record) or (ABSENT,)
-        row_tally.update(row_values)
-        column_tally.update(column_values)
-        cells.update((row, column) for row in row_values for column in column_values)
+    pairs = [(rows.values(record) or (ABSENT,), columns.values(record) or (ABSENT,)) for record in records]
+    cells = Counter(cell for pair in pairs for cell in product(*pair))
+    row_tally, column_tally = (Counter(value for pair in pairs for value in pair[place]) for place in (0, 1))
     row_order = ordered_values(row_tally, rows)
     column_order = ordered_values(column_tally, columns)
     return Crosstab(rows, columns, row_order, column_order, dict(cells), len(records))

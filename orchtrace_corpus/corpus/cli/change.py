@@ -10,7 +10,7 @@ import typer
 
 from orchtrace_corpus.base.commands.declarations import Argument, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
@@ -293,7 +293,12 @@ def tag(
         raise CommandUseError("an item of evidence needs a note", hint)
     names = split_names(supported) if supported else ()
     evidence = tagging.NewEvidence(note, source, location, names, facets, copy) if note else None
-    return apply(session, corpus, tagging.tag(corpus, target, words or [], evidence), dry_run=dry_run)
+    proposal = tagging.tag(corpus, target, words or [], evidence)
+    code = apply(session, corpus, proposal, dry_run=dry_run)
+    if code == ExitCode.DONE and isinstance(target.record, Paper):
+        for remark in tagging.remarks(target.record, proposal.changes, corpus.pool.taxonomy):
+            session.output.tell(f"corpus: {remark}")
+    return code
 
 
 @command()

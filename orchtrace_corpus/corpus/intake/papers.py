@@ -26,7 +26,6 @@ from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.matching import (
     LONGEST_NAME,
     Match,
-    RecordIndex,
     Sign,
     identifier_text,
     identifiers_of,
@@ -127,17 +126,6 @@ def plain(text: str) -> str:
     # What has no characters goes, and `remarks` quotes what was there.
     mended = FIXES["M103"](text, "title") or re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text)
     return " ".join(mended.split())
-
-
-def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
-    """The record that a paper seems to be: of the pool or excluded, by the surest sign that there is.
-
-    Args:
-        paper: What is known of it so far; what is empty is compared with nothing.
-        pool: The corpus.
-        by_title: Whether a title that is nearly the same is a sign.
-    """
-    return RecordIndex([*pool.papers, *pool.exclusions]).find(paper, by_title=by_title)
 
 
 def describe_match(found: Match) -> str:

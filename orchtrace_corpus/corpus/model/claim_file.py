@@ -321,10 +321,7 @@ _FORMS = (
     "count, at_least, at_most, share, keys, counts with by, values with by, agreement with sheets"
 )
 _SHARE = Schema(
-    "a share",
-    "",
-    {"at_least": _percent("at_least"), "at_most": _percent("at_most"), "of": conditions("of")},
-    (),
+    "a share", "", {"at_least": _percent("at_least"), "at_most": _percent("at_most"), "of": conditions("of")}, ()
 )
 _EXPECTATIONS: tuple[tuple[dict[str, Decoder], Callable[..., Expectation]], ...] = (
     ({"count": _natural("count")}, lambda count: Number(Bounds(count, count))),

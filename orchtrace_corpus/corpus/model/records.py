@@ -317,14 +317,15 @@ class Loaded(NamedTuple):
         return self.pool.exclusions if self.pool else ()
 
 
+_KINDS = tuple(IdentifierKind)
+
 Path: TypeAlias = tuple[str | int, ...]
 """Where in a record a value stands, such as `("urls", 0)`."""
 
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
     """The paper's identifiers: those of its fields, and those that only a URL carries."""
-    for kind in IdentifierKind:
-        value = getattr(paper, kind)
+    for kind, value in zip(_KINDS, (paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id), strict=True):
         if value is not None:
             yield Identifier(kind, value), (kind.value,)
     for number, url in enumerate(paper.urls):

@@ -11,13 +11,7 @@ from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.model.claim_file import Claim, NarrowReading, PoolName, Share
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.render.pools import (
-    FOUND_OVER,
-    awaited_data,
-    pool_data,
-    pools_of,
-    pools_text,
-)
+from orchtrace_corpus.corpus.render.pools import FOUND_OVER, awaited_data, pool_data, pools_of, pools_text
 from orchtrace_corpus.corpus.render.readings import agreed_text, reading_data
 
 if TYPE_CHECKING:  # only who asks for stress needs them

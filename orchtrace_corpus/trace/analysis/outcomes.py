@@ -99,12 +99,17 @@ class Outcome(NamedTuple):
 
 
 class Outcomes:
-    """The outcomes of a file, each of the run that it names, by its whole name or by the beginning of that."""
+    """The outcomes of a file, each of the run that it names, by its whole name or by the beginning of that.
+
+    Attributes:
+        runs: The names of the runs that were asked for.
+    """
 
     def __init__(self, known: Mapping[str, Outcome]) -> None:
         self._known = known
         self._lengths = sorted({len(name) for name in known}, reverse=True)
         self._taken: dict[str, str] = {}
+        self.runs: list[str] = []
 
     def take(self, run: str) -> Outcome | None:
         """The outcome of a run; None where there is none.
@@ -112,6 +117,7 @@ class Outcomes:
         Raises:
             CommandUseError: What begins its name is the name of another run, or begins that.
         """
+        self.runs.append(run)
         names = (run[:length] for length in self._lengths if length <= len(run))
         name = next((one for one in names if one in self._known and (one == run or self._taken.get(one) != one)), None)
         if name is None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat
@@ -15,6 +15,7 @@ from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
 from orchtrace_corpus.trace.view import TraceView
@@ -72,10 +73,9 @@ def credit(
     session = Session(*ctx.obj)
     if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
-    given = rewarded_traces(session, paths, name, outcomes_file, channel)
-    files, traces, channel = given.files, given.views, given.channel
+    traces, channel = rewarded_traces(session, paths, name, outcomes_file, channel)
     shown = _ITS_NAME if values == _STANDARD_INPUT else values
-    choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, files, with_people)
+    choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, with_people)
     assignments = assign(traces, unit, method, choices)
     for one in assignments:
         for warning in one.warnings:
@@ -87,43 +87,28 @@ def credit(
         are_exact = output_format.is_exact
         tables = [exact_credit(assignments, unit)] if are_exact else credit_tables(assignments, unit, names)
         session.show_tables(tables, "trace-credit", output_format)
-    return given.code
+    return ExitCode.DONE
 
 
-class Rewarded(NamedTuple):
-    """Traces with their rewards.
-
-    Attributes:
-        files: Where each was read.
-        views: The traces, with what was given from outside.
-        channel: The reward that counts.
-        code: How the command ends: with findings where an outcome is of no run.
-    """
-
-    files: tuple[str, ...]
-    views: list[TraceView]
-    channel: str
-    code: ExitCode
-
-
-def rewarded_traces(session: Session, paths: Sequence[str], name: str, outcomes_file: str, channel: str) -> Rewarded:
-    """Traces with the outcomes of a file put on them; outcomes of no run are said, and which reward is taken.
+def rewarded_traces(
+    session: Session, paths: Sequence[str], name: str, outcomes_file: str, channel: str
+) -> tuple[list[TraceView], str]:
+    """Traces with the outcomes of a file put on them, and the reward that counts; outcomes of no run are said.
 
     Raises:
         CommandUseError: Standard input is wanted twice; or no trace, or several, have the name.
         DataFileError: A file cannot be read.
-        InvalidTraceError: A trace has errors.
+        InvalidTraceError: All traces have errors; or no run has a reward, and an outcome is of none of them.
     """
     known = logs.outcomes(outcomes_file)
-    read = list(sound_traces(session, documents_of(session, paths, name)))
-    views = [view for _, view in read]
+    views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
     for view in views:
         if known and (outcome := known.take(view.trace.trace_id)):
             outcome.apply(view.trace)
-    is_unused = logs.tell_unused(session, known)
-    channel = channel or _channel(session, views)
-    files = tuple(document.path for document, _ in read)
-    return Rewarded(files, views, channel, ExitCode.FINDINGS if is_unused else ExitCode.DONE)
+    logs.tell_unused(session, known)
+    if known and known.unused and not any(view.trace.rewards for view in views):
+        raise InvalidTraceError("no run that was read has a reward")
+    return views, channel or _channel(session, views)
 
 
 def _channel(session: Session, traces: Sequence[TraceView]) -> str:

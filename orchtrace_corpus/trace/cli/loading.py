@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import has_errors, printable, quote, quote_path
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.model.decode import LINES, Document, documents, documents_in, name_of
+from orchtrace_corpus.trace.model.decode import IMPORTED, LINES, Document, documents, documents_in, name_of
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal
 
 if TYPE_CHECKING:  # who only reads logs checks no traces
@@ -34,24 +34,29 @@ class TextOrJson(StrEnum):
 
 
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
-_IMPORTED = " (imported)"
-"""Stands behind the name of a log where the places in a message are those of the trace that was made of it."""
 _LARGE_BYTES = 50_000_000
 
 
-def sound_traces(session: Session, given: Iterable[Document]) -> Iterator[tuple[Document, "TraceView"]]:
-    """Documents with their traces as values, each checked; warnings are reported in number.
+def sound_traces(
+    session: Session, given: Iterable[Document], *, is_all: bool = True
+) -> Iterator[tuple[Document, "TraceView"]]:
+    """Documents with their traces as values, each checked; traces with errors are left out, and told.
+
+    Args:
+        session: Where warnings are reported, in number.
+        given: The documents.
+        is_all: Whether there is nothing else to show, so that it is an error if all of them have errors.
 
     Raises:
-        DataFileError: A file cannot be read, or not as JSON.
-        InvalidTraceError: A trace has errors; the message shows the first of them.
+        DataFileError: A file cannot be read, or none as JSON.
+        InvalidTraceError: All traces have errors; the message shows the first of them.
     """
     from orchtrace_corpus.trace import rules
 
-    warnings = _Warnings()
+    checked = _Checked(is_all=is_all)
     for document in given:
-        yield document, warnings.sound(rules.examine(itself, document))
-    warnings.report(session)
+        yield from ((document, view) for view in checked.sound(rules.examine(itself, document)))
+    checked.report(session)
 
 
 def documents_of(session: Session, paths: Sequence[str], name: str = "") -> Iterator[Document]:
@@ -70,7 +75,7 @@ def documents_of(session: Session, paths: Sequence[str], name: str = "") -> Iter
     """
     given = _documents(session, paths)
     if name:
-        named = (Named(name_of(one), one.path.removesuffix(_IMPORTED), one) for one in given)
+        named = (Named(name_of(one), one.file, one) for one in given)
         given = iter((choose(named, name),))
     yield from given
 
@@ -87,13 +92,17 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
     if not found.sessions:
         return
     from orchtrace_corpus.trace.importers.core.builder import as_data
+    from orchtrace_corpus.trace.model.import_report import ImportReport, report_of
     from orchtrace_corpus.trace.model.json_text import text
 
-    reading = logs.Reading(session)
-    for one, trace in reading.traces(found.sessions, logs.privacy()):
-        yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{_IMPORTED}")
-    if reading.failed:
-        raise DataFileError(f"{pluralize(reading.failed, 'session')} could not be read; all others are in the output")
+    dropped: dict[str, tuple[int, str]] = {}
+    for one, trace in logs.traces(session, found.sessions, logs.privacy(), is_all=not found.traces):
+        for kind, noted in (report_of(trace) or ImportReport()).dropped.items():
+            number, place = dropped.get(kind, (0, noted.for_example[0]))
+            dropped[kind] = number + noted.number, place
+        yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{IMPORTED}")
+    for kind, (number, place) in dropped.items():
+        session.output.note(f"corpus: left out: {number:,} x {kind} (such as {printable(place, limit=100)})")
 
 
 Judged: TypeAlias = "tuple[Document, Outcome | None]"
@@ -204,15 +213,15 @@ def derive_each(
         derive: A function that other processes can import; what it returns is sent from one to another.
 
     Raises:
-        DataFileError: A file cannot be read, or not as JSON.
-        InvalidTraceError: A trace has errors; the message shows the first of them.
+        DataFileError: A file cannot be read, or none as JSON.
+        InvalidTraceError: All traces have errors; the message shows the first of them.
     """
     from orchtrace_corpus.base.workers import in_order
 
-    warnings = _Warnings()
-    for examined in in_order(partial(_examine, derive), given, size_bytes=_size):
-        yield warnings.sound(examined)
-    warnings.report(session)
+    checked = _Checked()
+    for examined in in_order(partial(_examine, derive), given, size_bytes=lambda one: one[0].size()):
+        yield from checked.sound(examined)
+    checked.report(session)
 
 
 def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], one: Judged) -> "Examined[Derived]":
@@ -222,28 +231,39 @@ def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], one: Ju
     return rules.examine(partial(derive, outcome), document)
 
 
-def _size(one: Judged) -> int:
-    return one[0].size()
+class _Checked:
+    """How many warnings there were, in how many traces; and which traces have errors."""
 
-
-class _Warnings:
-    """How many warnings there were, in how many traces."""
-
-    def __init__(self) -> None:
+    def __init__(self, *, is_all: bool = True) -> None:
         self._number = 0
         self._places: list[str] = []
+        self._refused: list[str] = []
+        self._refusal: CorpusError | None = None
+        self._has_any = not is_all
 
-    def sound(self, examined: "Examined[Derived]") -> Derived:
+    def sound(self, examined: "Examined[Derived]") -> Iterator[Derived]:
         """What was derived from a trace without errors; its warnings are counted."""
         if examined.value is None:
-            raise refusal(examined.findings)
+            self._refusal = self._refusal or refusal(examined.findings)
+            first, *more = examined.findings
+            self._refused.append(f"{first}; and {len(more):,} more" if more else str(first))
+            return
         if examined.findings:
             self._number += len(examined.findings)
             self._places.append(examined.place)
-        return examined.value
+        self._has_any = True
+        yield examined.value
 
     def report(self, session: Session) -> None:
-        """Say how many there were, and where if it is one trace."""
+        """Say what was left out, and how many warnings there were, and where if it is one trace.
+
+        Raises:
+            DataFileError: Nothing is left, and the first that was given is not JSON.
+            InvalidTraceError: Nothing is left, and the first has errors.
+        """
+        if self._refusal and not self._has_any:
+            raise self._refusal
+        logs.leave_out(session, self._refused, "trace")
         if self._places:
             where = f" in {len(self._places)} traces" if len(self._places) > 1 else ""
             place = "" if where else f"{self._places[0]}: "

@@ -11,6 +11,7 @@ from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.model.decode import holds_traces
 from orchtrace_corpus.trace.model.store import trace_files
 
@@ -27,66 +28,63 @@ Pricing: TypeAlias = Callable[["Trace"], None]
 _MOST_TOLD = 5
 
 
-class Reading:
-    """Reads the sessions of logs.
+def traces(
+    session: Session, runs: Sequence["importers.Session"], how: "Privacy", *, is_shown: bool = True, is_all: bool = True
+) -> Iterator[tuple["importers.Imported", "Trace"]]:
+    """The traces of sessions, and where each is from; what cannot be read is told, and does not stop the rest.
 
-    Attributes:
-        failed: How many sessions could not be read. Logs in which nothing ran are none of them.
+    Args:
+        session: Where remarks go.
+        runs: The sessions.
+        how: How contents are referred to.
+        is_shown: Whether a terminal shows how far it has come.
+        is_all: Whether there is nothing else to read, so that it is an error if none of them can be read.
+
+    Raises:
+        DataFileError: There is no trace at all, nor anything else; the message is about the first session.
     """
+    from orchtrace_corpus.base.progress import Progress
+    from orchtrace_corpus.trace import importers
+    from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 
-    def __init__(self, session: Session) -> None:
-        self.failed = 0
-        self._session = session
+    failed: list[DataFileError] = []
+    read = 0
 
-    def traces(
-        self, sessions: Sequence["importers.Session"], how: "Privacy", *, is_shown: bool = True
-    ) -> Iterator[tuple["importers.Imported", "Trace"]]:
-        """The traces of sessions, and where each is from; what cannot be read is told, and does not stop the rest.
+    def followed() -> Iterator["importers.Session"]:
+        for number, one in enumerate(runs):
+            if show is not None:
+                show(Progress(number, len(runs)))
+            yield one
 
-        Args:
-            sessions: The sessions.
-            how: How contents are referred to.
-            is_shown: Whether a terminal shows how far it has come.
+    with progress.shown(session.output, "sessions") if is_shown else nullcontext() as show:
+        for one in importers.import_sessions(followed(), how):
+            if one.trace is not None:
+                read += 1
+                yield one, one.trace
+            elif one.error is not None:
+                failed.append(one.error)
+    if failed and not read and is_all:
+        is_empty = isinstance(failed[0], EmptyLogError)
+        hint = "Nothing ran in it, or it is a log of another format." if is_empty else failed[0].hint
+        raise DataFileError(str(failed[0].args[0]), hint) from failed[0]
+    empty = [error for error in failed if isinstance(error, EmptyLogError)]
+    broken = [error for error in failed if not isinstance(error, EmptyLogError)]
+    _tell([str(one.args[0]) for one in empty], "skipped, because nothing ran in it", session.output.note)
+    leave_out(session, [str(one.args[0]) for one in broken])
 
-        Raises:
-            DataFileError: There is no trace at all; the message is about the first session.
-        """
-        from orchtrace_corpus.base.progress import Progress
-        from orchtrace_corpus.trace import importers
-        from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 
-        failed: list[DataFileError] = []
-        read = 0
+def leave_out(session: Session, said: Sequence[str], noun: str = "session") -> None:
+    """Say which sessions or traces are not in the output, and why: a sentence for each."""
+    session.output.is_partial |= bool(said)
+    _tell(said, "left out", session.output.tell, noun)
 
-        def followed() -> Iterator["importers.Session"]:
-            for number, one in enumerate(sessions):
-                if show is not None:
-                    show(Progress(number, len(sessions)))
-                yield one
 
-        with progress.shown(self._session.output, "sessions") if is_shown else nullcontext() as show:
-            for one in importers.import_sessions(followed(), how):
-                if one.trace is not None:
-                    read += 1
-                    yield one, one.trace
-                elif one.error is not None:
-                    failed.append(one.error)
-        if failed and not read:
-            is_empty = isinstance(failed[0], EmptyLogError)
-            hint = "Nothing ran in it, or it is a log of another format." if is_empty else failed[0].hint
-            raise DataFileError(str(failed[0].args[0]), hint) from failed[0]
-        empty = [error for error in failed if isinstance(error, EmptyLogError)]
-        broken = [error for error in failed if not isinstance(error, EmptyLogError)]
-        self.failed = len(broken)
-        self._tell(empty, "corpus: skipped, because nothing ran in it", self._session.output.note)
-        self._tell(broken, "corpus: left out", self._session.output.tell)
-
-    def _tell(self, errors: Sequence[DataFileError], words: str, say: Callable[[str], None]) -> None:
-        for error in errors[:_MOST_TOLD]:
-            say(f"{words}: {printable(str(error.args[0]), limit=300)}")
-        more = len(errors) - _MOST_TOLD
-        if more > 0:
-            say(f"{words}: {more:,} more {'session' if more == 1 else 'sessions'}")
+def _tell(said: Sequence[str], words: str, say: Callable[[str], None], noun: str = "session") -> None:
+    for one in said[:_MOST_TOLD]:
+        say(f"corpus: {words}: {printable(one, limit=300)}")
+    more = len(said) - _MOST_TOLD
+    if more > 0:
+        say(f"corpus: {words}: {more:,} more {noun if more == 1 else noun + 's'}")
 
 
 def privacy(salt: str = "", *, keep_content: bool = False) -> "Privacy":
@@ -151,12 +149,15 @@ def outcomes(path: str) -> "Outcomes | None":
     return Outcomes(load(path))
 
 
-def tell_unused(session: Session, known: "Outcomes | None") -> bool:
-    """Say which outcomes are of no run that was read; whether there are any."""
+def tell_unused(session: Session, known: "Outcomes | None") -> None:
+    """Say which outcomes are of no run that was read."""
     unused = known.unused if known else {}
     for name, outcome in unused.items():
         session.output.tell(f"corpus: {outcome.place}: none of the runs read is called {quote(name)}")
-    return bool(unused)
+    if known and unused:
+        session.output.is_partial = True
+        named = first_names_and_more([printable(one) for one in known.runs], 5, ", …")
+        session.output.tell(f"corpus: the runs read are called {named}")
 
 
 def found(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:
@@ -195,10 +196,9 @@ def pass_over(session: Session, said: Sequence[str], others: Sequence["LogFile"]
     for one in said:
         session.output.note(f"corpus: {one}")
     if others:
-        named = ", ".join(printable(one.name, limit=100) for one in others[:3])
-        more = ", …" if len(others) > 3 else ""
+        named = first_names_and_more([printable(one.name, limit=100) for one in others], 8, ", …")
         what = "file that is not a log" if len(others) == 1 else "files that are not logs"
-        session.output.note(f"corpus: skipped {len(others):,} {what} in a known format ({named}{more})")
+        session.output.note(f"corpus: skipped {len(others):,} {what} in a known format ({named})")
 
 
 class Inputs(NamedTuple):
@@ -221,11 +221,12 @@ def _trace_files(path: str) -> Iterator[str]:
     """
     try:
         yield from trace_files(path)
-    except DataFileError:
+    except DataFileError as error:
         from orchtrace_corpus.trace.importers.core.logs import SUFFIXES
 
         if not any(name.endswith(SUFFIXES) for _, _, names in os.walk(path) for name in names):
-            raise
+            hint = f"Traces and logs end in {', '.join(SUFFIXES)}."
+            raise DataFileError(f"no trace or log in {quote_path(path)}", hint) from error
 
 
 def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
@@ -258,11 +259,13 @@ def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bo
     if not unclear:
         return Inputs(traces, [])
     from orchtrace_corpus.trace import importers
+    from orchtrace_corpus.trace.importers.core.logs import head
 
     there = importers.find(unclear, form)
     is_all = not there.sessions and not (is_log and there.traces)  # then mistakes are shown, whatever it shall be
-    if is_all and is_log and not traces:
+    others = [one for one in there.others if is_all and not importers.is_binary(head(one))]
+    if is_all and not traces and (is_log or not others + there.traces):
         importers.refuse(unclear, there)
-    pass_over(session, there.passed_over, [] if is_all else there.others)
-    found = sorted(there.traces + there.others, key=lambda one: one.path) if is_all else there.traces
+    pass_over(session, there.passed_over, [one for one in there.others if one not in others])
+    found = sorted(there.traces + others, key=lambda one: one.path)
     return Inputs([*traces, *(one.path for one in found)], there.sessions)

@@ -16,11 +16,10 @@ from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged, sound_traces
-from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile
+from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile, see_known
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, Entry, ledger
 from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.import_report import has_all_tokens
-from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.view import TraceView
@@ -45,9 +44,9 @@ def measure_traces(
     """Measure traces: work and span, steps, team, tokens, errors.
 
     If a trace does not support a measure, the reason is shown instead of a value. docs/measures.md gives the
-    formula and the source of each. Several traces get one row each; the command stops at a trace with errors,
-    and names it. Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: an
-    outcome belongs to no run.
+    formula and the source of each. Several traces get one row each; those with errors are left out, and named.
+    Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: a trace was left
+    out, or an outcome belongs to no run.
 
     \b
     Examples:
@@ -61,9 +60,7 @@ def measure_traces(
     refuse_together(ledger=bool(spent_by), only=bool(only), profile=profile)
     refuse_together(outcomes=bool(outcomes_file), ledger=bool(spent_by), profile=profile)
     names = tuple(dict.fromkeys(split_names(only))) if only else ()
-    for one in names:
-        if one not in DEFINITIONS:
-            raise CommandUseError(f"there is no measure {quote(one)}{suggestion(one, list(DEFINITIONS))}")
+    see_known(names)
     if spent_by and spent_by not in GROUPINGS:
         raise CommandUseError(f"cannot keep a ledger by {quote(spent_by)}{suggestion(spent_by, GROUPINGS)}")
     given = loading.documents_of(session, paths, name)
@@ -74,21 +71,23 @@ def measure_traces(
     else:
         known = logs.outcomes(outcomes_file)
         _show_measures(session, judged(given, known), names, output_format)
-        return ExitCode.FINDINGS if logs.tell_unused(session, known) else ExitCode.DONE
+        logs.tell_unused(session, known)
     return ExitCode.DONE
 
 
 def _show_measures(session: Session, given: Iterator[Judged], names: Sequence[str], output_format: Format) -> None:
-    def each(form: Callable[[Trace, Mapping[str, Measure]], Form]) -> Iterator[Form]:
+    def each(form: Callable[[TraceView, Mapping[str, Measure]], Form]) -> Iterator[Form]:
         return derive_each(session, given, partial(render.present, names, form))
 
     if output_format is Format.JSON:
         content = list(each(render.data))
-        session.output.write(envelope("trace-measures", {"traces": content}, version=2))
+        session.output.write(envelope("trace-measures", {"traces": content}, version=3))
         return
     first = list(islice(given, 2))
     given = chain(first, given)
     exact = output_format.is_exact
+    is_narrow = not names and len(first) > 1 and not exact and session.output.width is not None
+    names = render.USUAL if is_narrow else names
     columns = render.columns(names or tuple(DEFINITIONS), exact=exact)
     if len(first) == 1:
         (table,) = each(partial(render.one, exact=exact))
@@ -98,7 +97,8 @@ def _show_measures(session: Session, given: Iterator[Judged], names: Sequence[st
         return
     else:
         rows = each(partial(render.row, exact=exact))
-        table = Table("traces", "", columns, tuple(rows))
+        notes = ("More measures: --only A,B,...; all: --format csv.",) if is_narrow else ()
+        table = Table("traces", "", columns, tuple(rows), notes)
     session.show_tables([table], "trace-measures", output_format)
 
 

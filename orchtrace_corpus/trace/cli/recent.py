@@ -98,7 +98,7 @@ def show_list(session: Session, most: int, output_format: Format) -> None:
     small = [one for one in sessions if sum(map(os.path.getsize, _paths(one))) <= MOST_READ_BYTES]
     if small:
         by_paths = {_paths(one): one.files for one in sessions}
-        for one, trace in logs.Reading(session).traces(small, logs.privacy()):
+        for one, trace in logs.traces(session, small, logs.privacy()):
             own = rows[by_paths[one.files]]  # a database has several sessions
             own += [own[0]._replace(summary=summarize(trace))]
     shown = (row for own in rows.values() for row in own[len(own) > 1 :])

@@ -76,8 +76,8 @@ def reward(
         raise CommandUseError(f"--by {by} shows one run, and these are several", "Name one file, or --session NAME.")
     else:
         _show_several(session, chain(first, given), specs, output_format, is_design=bool(spec))
-    is_unused = logs.tell_unused(session, known)
-    return ExitCode.FINDINGS if is_unused or is_refused else ExitCode.DONE
+    logs.tell_unused(session, known)
+    return ExitCode.FINDINGS if is_refused else ExitCode.DONE
 
 
 def _show_one(

@@ -6,9 +6,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, in_files, sound_traces
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
@@ -20,7 +19,6 @@ from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.diagnosis.comparison import Difference
-    from orchtrace_corpus.trace.importers import Session as LogSession
 
 _Run: TypeAlias = tuple[TraceView, Origin]
 
@@ -60,15 +58,15 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
         CommandUseError: There is no session of the name that is asked for, or there are several; standard input is
             named; or a page is asked for of more runs than it can hold.
         DataFileError: There is nothing to read, or the page cannot be written.
-        InvalidTraceError: A trace has errors.
+        InvalidTraceError: All traces have errors.
     """
     logs.refuse_standard_input(paths)
     if request.with_content and not request.html:
         raise CommandUseError("--content says what is in a page, and no page is asked for", "Add --html FILE.")
-    reading = logs.Reading(session)
     given = logs.inputs(session, paths, request.form, is_log=True) if paths else _recent(session, request.name)
-    of_traces, of_logs = _of_traces(session, given.traces, request), _of_logs(reading, given.sessions, request)
-    runs: Iterator[_Run] = chain(of_logs, of_traces) if _begins_with_logs(paths, given) else chain(of_traces, of_logs)
+    of_traces, of_logs = _of_traces(session, given, request), _of_logs(session, given, request)
+    both = (of_logs, of_traces) if _begins_with_logs(paths, given) else (of_traces, of_logs)
+    runs = _some(chain(*both))
     if request.name:
         named = (Named(view.trace.trace_id, origin.file, (view, origin)) for view, origin in runs)
         runs = iter((choose(named, request.name),))
@@ -92,7 +90,7 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
         session.output.write(envelope("trace-doctor", found, version=3))
     else:
         _show_runs(session, paths, runs, request)
-    return ExitCode.FINDINGS if reading.failed else ExitCode.DONE
+    return ExitCode.DONE
 
 
 def _write_page(session: Session, runs: Iterator[_Run], request: Request) -> None:
@@ -130,7 +128,8 @@ def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], req
         width = session.output.width
         size = None if width is None else (width, _height())
         lines = render.page(diagnose(*first[0]), size, session.output.glyphs)
-        session.output.show([_renamed(session, one) for one in lines])
+        renamed = session.output.renamed  # commands have the name by which the program was started
+        session.output.show([tuple(span._replace(text=renamed(span.text)) for span in one) for one in lines])
         return
     has_prices = any(one.cost_usd is not None for one in summaries)
     tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=session.output.width)]
@@ -150,11 +149,6 @@ def _compare(first: TraceView, second: TraceView) -> "Sequence[Difference]":
     return comparison.compare(first, second)
 
 
-def _renamed(session: Session, one: Line) -> Line:
-    """A line that speaks of commands, under the name by which the program was started."""
-    return tuple(span._replace(text=session.output.renamed(span.text)) for span in one)
-
-
 def _recent(session: Session, name: str) -> logs.Inputs:
     from orchtrace_corpus.trace.cli import recent
 
@@ -167,12 +161,13 @@ def _height() -> int:
     return shutil.get_terminal_size().lines
 
 
-def _of_logs(reading: logs.Reading, sessions: "Sequence[LogSession]", request: Request) -> Iterator[_Run]:
-    if not sessions:
+def _of_logs(session: Session, given: logs.Inputs, request: Request) -> Iterator[_Run]:
+    if not given.sessions:
         return
     from orchtrace_corpus.trace.importers import title
 
-    for one, trace in reading.traces(sessions, logs.privacy(keep_content=request.with_content)):
+    how = logs.privacy(keep_content=request.with_content)
+    for one, trace in logs.traces(session, given.sessions, how, is_all=not given.traces):
         if request.price is not None:
             request.price(trace)
         source = trace.events[0].source if trace.events else None
@@ -182,10 +177,19 @@ def _of_logs(reading: logs.Reading, sessions: "Sequence[LogSession]", request: R
         yield TraceView(trace), Origin(form, file, has_prices, answers=one.answers)
 
 
-def _of_traces(session: Session, files: Sequence[str], request: Request) -> Iterator[_Run]:
-    if not files:
+def _some(runs: Iterator[_Run]) -> Iterator[_Run]:
+    """Runs, of which there must be one."""
+    first = next(runs, None)
+    if first is None:
+        raise DataFileError("there is no run that can be read")
+    yield first
+    yield from runs
+
+
+def _of_traces(session: Session, given: logs.Inputs, request: Request) -> Iterator[_Run]:
+    if not given.traces:
         return
-    for document, view in sound_traces(session, in_files(session, files)):
+    for document, view in sound_traces(session, in_files(session, given.traces), is_all=not given.sessions):
         if request.price is not None:
             request.price(view.trace)
             view = TraceView(view.trace)

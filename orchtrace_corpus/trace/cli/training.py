@@ -57,25 +57,25 @@ def export(session: Session, reading: Reading, shape: Shape, division: Division 
     Raises:
         CommandUseError: Two runs have one name; or one has no reward, no turn, or turns without tokens.
         DataFileError: A file cannot be read or written.
-        InvalidTraceError: A trace has errors.
+        InvalidTraceError: All traces have errors.
     """
     division = division or Division.TURN
-    given = rewarded_traces(session, reading.paths, reading.name, reading.outcomes, reading.channel)
+    views, channel = rewarded_traces(session, reading.paths, reading.name, reading.outcomes, reading.channel)
     files: dict[str, str] = {}
-    for file, view in zip(given.files, given.views, strict=True):
+    for view in views:
         name = view.trace.trace_id
         if name in files:
-            said = f"two runs are called {quote(name)}: {quote_path(files[name])}, {quote_path(file)}"
+            said = f"two runs are called {quote(name)}: {quote_path(files[name])}, {quote_path(view.file)}"
             raise CommandUseError(said, "Trainers tell runs apart by their names: rename one, or export them apart.")
-        files[name] = file
+        files[name] = view.file
     if reading.spec:
         design = load(reading.spec)
-        payments = [payment(view, compute(view, design)) for view in given.views]
+        payments = [payment(view, compute(view, design)) for view in views]
     else:
-        payments = [Payment(stated_reward(view.trace, Choices(given.channel))) for view in given.views]
+        payments = [Payment(stated_reward(view.trace, Choices(channel))) for view in views]
     first = reading.paths[0]
     folder = reading.tokens or (first if os.path.isdir(first) else os.path.dirname(first))
-    runs = trajectories(given.views, division, payments, TokenFiles(folder))
+    runs = trajectories(views, division, payments, TokenFiles(folder))
     _see_tokens(session, runs, is_asked=reading.without_tokens)
     deliver(session, output, text(shape, runs))
     session.output.note(f"corpus: wrote {pluralize(sum(len(run.turns) for run in runs), 'turn')} of {_named(runs)}")
@@ -85,7 +85,7 @@ def export(session: Session, reading: Reading, shape: Shape, division: Division 
             "for them say --credit team, or take the field advantage"
         )
     _warn_of_stopping(session, runs)
-    return given.code
+    return ExitCode.DONE
 
 
 def _see_tokens(session: Session, runs: Sequence[Trajectory], *, is_asked: bool) -> None:

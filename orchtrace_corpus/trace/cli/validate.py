@@ -23,7 +23,7 @@ def validate(
 
     A file holds one trace, or one on each line; a log is converted to traces first. The rules of the graph
     (T2..) are checked only for traces that are JSON and follow the schema (T1..). Exit code 0: nothing wrong,
-    or warnings only; 1: errors; 3: a file cannot be read as JSON.
+    or warnings only; 1: errors, or a log that cannot be read; 3: a file cannot be read as JSON.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ def show(
     html: Page = "",
     with_content: Content = False,
     event: Annotated[
-        str, Option("--event", metavar="ID", help="Show one event instead: what it is, where, and what it follows.")
+        str, Option("--event", metavar="ID", help="Show one event or call instead: what it is, where, what it follows.")
     ] = "",
 ) -> int:
     """Show who spawned whom, and who worked when.

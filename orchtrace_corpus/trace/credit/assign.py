@@ -37,7 +37,6 @@ class Choices(NamedTuple):
         lam: Its lambda.
         samples: Permutations sampled for Shapley values of many players from supplied values.
         seed: The seed of the sampling.
-        files: Where each trace was read, to show; empty where that does not matter.
         with_people: Whether people are players as well, and not only agents.
     """
 
@@ -48,7 +47,6 @@ class Choices(NamedTuple):
     lam: float = 0.95
     samples: int = 2000
     seed: int = 0
-    files: tuple[str, ...] = ()
     with_people: bool = False
 
 
@@ -194,6 +192,8 @@ def stated_reward(trace: Trace, choices: Choices) -> float:
         return reward
     if not trace.rewards:
         hint = 'Give one with --outcomes FILE, or state it in the trace, such as "rewards": {"team": 1}.'
+        if "task_success" in trace.metrics:
+            hint = "Its success is known: to divide that, give it as `reward`, too, in the file for --outcomes."
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward that could be divided", hint)
     asked = f"{quote(choices.channel)}{suggestion(choices.channel, list(trace.rewards))}"
     hint = "Say which is to be divided: --channel NAME."
@@ -205,7 +205,7 @@ def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[A
     if len(traces) < 2:
         raise CommandUseError("a group is several runs of one task, and this is one run", _SEVERAL)
     if len({trace.task_id for trace in traces}) > 1:
-        tasks = _tasks(traces, choices)
+        tasks = _tasks(views)
         raise CommandUseError(f"a group is several runs of one task, and these are runs of {tasks}", _SEVERAL)
     advantage = methods.group_relative({number: stated_reward(trace, choices) for number, trace in enumerate(traces)})
     basis = f"the rewards {quote(choices.channel)} of {len(traces)} runs; every part of a run shares its advantage"
@@ -218,11 +218,11 @@ def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[A
     ]
 
 
-def _tasks(traces: Sequence[Trace], choices: Choices) -> str:
+def _tasks(views: Sequence[TraceView]) -> str:
     """The tasks of some traces, each with its runs: their files, or their own names."""
     runs: dict[str, list[str]] = {}
-    for number, trace in enumerate(traces):
-        runs.setdefault(trace.task_id, []).append(choices.files[number] if choices.files else quote(trace.trace_id))
+    for view in views:
+        runs.setdefault(view.trace.task_id, []).append(view.file or quote(view.trace.trace_id))
     shown = [f"{quote(task)} ({first_names_and_more(names, _MOST_NAMED)})" for task, names in runs.items()]
     return f"{len(runs):,} tasks: {first_names_and_more(shown, _MOST_NAMED)}"
 

@@ -20,6 +20,7 @@ from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, lo
 OF_TOOLS = (Activity.TOOL, Activity.OPEN)
 """What a tool does, or may do; the tool is named beside it."""
 
+_LONG_PAUSE_S = 3600.0
 LEAST_GAP = 0.02
 """Gaps of the critical path that take a smaller share of the elapsed time are only added up."""
 
@@ -41,11 +42,11 @@ def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosi
     machines = [one for one in view.agents if one.agent not in people]
     team = tuple(one for one in machines if not one.events or any(not events[n].warm_up for n in one.events))
     spawned = _spawned(team)
-    assumed = _assumed(view.timing)
+    assumed, summary = _assumed(view.timing), summarize(view, origin.file)
     return Diagnosis(
         view,
         origin,
-        summarize(view, origin.file),
+        summary,
         view.timing.waited,
         people,
         team,
@@ -58,7 +59,7 @@ def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosi
         _path(view, assumed),
         _tokens(view),
         _cost(view.trace),
-        tuple(_problems(view.trace)),
+        (*_problems(view.trace), *(_further_files(view) if summary.files > 1 else ())),
         findings.find(view),
     )
 
@@ -87,6 +88,7 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
         not has_all_tokens(run),
         not has_all_costs(run),
         file,
+        len({event.source.file for event in run.events if isinstance(event.source, Source)}),
     )
 
 
@@ -247,6 +249,18 @@ def _cost(trace: Trace) -> values.Cost:
         tuple(sorted(by_model, key=lambda pair: -pair[1])),
         cost_by_tool(trace),
     )
+
+
+def _further_files(view: TraceView) -> Iterator[values.Problem]:
+    """Where an agent that nobody spawned goes on in another file, long after the one before."""
+    events, ends, found = view.trace.events, view.timing.ends, list[Source]()
+    for earlier, later in (pair for one in view.agents if not one.depth for pair in pairwise(one.events)):
+        before, after = events[earlier].source, events[later].source
+        if isinstance(before, Source) and isinstance(after, Source) and before.file != after.file:
+            found += [after] if ends[later] - ends[earlier] >= _LONG_PAUSE_S else []
+    if found and view.timing.unit == "s":
+        place = f"{found[0].file}:{found[0].line}"
+        yield values.Problem(ProblemKind.FURTHER_FILE, len(found), place=place)
 
 
 def _problems(trace: Trace) -> Iterator[values.Problem]:

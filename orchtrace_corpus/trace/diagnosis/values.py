@@ -43,6 +43,7 @@ class Summary(NamedTuple):
         has_more_tokens: Whether it spent more tokens than are known.
         costs_more: Whether it cost more than is known.
         file: The file that it begins in, which tells sessions of one name apart.
+        files: How many files its events are from.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Summary(NamedTuple):
     has_more_tokens: bool = False
     costs_more: bool = False
     file: str = ""
+    files: int = 1
 
 
 class Parallelism(NamedTuple):
@@ -207,6 +209,7 @@ class ProblemKind(StrEnum):
     IMPORT = "import"
     UNKNOWN_RECORD = "record of an unknown kind"
     FOREIGN_REPORT = "import report of another form"
+    FURTHER_FILE = "another file of the session, an hour or more later"
 
 
 class Problem(NamedTuple):

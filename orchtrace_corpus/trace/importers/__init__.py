@@ -306,7 +306,14 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     known = answers or Answers()
     while True:
         with privacy.names_apart(), known.remembered():
-            trace = next(traces, None)
+            try:
+                trace = next(traces, None)
+            except logs.EmptyLogError:
+                for file in session.files:  # one that is cut off is refused as such
+                    beginning = logs.head(file)
+                    if not beginning.rows and beginning.text.lstrip()[:1] in ("{", "["):
+                        logs.JsonDocument(file)
+                raise
         if trace is None:
             return
         yield trace
@@ -342,6 +349,11 @@ def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[I
             yield Imported(session.form, files, None, error.with_traceback(None))  # whose frames hold the session
 
 
+def is_binary(beginning: Head) -> bool:
+    """Whether a file is no text, and no text in UTF-16 either."""
+    return "\0" in beginning.text and not beginning.is_utf16
+
+
 def _description(file: LogFile) -> str:
     """What a file begins with, in a few words."""
     beginning = logs.head(file)
@@ -349,6 +361,8 @@ def _description(file: LogFile) -> str:
         return "is empty"
     if beginning.is_utf16:
         return "is UTF-16; save it as UTF-8"
+    if is_binary(beginning):
+        return "is no text"
     if program := program_of(beginning):
         return f"is of {program}, which is not read"
     if beginning.rows:

@@ -20,6 +20,23 @@ DEFINITIONS: dict[str, Definition] = {
 __all__ = ["DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
 
 
+_ELSEWHERE = {"critical_path": "span", "makespan": "span", "wall_clock": "elapsed", "duration": "elapsed"}
+"""What measures are called elsewhere, and here."""
+
+
+def see_known(names: Iterable[str]) -> None:
+    """See that there are measures of some names.
+
+    Raises:
+        CommandUseError: There is none of one of them.
+    """
+    for name in names:
+        if name in _ELSEWHERE:
+            raise CommandUseError(f"there is no measure {quote(name)}: it is called '{_ELSEWHERE[name]}' here")
+        if name not in DEFINITIONS:
+            raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
+
+
 def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Measure]:
     """Measure a trace; where calls are open and perhaps waited, in both readings.
 
@@ -32,9 +49,7 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
         CommandUseError: There is no measure of that name.
     """
     chosen = tuple(names)
-    for name in chosen:
-        if name not in DEFINITIONS:
-            raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
+    see_known(chosen)
     view = TraceView.of(trace)
     run = Run(view)
     found = {name: run.once(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}

@@ -23,6 +23,8 @@ _HEAD_BYTES = 256 * 1024
 _BUFFER_BYTES = 1 << 20  # a line may be a large trace
 LINES = (".jsonl", ".ndjson")
 """What the names of files with a trace on each line end in."""
+IMPORTED = " (imported)"
+"""Stands behind the name of a log where the places in a message are those of the trace that was made of it."""
 
 
 class Document(NamedTuple):
@@ -37,6 +39,11 @@ class Document(NamedTuple):
     data: bytes
     path: str
     line: int = 1
+
+    @property
+    def file(self) -> str:
+        """The path of the file, also where it is a log that the trace was made of."""
+        return self.path.removesuffix(IMPORTED)
 
     @property
     def places(self) -> Places:

@@ -187,6 +187,8 @@ def overview(
 ) -> "Table":
     """Many runs: those of the greatest cost first, else of the most tokens, else of the most time.
 
+    A run without a price stands where its tokens would at the average price of the others.
+
     Args:
         summaries: The runs.
         shared: The answers that several of them have; in the sum of all, each counts once.
@@ -196,7 +198,14 @@ def overview(
     """
     from orchtrace_corpus.base.text.table import Table
 
-    found = sorted(summaries, key=lambda one: (-(one.cost_usd or 0.0), -(one.tokens or 0.0), -one.elapsed, one.name))
+    priced = [(one.cost_usd, one.tokens) for one in summaries if one.cost_usd is not None and one.tokens]
+    price = sum(usd for usd, _ in priced) / (sum(tokens for _, tokens in priced) or 1)
+
+    def weight(one: Summary) -> tuple[float, float, float, str]:
+        tokens = one.tokens or 0.0
+        return -(price * tokens if one.cost_usd is None else one.cost_usd), -tokens, -one.elapsed, one.name
+
+    found = sorted(summaries, key=weight)
     shown = found[:most]
     if len(found) > most:
         shown.append(_together(break_lines(quantity(len(found) - most, "more session"), 80)[0], found[most:]))
@@ -215,6 +224,8 @@ def overview(
     notes = ["Elapsed time, without waits for people; tokens and costs as far as they are known."]
     if any(_AT_LEAST in row[name] for row in rows for name in ("tokens", _COST)):
         notes.append(f"{_AT_LEAST} at least: the logs do not record all of it. Empty: nothing of it is known.")
+    if price and any(one.cost_usd is None and one.tokens for one in found):
+        notes.append("Sessions without a price stand where their tokens would at the average price.")
     notes += _notes_on_copies(shared) if len(found) > 1 else []
     notes.append(f"To see one: --session, with the beginning of its name{', or with its file' if are_alike else ''}.")
     heading = [name if name in _WORDS else name.rjust(widths[name]) for name in columns]
@@ -263,6 +274,8 @@ def sums(summaries: Sequence[Summary], shared: Shared) -> dict[str, Any]:
 
 def _texts(one: Summary) -> dict[str, str]:
     """What stands in a run's line, by column."""
+    number = f"{one.files:,} files: " if one.files > 1 else ""
+    room = _MOST_FILE - len(number)
     return {
         "session": clip(printable(one.name, limit=60), _MOST_NAME),
         "began": one.day,
@@ -272,5 +285,5 @@ def _texts(one: Summary) -> dict[str, str]:
         "time": break_lines(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
         "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
         _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
-        "file": printable(one.file if len(one.file) <= _MOST_FILE else f"…{one.file[1 - _MOST_FILE :]}"),
+        "file": number + printable(one.file if len(one.file) <= room else f"…{one.file[1 - room :]}"),
     }

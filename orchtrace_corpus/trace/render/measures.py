@@ -8,7 +8,7 @@ from orchtrace_corpus.base.text.layout import display_width, plain
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Profile, measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, PARTIAL, Entry
-from orchtrace_corpus.trace.model.trace import Trace, Unit
+from orchtrace_corpus.trace.model.trace import Source, Trace, Unit
 from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def unit_of(name: str, trace: Trace) -> str:
 
 def present(
     names: Sequence[str],
-    form: Callable[[Trace, Mapping[str, Measure]], Form],
+    form: Callable[[TraceView, Mapping[str, Measure]], Form],
     outcome: "Outcome | None",
     view: TraceView,
 ) -> Form:
@@ -42,11 +42,12 @@ def present(
     """
     if outcome is not None:
         outcome.apply(view.trace)
-    return form(view.trace, measure(view, names))
+    return form(view, measure(view, names))
 
 
-def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
+def one(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) -> Table:
     """The measures of one trace: name, value, unit, and why there is no value or what else it may be."""
+    trace = view.trace
     rows: list[tuple[Cell, ...]] = [
         (name, _value(found, exact=exact), unit_of(name, trace), _note(found, exact=exact) or None)
         for name, found in measures.items()
@@ -58,7 +59,7 @@ def one(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> Table:
 def _value(found: Measure, *, exact: bool) -> Cell:
     """A value; for people, what is known of one, if that is not all."""
     if exact or found.at_least is None:
-        return round_figure(found.value, exact=exact)
+        return round_figure(found.value, exact=exact, digits=15)  # without what adding up left
     return at_least(found.at_least)
 
 
@@ -77,15 +78,30 @@ def _note(found: Measure, *, exact: bool) -> str:
     return f"{round_figure(found.if_waiting, exact=exact)} if open calls only waited"
 
 
-def row(trace: Trace, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
+def row(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
     """The measures of one trace of several, as a row of their table."""
     known = [round_figure(measures[one].at_least, exact=True) for one in PARTIAL if exact and one in measures]
-    return (printable(trace.trace_id), *(_cell(found, exact=exact) for found in measures.values()), *known)
+    known += _origin(view).values() if exact else ()
+    return (printable(view.trace.trace_id), *(_cell(found, exact=exact) for found in measures.values()), *known)
 
 
 def columns(names: Sequence[str], *, exact: bool) -> tuple[str, ...]:
-    """The columns of that table; for programs also the known parts of figures of which that is not all."""
-    return ("trace", *names, *(f"{name}_at_least" for name in PARTIAL if exact and name in names))
+    """The columns of that table; for programs also the known parts of figures, and where each trace is from."""
+    known = [f"{name}_at_least" for name in PARTIAL if name in names]
+    return ("trace", *names, *((*known, *_ORIGIN) if exact else ()))
+
+
+USUAL = ("elapsed", "worked", "span", "agents", "steps", "tokens", "cost")
+"""The measures of several traces that a terminal has room for."""
+_ORIGIN = ("task_id", "system", "format", "file")
+
+
+def _origin(view: TraceView) -> dict[str, str | None]:
+    """Where a trace is from: its task, what ran, the format of its log, and its file."""
+    trace = view.trace
+    source = trace.events[0].source if trace.events else None
+    form = source.format if isinstance(source, Source) else ""
+    return dict(zip(_ORIGIN, (trace.task_id, trace.system or None, form or None, view.file or None), strict=True))
 
 
 def _cell(found: Measure, *, exact: bool) -> Cell:
@@ -96,24 +112,24 @@ def _cell(found: Measure, *, exact: bool) -> Cell:
     return f"{least} to {most}"
 
 
-def csv_line(trace: Trace, measures: Mapping[str, Measure]) -> str:
+def csv_line(view: TraceView, measures: Mapping[str, Measure]) -> str:
     """The same row with every digit, as a line of comma-separated values."""
-    return csv_rows([row(trace, measures, exact=True)])
+    return csv_rows([row(view, measures, exact=True)])
 
 
-def data(trace: Trace, measures: Mapping[str, Measure]) -> dict[str, Any]:
+def data(view: TraceView, measures: Mapping[str, Measure]) -> dict[str, Any]:
     """The measures of one trace for programs."""
     content = {}
     for name, found in measures.items():
         stated = {
             "value": found.value,
-            "unit": unit_of(name, trace),
+            "unit": unit_of(name, view.trace),
             "reason": found.reason or None,
             "if_waiting": found.if_waiting,
             "at_least": found.at_least,
         }
         content[name] = {**stated, "events": list(found.events)}
-    return {"trace_id": trace.trace_id, "measures": content}
+    return {"trace_id": view.trace.trace_id, **_origin(view), "measures": content}
 
 
 def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None, *, is_least: bool = False) -> Table:
@@ -245,10 +261,11 @@ def _figures(entry: Entry, by: str, *, exact: bool) -> tuple[Cell, ...]:
     return (*figures, tokens(entry.spawned_tokens), round_figure(entry.spawned_cost_usd, exact=exact))
 
 
-def round_figure(value: float | None, *, exact: bool) -> Cell:
-    """A figure without a needless fraction; rounded unless it is for programs."""
+def round_figure(value: float | None, *, exact: bool, digits: int = 0) -> Cell:
+    """A figure without a needless fraction; for programs with so many digits, all of them where there are 0."""
     if value is None:
         return None
-    rounded = value if exact or value == int(value) else float(f"{value:.6g}")
+    digits = digits if exact else 6
+    rounded = float(f"{value:.{digits}g}") if digits and value != int(value) else value
     whole = int(rounded)
     return whole if rounded == whole else rounded

@@ -73,16 +73,20 @@ def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, 
 def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[Line]:
     """One event: what it is, its time, what it spent, where the log has it, and what depends on what.
 
+    A call and its result have the time between them, and the status of the result; a call's id in the log names it.
+
     Raises:
         CommandUseError: There is no event of that name.
         CycleError: The edges go round in a circle.
     """
     view, room = TraceView.of(trace), min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     of, events = view.graph, view.trace.events
-    number = next((place for place, event in enumerate(events) if event.id == name), None)
-    if number is None:
+    found = [place for place, one in enumerate(events) if one.id == name]
+    found = found or [place for place, one in enumerate(events) if one.call_id == name]
+    if not found:
         raise CommandUseError(f"there is no event {quote(name)}", "corpus trace replay lists all.")
-    event, diagnosis, times = events[number], diagnose(view), view.timing
+    number, event, diagnosis, times = found[0], events[found[0]], diagnose(view), view.timing
+    pair = [n for n, one in enumerate(events) if n != number and event.call_id and one.call_id == event.call_id]
     names = Sentences(diagnosis).names
 
     def others(numbers: list[int]) -> str:
@@ -92,7 +96,10 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     came_before = [source for source, target in zip(of.sources, of.targets, strict=True) if target == number]
     follows = [target for source, target in zip(of.sources, of.targets, strict=True) if source == number]
     took = duration(times.works[number], times.unit) if times.works[number] else "no time"
-    opened = number in {one.number for one in view.open_calls}
+    if event.type is EventType.TOOL_RESULT and (waited := max((times.works[n] for n in pair), default=0.0)):
+        took = f"{duration(waited, times.unit)} after its call"
+    opened = not {number, *pair}.isdisjoint(one.number for one in view.open_calls)
+    ended = next((one for one in (event, *(events[n] for n in pair)) if one.status is not Status.UNKNOWN), event)
     kinds = [NOUNS[one.kind] for one in diagnosis.between.findings if number in (*one.events, *one.cost_events)]
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
     spent = [f"{amount:,.10g} {KINDS[kind]}" for kind, amount in by_kind(tokens).items() if amount]
@@ -101,7 +108,7 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
         "Model": printable(event.model, limit=60),
         "Tokens": ", ".join(spent),
         "Cost": "" if event.cost_usd is None else f"{money(event.cost_usd)} USD",
-        "Status": event.status.value + (f", {printable(event.error_type, limit=60)}" if event.error_type else ""),
+        "Status": ended.status.value + (f", {printable(ended.error_type, limit=60)}" if ended.error_type else ""),
         "Log": _place(event),
         "Follows": others(came_before),
         "Leads to": others(follows),

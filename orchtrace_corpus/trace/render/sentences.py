@@ -293,7 +293,7 @@ class Sentences:
         if one.kind is ProblemKind.FOREIGN_REPORT:
             return "import report in another format, not read"
         place = one.place if len(one.place) <= _MOST_PLACE else f"…{one.place[-_MOST_PLACE:]}"  # names begin alike
-        return printable(one.text, limit=120) + (f" ({printable(place)})" if place else "")
+        return printable(one.text or one.kind.value, limit=120) + (f" ({printable(place)})" if place else "")
 
 
 def _shares(found: Sequence[tuple[str, float]], known: float) -> str:

@@ -53,7 +53,8 @@ def _unstated(team: Team, agents: Sequence[str]) -> Score | None:
     lacking = [agent for agent in agents if agent not in team.outcomes]
     if not lacking:
         return None
-    shown = ", ".join(lacking[:_MOST_NAMED]) + (", …" if len(lacking) > _MOST_NAMED else "")
+    named = [f"{one} ({team.roles[one]})" if team.roles.get(one, one) != one else one for one in lacking[:_MOST_NAMED]]
+    shown = ", ".join(named) + (", …" if len(lacking) > _MOST_NAMED else "")
     said = f"{len(lacking)} of {len(agents)} agents have no reward: {shown}"
     return refused(f"{said}; give it with --outcomes, as `agent.{lacking[0]}`")
 

@@ -34,10 +34,12 @@ class TraceView:
 
     Attributes:
         trace: The trace.
+        file: The file that it was read from; empty where that is not known.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, file: str = "") -> None:
         self.trace = trace
+        self.file = file
 
     @classmethod
     def of(cls, trace: "Trace | TraceView") -> "TraceView":

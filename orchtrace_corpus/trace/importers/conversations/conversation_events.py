@@ -1,7 +1,7 @@
 """Transcripts to events: what each agent did becomes the events of one run, with the edges between them.
 
-Four things are concluded rather than read. A model begins to answer when its input is there: with the last message,
-result or return before its answer, or with the end of its answer before. A person is waited for from the end of a turn
+Four things are concluded rather than read. A model whose request is not dated begins to answer when its input is there:
+with the last message, result or return, or the end of its answer before. A person is waited for from the end of a turn
 until the first message comes: a turn ends with an answer that calls no tool, or where a person breaks it off or refuses
 a call. A sub-agent without a transcript has worked from spawn to return. A spawned agent ends with its last act.
 """
@@ -308,7 +308,7 @@ class _TranscriptEvents:
         kind = _INFERENCE
         if call.decides or self._returned:
             kind = EventType.DECISION if call.decides else EventType.AGGREGATE
-        time = call.time if begin == steps.NO_TIME else min(begin, call.time)
+        time = call.time if call.is_dated or begin == steps.NO_TIME else min(begin, call.time)
         event = self._run.begin(kind, self._agent, call, time, call.end)
         call.event, event.inferred = event.id, True
         event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref

@@ -287,7 +287,8 @@ class _Reading:
         """
         session = self._session
         session.id = session.id or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
-        alone = {told.agent for told in self._telemetry if not self._has_rows(told.agent)}
+        with_rows = {agent for agent, thread in self._session.threads.items() if thread.steps}
+        alone = {told.agent for told in self._telemetry} - with_rows
         asked: dict[str, steps.ModelCall] = {}
         for told in self._telemetry:
             kind = text_field(told.event, "event.name").rpartition(".")[2]
@@ -305,9 +306,6 @@ class _Reading:
                 self._report.pass_over(masked(f"telemetry {kind}"))
         self._link()
         return session.trace()
-
-    def _has_rows(self, agent: str) -> bool:
-        return agent in self._session.threads and bool(self._session.threads[agent].steps)
 
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
         """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""

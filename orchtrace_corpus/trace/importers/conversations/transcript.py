@@ -97,6 +97,7 @@ class ModelCall(Step):
         final: Whether nothing was to follow: no tool was called.
         error: What went wrong, in a word; empty where nothing did.
         more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.
+        is_dated: Whether its time is that of the request: then it does not begin when its input was there.
     """
 
     end: float = 0.0
@@ -109,6 +110,7 @@ class ModelCall(Step):
     error: str = ""
     event: str = ""
     more: dict[str, Any] | None = None
+    is_dated: bool = False
 
     @property
     def last_time(self) -> float:
