@@ -85,11 +85,9 @@ def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
         values = _evidence_values(facet)
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
     if marked:
-        single = (facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE)
-        tags = [Term(facet.field, facet.label, facet.definition) for facet in single]
+        tags = [Term(one.field, one.label, one.definition) for one in taxonomy.papers if one.kind is Kind.SINGLE]
         tags += [term for facet in taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms]
-        values = _fixed_values(CONTESTED)
-        attributes[CONTESTED] = Attribute(CONTESTED, "Contested", ValueKind.TERM, values, tuple(tags))
+        attributes[CONTESTED] = Attribute(CONTESTED, "Contested", ValueKind.TERM, _fixed_values(CONTESTED), tuple(tags))
     return attributes
 
 

@@ -124,7 +124,7 @@ class Coverage(NamedTuple):
         impossible: The cells that cannot arise, since a rule of the taxonomy forbids them.
         gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
         reading: The reading of disputed tags that the papers are by.
-        candidates: The candidates of each pair of values, as `filled_by` returns them; None if they were not asked for.
+        candidates: The candidates of each pair of values, as `fills` returns them; None if they were not asked for.
     """
 
     crosstab: Crosstab
@@ -237,7 +237,7 @@ def coverage(
     return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading)
 
 
-def filled_by(
+def fills(
     candidates: "Iterable[Candidate]", rows: Attribute, columns: Attribute
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """The keys of the candidates with each pair of values; with `?` behind where it takes a reading of an open tag."""

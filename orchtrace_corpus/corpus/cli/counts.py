@@ -18,16 +18,8 @@ from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
-from orchtrace_corpus.corpus.analysis.statistics import (
-    count,
-    count_levels,
-    coverage,
-    cross,
-    filled_by,
-    gap_axes,
-    summarise,
-)
-from orchtrace_corpus.corpus.cli.options import Reading, TakenIn, Where, argument, option
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, fills, gap_axes, summarise
+from orchtrace_corpus.corpus.cli.options import Reading, Where, With, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import contested_among
@@ -167,9 +159,8 @@ def stats(
             width = session.output.width or statistics_page.PIPE_WIDTH
             shown = [facet.field for facet in pool.taxonomy.papers]
             note = _contested_note(session, selected, shown, query) if is_marked else ""
-            views[Format.TABLE] = lambda: statistics_page.page(
-                summary, pool.taxonomy, width, session.output.glyphs, other, note
-            )
+            glyphs = session.output.glyphs
+            views[Format.TABLE] = lambda: statistics_page.page(summary, pool.taxonomy, width, glyphs, other, note)
         session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
     if query.filters and not selected.papers:
         session.note_no_paper(query, as_published, reading)
@@ -241,9 +232,7 @@ def gaps(
     sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,
-    taken_in: Annotated[
-        TakenIn | None, Option("--with", help="Mark the cells that candidates would or could fill, and name these.")
-    ] = None,
+    taken_in: With = None,
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Show which cells of two axes are empty or sparse.
@@ -281,7 +270,7 @@ def gaps(
     if taken_in:
         awaiting = store.read_candidates(session.root_folder(), pool.taxonomy).sound()
         chosen = [one for one in awaiting if query.matches(one.paper)]
-        found = found._replace(candidates=filled_by(chosen, *axes))
+        found = found._replace(candidates=fills(chosen, *axes))
     names = [axis.name for axis in axes]
     is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED
     note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""

@@ -52,6 +52,9 @@ Where: TypeAlias = Annotated[
 Reading: TypeAlias = Annotated[
     ReadingName, Option("--reading", help="Use the published tags, or those that readers of the sources agree on.")
 ]
+With: TypeAlias = Annotated[
+    TakenIn | None, Option("--with", help="Show what would change if candidates were taken in, and which change it.")
+]
 Offline: TypeAlias = Annotated[bool, Option("--offline", help="Make no requests; use stored answers.")]
 Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even if a recent answer is stored.")]
 ArxivUrl: TypeAlias = Annotated[

@@ -217,10 +217,7 @@ def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -
 
 
 def read_open_tags(root: str, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
-    """The tags in open dispute, each with whether something is agreed on it; errors as for `read_disputes`.
-
-    By the reading of the sources, a tag that something is agreed on is in dispute no longer.
-    """
+    """The tags in open dispute by a reading, each with whether something is agreed; errors as for `read_disputes`."""
     from orchtrace_corpus.corpus.model.disputes import open_tags
 
     if not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
