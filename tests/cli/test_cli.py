@@ -314,7 +314,7 @@ def test_version() -> None:
             ["show", "2101.00011"],
             "corpus: no record '2101.00011'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?",
         ),
-        (["show", "zzz"], "Try: corpus search WORDS, or corpus list."),
+        (["show", "zzz"], "Try: corpus search WORD, corpus terms TERM or corpus list."),
         (["search", " "], "corpus: name at least one word to look for"),
         (["gaps", "style"], "corpus: name a second axis beside 'style'"),
         (["gaps", "title", "size"], "corpus: title has no vocabulary, so no cell of it can be missing"),

@@ -333,7 +333,7 @@ def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str],
 def describe_near_misses(pool: Pool, name: str) -> str:
     """The second line of a message about a name that no record has: what may be meant, or where to look."""
     near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
-    return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
+    return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORD, corpus terms TERM or corpus list."
 
 
 def sort_records(records: Sequence[RecordType], order: str, attributes: Attributes) -> tuple[RecordType, ...]:
