@@ -175,11 +175,7 @@ def beside(work: Callable[[], Result]) -> Callable[[], Result]:
 
 
 def in_order(
-    work: Callable[[Item], Result],
-    documents: Iterable[Item],
-    jobs: int = 0,
-    *,
-    size_bytes: Callable[[Item], int],
+    work: Callable[[Item], Result], documents: Iterable[Item], jobs: int = 0, *, size_bytes: Callable[[Item], int]
 ) -> Iterator[Result]:
     """What `work` makes of each document, in their order.
 

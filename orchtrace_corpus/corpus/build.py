@@ -191,7 +191,7 @@ def _orphans(
 
 def statistics_document(root: str, pool: Pool, summary: Summary | None = None) -> Document:
     """docs/STATS.md; `summary`, unused terms included, saves counting again."""
-    text = statistics.summary_markdown(summary or summarise(pool, include_empty=True), pool.taxonomy.title)
+    text = statistics.summary_markdown(summary or summarise(pool), pool.taxonomy.title)
     return document(root, STATISTICS, _marked(text))
 
 
@@ -240,7 +240,7 @@ def figure_source(
         screening = flow.screening(pool, runs, awaiting, read_protocol(root, pool.taxonomy).sound())
     observations = (scale or read_scale(root, pool)).sound()
     disputed = contested((disputes or read_disputes(root, pool.taxonomy)).sound())
-    summary = summary or summarise(pool, include_empty=True)
+    summary = summary or summarise(pool)
     return Source(pool, summary, observations, contested_values(pool, disputed), screening)
 
 

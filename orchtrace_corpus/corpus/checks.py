@@ -144,7 +144,7 @@ def check_parts(root: str) -> Iterator[Part]:
     from orchtrace_corpus.corpus.analysis.statistics import summarise
 
     pool = loaded.pool
-    summary = summarise(pool, include_empty=True)
+    summary = summarise(pool)
     if summary.evidence:
         yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
     disputes = store.read_disputes(root, pool.taxonomy)

@@ -102,6 +102,47 @@ def test_terms_of_a_decision_shows_the_rules_of_all_decisions_below_its_own(root
     assert "How to code water" not in run(root, "terms", "care").stdout
 
 
+def test_a_term_or_a_code_is_shown_with_its_records_and_its_own_cases(root: Path) -> None:
+    cases = "  cases:\n    - {record: rose-garden, value: small, why: Paced.}\n"
+    cases += "    - {record: long-grass, value: large, why: Seen.}\n"
+    (root / "data" / "codebook.yaml").write_text(CODEBOOK + cases, encoding="utf-8")
+
+    assert run(root, "terms", "Small") == (
+        0,
+        "Size\n"
+        "term   label  count  definition\n"
+        "small  Small      3  Up to an acre.\n"
+        "size=small: rose-garden, mixed-borders, terminal-yard\n"
+        "\n"
+        "How to code size\n"
+        "rule 1    Measure the ground.\n"
+        "case      rose-garden: small. Paced.\n",
+        "",
+    )
+    assert run(root, "terms", "s2").stdout == (
+        "Style\n"
+        "term     code  label    count  definition\n"
+        "cottage  S2    Cottage      1  Mixed borders.\n"
+        "meadow   S2    Meadow       1  Long grass.\n"
+        "style=cottage: mixed-borders\n"
+        "style=meadow: long-grass\n"
+    )
+    assert run(root, "terms", "gate").stdout == (
+        "Stage\nterm  label  count  definition\ngate  Gate       1  At the gate.\nstage=gate: E001\n"
+    )
+    assert json.loads(run(root, "terms", "small", "-f", "json").stdout)["size"] == [
+        {"term": "small", "label": "Small", "count": 3, "definition": "Up to an acre."}
+    ]
+
+
+@pytest.mark.parametrize("name", ["gravl", "published"])
+def test_what_is_neither_a_field_nor_a_term_is_refused(root: Path, name: str) -> None:
+    result = run(root, "terms", name)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"corpus: unknown field or term '{name}' (")
+
+
 def test_rule_10_of_the_sub_decisions_is_that_of_single_agents() -> None:
     pool = store.load(str(ROOT)).pool
     assert pool is not None

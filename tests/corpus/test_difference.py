@@ -494,7 +494,7 @@ def test_counts_before_and_after_are_those_of_the_statistics(one: Pool, other: P
         for level in ("daily", "weekly")
     }
     for field in ("style", "tools", "size"):
-        old, new = (count(pool.papers, attributes[field], include_empty=True).counts for pool in (one, other))
+        old, new = (count(pool.papers, attributes[field]).counts for pool in (one, other))
         expected |= {(field, value): (old.get(value, 0), new.get(value, 0)) for value in attributes[field].allowed}
 
     assert shifted == {name: pair for name, pair in expected.items() if pair[0] != pair[1]}

@@ -281,11 +281,17 @@ def test_the_flow_is_counted_by_run_and_in_all(root: Path) -> None:
     assert stats() == (
         0,
         "Screening\n"
-        "run                  identified  duplicates  known  refused  new  screened  excluded  included  open  awaiting\n"
-        "published                                                                6         2         4     0         0\n"
-        "2024-02-01 discover  8           1           2      1        4           3         2         1     0         1\n"
-        "2024-02-02 hand                  0           0      0        2           1         0         0     1         0\n"
-        "all runs             8           1           2      1        6           4         2         1     1         1\n"
+        "run         published  2024-02-01 discover  2024-02-02 hand  all runs\n"
+        "identified                               8                          8\n"
+        "duplicates                               1  0                       1\n"
+        "known                                    2  0                       2\n"
+        "refused                                  1  0                       1\n"
+        "new                                      4  2                       6\n"
+        "screened    6                            3  1                       4\n"
+        "excluded    2                            2  0                       2\n"
+        "included    4                            1  0                       1\n"
+        "open        0                            0  1                       1\n"
+        "awaiting    0                            1  0                       1\n"
         "\n"
         "Excluded since\n"
         "stage  rule   records\n"
@@ -296,6 +302,7 @@ def test_the_flow_is_counted_by_run_and_in_all(root: Path) -> None:
 
 
 def test_the_flow_for_programs_has_sources_stages_and_rules(root: Path) -> None:
+    assert stats("--format", "csv").stdout.splitlines()[1] == "published,,,,,,6,2,4,0,0"
     document = json.loads(stats("--format", "json").stdout)
 
     assert document["published"] == {"included": 4, "excluded": 2}
@@ -317,12 +324,17 @@ def test_records_that_no_run_brought_are_counted_as_added_by_hand(root: Path) ->
 
     assert stats().stdout == (
         "Screening\n"
-        "run                  identified  duplicates  known  refused  new  screened  excluded  included  open  awaiting\n"
-        "published                                                                3         1         2     0         0\n"
-        "2024-02-01 discover  8           1           2      1        4           3         2         1     0         1\n"
-        "2024-02-02 hand                  0           0      0        2           1         0         0     1         0\n"
-        "all runs             8           1           2      1        6           4         2         1     1         1\n"
-        "added by hand                    0           0      0        2           2         1         1     0         0\n"
+        "run         published  2024-02-01 discover  2024-02-02 hand  all runs  added by hand\n"
+        "identified                               8                          8\n"
+        "duplicates                               1  0                       1  0\n"
+        "known                                    2  0                       2  0\n"
+        "refused                                  1  0                       1  0\n"
+        "new                                      4  2                       6  2\n"
+        "screened    3                            3  1                       4  2\n"
+        "excluded    1                            2  0                       2  1\n"
+        "included    2                            1  0                       1  1\n"
+        "open        0                            0  1                       1  0\n"
+        "awaiting    0                            1  0                       1  0\n"
         "\n"
         "Excluded since\n"
         "stage  rule   records\n"

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, printable, quote, suggestion
+from orchtrace_corpus.base.identifiers import recognise_url
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
     Attributes,
@@ -121,6 +122,7 @@ class Cause(NamedTuple):
         is_certain: Whether it falls by tags that are settled; else it could, in a reading of tags that are open.
         tags: The values of the tags that the claim looks at: settled ones, or those on record.
         sources: The addresses at which they were read.
+        copies: Those of them that are hosted copies of the paper.
     """
 
     claim: Claim
@@ -128,6 +130,7 @@ class Cause(NamedTuple):
     is_certain: bool
     tags: Mapping[str, tuple[str, ...]]
     sources: tuple[str, ...]
+    copies: tuple[str, ...]
 
 
 def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
@@ -148,7 +151,9 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             read = [reading for reading in one.readings if any(reading.tags.get(tag) in values[tag] for tag in values)]
             sources = dict.fromkeys(source for reading in read for source in reading.sources)
             is_certain = name in awaited.falls_by
-            found.append(Cause(verdict.claim, name, is_certain, values, tuple(sources or one.paper.urls[:1])))
+            copied = (source for reading in read if reading.is_copy for source in reading.sources)
+            copies = tuple(source for source in copied if source not in one.paper.urls and not recognise_url(source))
+            found.append(Cause(verdict.claim, name, is_certain, values, tuple(sources or one.paper.urls[:1]), copies))
     return tuple(found)
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -12,7 +11,7 @@ from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.corpus.analysis import claims as core
-from orchtrace_corpus.corpus.cli.options import Reading
+from orchtrace_corpus.corpus.cli.options import Reading, With
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
 
 
-class TakenIn(StrEnum):
-    """What can be taken into the pool for a moment."""
-
-    CANDIDATES = "candidates"
-
-
 def claims(
     ctx: Context,
     names: Annotated[
@@ -42,10 +35,7 @@ def claims(
     pools: Annotated[
         list[PoolName] | None, Option("--pool", help="Only the verdicts over this pool (repeatable).")
     ] = None,
-    taken_in: Annotated[
-        TakenIn | None,
-        Option("--with", help="Show which claims fall or could fall with candidates, and which candidates cause it."),
-    ] = None,
+    taken_in: With = None,
     show_all: Annotated[bool, Option("--all", help="Also list claims that hold and are not contested.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:

@@ -25,12 +25,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     read_coding,
 )
 from orchtrace_corpus.corpus.cli.interview import Interview
-from orchtrace_corpus.corpus.cli.options import (
-    Destination,
-    To,
-    argument,
-    option,
-)
+from orchtrace_corpus.corpus.cli.options import Destination, To, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit

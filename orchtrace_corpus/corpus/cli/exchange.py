@@ -19,7 +19,7 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.build import canonical_document
-from orchtrace_corpus.corpus.cli.options import Destination, To, Where, argument, option
+from orchtrace_corpus.corpus.cli.options import Destination, Reading, To, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.edits import raw_records
@@ -29,7 +29,7 @@ from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import arxiv_file, store
 from orchtrace_corpus.corpus.model.record_fields import candidate_style, dispute_style, exclusion_style, paper_style
-from orchtrace_corpus.corpus.model.records import Paper, in_published_order
+from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
 from orchtrace_corpus.corpus.model.searches import search_style
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
@@ -47,6 +47,7 @@ def export(
     ],
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
+    reading: Reading = ReadingName.PUBLISHED,
     exclusions: Annotated[bool, Option("--exclusions", help="The exclusions, in their published form.")] = False,
     output: Annotated[
         str, Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
@@ -82,14 +83,16 @@ def export(
     root = session.root_folder()
     if not to_stdout:
         _refuse_target(output, root)
-    pool = session.pool()
+    as_published = session.pool()
+    pool = session.read_by(as_published, reading, "contested")
     content: str | bytes
     papers: tuple[Paper, ...] = ()
     if exclusions:
         records = parse(where or [], exclusion_attributes(pool.taxonomy)).select(pool.exclusions)
         content, counted = one.write_exclusions(records, pool.taxonomy, chosen), pluralize(len(records), "exclusion")
     else:
-        papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+        query = paper_query(where or [], pool.taxonomy)
+        papers = query.select(pool.papers)
         if chosen == "published":
             papers = in_published_order(papers, pool.published)
         known = store.read_arxiv(root) if one.has_categories else {}
@@ -102,6 +105,8 @@ def export(
     else:  # a file is UTF-8, whatever the terminal is
         session.output.write_bytes(content.encode() if isinstance(content, str) else content)
     session.output.note(counted if to_stdout else f"wrote {printable(output, limit=300)}: {counted}")
+    if not papers and not exclusions:
+        session.note_no_paper(query, as_published, reading)
     if lacking := one.left_out(papers):
         shown = ", ".join(f"{field} ({pluralize(number, 'paper')})" for field, number in lacking.items())
         session.output.note(f"{one.label} has no place for {shown}")

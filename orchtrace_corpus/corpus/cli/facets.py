@@ -64,8 +64,7 @@ class IntakeOptions(NamedTuple):
 
     tags: OtherTags = None
     despite_title: Annotated[
-        bool,
-        Option("--despite-title", help="Add it even if another work has nearly the same title."),
+        bool, Option("--despite-title", help="Add it even if another work has nearly the same title.")
     ] = False
     yes: Yes = False
     dry_run: DryRun = False

@@ -23,13 +23,7 @@ from orchtrace_corpus.base.identifiers import (
     recognise_url,
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.matching import (
-    LONGEST_NAME,
-    Match,
-    Sign,
-    identifier_text,
-    identifiers_of,
-)
+from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign, identifier_text, identifiers_of
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people

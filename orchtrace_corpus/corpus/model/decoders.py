@@ -118,12 +118,7 @@ def term_list(
 
 
 def levels(
-    name: str,
-    label: str,
-    allowed: tuple[str, ...],
-    level_ids: tuple[str, ...],
-    *,
-    codes: Codes = MappingProxyType({}),
+    name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...], *, codes: Codes = MappingProxyType({})
 ) -> Decoder:
     """A mapping from terms to levels; an empty one says that no term applies."""
     level = terms(name, f"level of {name}", level_ids, code="V103")

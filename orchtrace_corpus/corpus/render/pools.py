@@ -127,7 +127,7 @@ def causes_lines(causes: Sequence[Cause], verdicts: Sequence[Verdict], width: in
         lines += [line(text) for sentence in (told, reach_text(awaited)) for text in wrap(sentence, available)]
         for one in own:
             lines.append((Span(f"  {one.name}", "key"), Span(f": {_tags(one)}")))
-            lines += [line(f"    {source}", "muted") for source in one.sources]
+            lines += [line(f"    {source}{' (a copy)' * (source in one.copies)}", "muted") for source in one.sources]
     if not lines:
         return [line("no claim that holds today would fall, or could fall, if the candidates were taken in")]
     if all(one.is_certain for one in causes):
@@ -160,6 +160,7 @@ def causes_data(causes: Sequence[Cause]) -> str:
             "certain": one.is_certain,
             "tags": {tag: list(values) for tag, values in one.tags.items()},
             "sources": list(one.sources),
+            "copies": list(one.copies),
         }
         for one in causes
     ]
