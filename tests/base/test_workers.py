@@ -1,5 +1,6 @@
 """Many traces are worked on by several processes: same results, in order, and nothing left behind."""
 
+import csv
 import json
 import os
 import signal
@@ -135,11 +136,13 @@ def test_a_command_says_the_same_of_many_traces_as_of_each(many: Path, tmp_path:
     one = subprocess.run([*CORPUS, "trace", "measure", str(tmp_path / "one.json"), "--format", "json"],
                          cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
 
-    rows = whole.stdout.splitlines()
+    rows = list(csv.DictReader(whole.stdout.splitlines()))
     measures = json.loads(one.stdout)["traces"][0]["measures"]
-    values = ["" if found["value"] is None else str(found["value"]).removesuffix(".0") for found in measures.values()]
-    values += ["", ""]  # nothing is known of a part only
-    assert rows[-1] == ",".join([f"run-{count - 1}", *values])
+    values = {name: "" if found["value"] is None else f"{found['value']:.15g}" for name, found in measures.items()}
+    known = {"trace": f"run-{count - 1}", "task_id": "k", "file": str(tmp_path / "all.jsonl")}
+    assert {name: value for name, value in rows[-1].items() if value} == {
+        name: value for name, value in (known | values).items() if value
+    }
     assert [row.partition(",")[0] for row in rows[1:]] == [f"run-{number}" for number in range(count)]
 
 
