@@ -646,7 +646,7 @@ few-daily     holds  could fall by 1     1          0  One garden is watered dai
 no-gravel     holds  holds               0          0  No garden is of gravel.
 5 claims hold
 with the candidates 1 of 5 falls: three-small
-falls at N/M: falls from the Nth of M candidates on; see --with candidates
+falls at N/M: the claim counts M candidates, and falls from the Nth on; see --with candidates
 3 could fall through open tags; see --with candidates
 """
 
@@ -697,8 +697,10 @@ def test_every_form_has_the_third_pool(root: Path) -> None:
     assert "| Most gardens are small.          | holds | could fall by 1 |\n" in shown
 
 
-CAUSES = """\
-few-small  could fall
+AS_IF = "as if the candidates proposed for inclusion were entries, and each claim were about all entries:\n\n"
+LEFT_OUT = "\ncandidates not proposed for inclusion: 1 exclude\n"
+CAUSES = f"""\
+{AS_IF}few-small  could fall
 At most four gardens are small.
 expected at most 4; with the candidates found 4
 counts 1 candidate; open tags leave out 1
@@ -723,7 +725,7 @@ counts 1 candidate; open tags leave out 1
     https://example.org/moss/diary (a copy)
     https://example.org/photo
 
-few-daily  could fall
+few-daily  could fall (an exact count, which any addition outdates)
 One garden is watered daily.
 expected 1; with the candidates found 1
 counts 0 candidates; open tags leave out 1
@@ -731,7 +733,7 @@ counts 0 candidates; open tags leave out 1
     https://example.org/moss
     https://example.org/moss/diary (a copy)
     https://example.org/photo
-"""
+{LEFT_OUT}"""
 
 
 def test_with_candidates_names_records_tags_and_sources(root: Path) -> None:
@@ -740,7 +742,9 @@ def test_with_candidates_names_records_tags_and_sources(root: Path) -> None:
     assert told["causes"] == [
         {
             "claim": "three-small",
+            "exact": False,
             "candidate": "hill-garden",
+            "proposal": "include",
             "certain": True,
             "tags": {"size": ["small"]},
             "sources": ["https://example.org/hill"],
@@ -748,15 +752,43 @@ def test_with_candidates_names_records_tags_and_sources(root: Path) -> None:
         }
     ]
     nothing = "no claim that holds today would fall, or could fall, if the candidates were taken in\n"
-    assert run_corpus("claims", "no-gravel", "--with", "candidates").stdout == nothing
+    assert run_corpus("claims", "no-gravel", "--with", "candidates").stdout == nothing + LEFT_OUT
     certain = run_corpus("claims", "three-small", "--with", "candidates").stdout
-    assert certain.endswith("    https://example.org/hill\n\nno claim could fall through open tags\n")
-    rows = "three-small,falls,hill-garden,size small,https://example.org/hill\n"
+    assert certain.endswith(f"    https://example.org/hill\n\nno claim could fall through open tags\n{LEFT_OUT}")
+    rows = "three-small,falls,hill-garden,include,size small,https://example.org/hill\n"
     assert rows in run_corpus("claims", "--with", "candidates", "-f", "csv").stdout
     assert run_corpus("claims", "--with", "candidates", "--stress").code == 2
     (root / "data" / "candidates.yaml").unlink()
     assert run_corpus("claims", "--with", "candidates").code == 3
     assert run_corpus("claims").stdout.startswith("claim         verdict  rows")
+
+
+def test_candidates_not_proposed_that_would_make_a_thesis_fall_are_named(root: Path) -> None:
+    sand = f"{SAND}  style: formal\n  size: small\n"
+    gravel = HILL.replace("hill", "grit").replace("formal", "gravel").replace("proposal: include", "proposal: unclear")
+    write(root, "candidates", f"{sand}\n{gravel}")
+    write(root, "claims", CLAIMS.replace("{at_most: 3}", "{count: 3}"))
+    papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
+    write(
+        root,
+        "published",
+        f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
+    )
+    exact, thesis = "three-small", "no-gravel"
+
+    shown = run_corpus("claims", exact, thesis, "--with", "candidates").stdout
+    told = json.loads(run_corpus("claims", exact, thesis, "--with", "candidates", "-f", "json").stdout)["causes"]
+
+    assert shown == (
+        "no claim that holds today would fall, or could fall, if the candidates were taken in\n\n"
+        "candidates not proposed for inclusion: 1 unclear, 1 exclude\n"
+        "  no-gravel falls by grit-garden (unclear): style gravel\n"
+    )
+    assert [(one["claim"], one["exact"], one["candidate"], one["proposal"]) for one in told] == [
+        ("three-small", True, "sand-garden", "exclude"),
+        ("three-small", True, "grit-garden", "unclear"),
+        ("no-gravel", False, "grit-garden", "unclear"),
+    ]
 
 
 def test_a_tag_that_nobody_read_breaks_nothing_and_could_break_nothing(root: Path) -> None:

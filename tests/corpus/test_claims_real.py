@@ -284,3 +284,18 @@ def test_the_schema_is_valid_and_the_data_passes(name: str, pool: Pool) -> None:
     assert (ROOT / "docs" / "schema" / f"{name}.schema.json").read_text(encoding="utf-8") == text
     broken = [{**data[0], "boundry": "x"}, {key: value for key, value in data[0].items() if key != "source"}]
     assert all(list(Draft202012Validator(wanted).iter_errors([record])) for record in broken)
+
+
+def test_of_many_records_a_claim_names_the_contested() -> None:
+    words = ("--root", str(ROOT), "claims", "credit-units")
+    claim = json.loads(run_corpus(*words, "--format", "json").stdout)["claims"][0]
+
+    shown = run_corpus(*words, "--format", "markdown").stdout
+    line = next(line for line in shown.splitlines() if line.startswith("- **rows"))
+
+    assert (len(claim["rows"]), len(claim["contested"]), claim["contested"][:2]) == (
+        84,
+        21,
+        ["agent-lightning", "agentspawn"],
+    )
+    assert line == f"- **rows (84)**: contested: {', '.join(claim['contested'])}; all: --format json"

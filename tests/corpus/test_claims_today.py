@@ -201,7 +201,10 @@ def test_check_counts_the_claims_that_fall_and_says_whether_that_is_new(root: Pa
 def test_both_verdicts_in_every_other_form(root: Path) -> None:
     lines = run(root, "claims", "two-small").stdout.splitlines()
     assert lines[4] == "pools     published pool: holds; today: falls, by terminal-yard (found: 3)"
-    assert run(root, "claims", "total").stdout.splitlines()[4] == "pools     published pool: holds; today: not asked"
+    assert (
+        run(root, "claims", "total").stdout.splitlines()[4]
+        == "pools     published pool: holds; the claim is about no other pool"
+    )
     assert "- **pools**: published pool: holds; today: falls, by terminal-yard (found: 3)\n" in (
         run(root, "claims", "two-small", "-f", "markdown").stdout
     )

@@ -242,14 +242,18 @@ No paper at all: style formal, gravel
         (("gaps",), "2 of 4 papers have a contested tag here; --reading sources changes 1 of them"),
         (("gaps", "water", "style"), "1 of 4 papers has a contested tag here; --reading sources changes 1 of them"),
         (("gaps", "--reading", "sources"), ""),
-        (("claims",), "2 of 4 papers have a contested tag here; --reading sources changes 1 of them"),
+        (
+            ("claims",),
+            "contested: papers whose part in the claim a dispute would change, 2 in all; "
+            "--reading sources changes 1 of them",
+        ),
         (("claims", "--reading", "sources"), ""),
     ],
 )
 def test_the_foot_counts_papers_with_contested_tags(root: Path, words: tuple[str, ...], foot: str) -> None:
     lines = run(root, *words).stdout.splitlines()
 
-    assert [one for one in lines if "contested tag" in one] == [foot][: bool(foot)]
+    assert [one for one in lines if "contested tag" in one or "contested: " in one] == [foot][: bool(foot)]
 
 
 def test_the_document_of_statistics_is_of_the_published_reading(root: Path) -> None:
@@ -285,6 +289,21 @@ def test_a_claim_that_falls_by_the_sources_names_the_tags_and_is_no_error(root: 
         "one-formal falls by rose-garden style cottage, not formal\n",
         "",
     )
+
+
+def test_a_claim_that_falls_by_the_sources_is_said_to_fall_over_the_published_pool_too(root: Path) -> None:
+    papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
+    listed = f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n'
+    (root / "data" / "published.yaml").write_text(listed, encoding="utf-8")
+    path = root / "data" / "claims.yaml"
+    scoped = path.read_text(encoding="utf-8").replace("  where:", '  scope: {published: "yes"}\n  where:')
+    path.write_text(scoped, encoding="utf-8")
+
+    code, stdout, _ = run(root, "claims", "one-formal", "--reading", "sources")
+
+    assert (code, stdout.splitlines()[0]) == (0, "one-formal  falls")
+    assert "pools      published pool: falls; today: falls (found: 0)" in stdout.splitlines()
+    assert "fails" not in stdout
 
 
 def test_a_claim_that_fails_as_published_is_an_error_by_each_reading(root: Path) -> None:

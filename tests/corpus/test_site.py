@@ -17,6 +17,8 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import replace_folder
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 from orchtrace_corpus.corpus.site import feed
@@ -155,6 +157,93 @@ def test_a_disputed_tag_says_who_reads_what_and_why(of_real: dict[str, str | byt
     text = main_text(page)
     assert "O5 Stop: Implicit contested" in text
     assert "stop: implicit stands. Open.\nimplicit by adjudication\ndesigned by first coder\n" in text
+
+
+def test_what_speaks_against_a_claim_is_said_beside_it(of_real: dict[str, str | bytes]) -> None:
+    start, claims = main_text(str(of_real["index.html"])), str(of_real["claims.html"])
+
+    assert start.partition("What there is, and what is missing\n")[2].partition("Two fields crossed")[0] == (
+        "Eight published entries give credit to an orchestrator, five of them to a trained one. "
+        "strong counter-evidence falls by the reading of the sources outdated by any addition Why\n"
+        "No published entry gives credit to single tokens, to tool calls or to the team as a whole. "
+        "strong counter-evidence falls by the reading of the sources falls with the candidates Why\n"
+        "No published entry has a reward for tool calls (R5). moderate counter-evidence Why\n"
+    )
+    table = [re.findall(r">([^<>]+)</t[hd]>|>([^<>]+)</a></th>", row) for row in claims.split("<tr>")[1:]]
+    cells = {plain or linked: [one for one, _ in rest] for (plain, linked), *rest in table if rest}
+    assert cells["Claim"] == [
+        "Published",
+        "Today",
+        "Candidates",
+        "By the sources",
+        "Against it",
+        "Records",
+        "Contested",
+    ]
+    wanted = {
+        "The published pool has 84 entries.": ["holds", "-", "-", "holds", "-", "84", "0"],
+        "No published entry gives credit to single tokens, to tool calls or to the team as a whole.": [
+            *("holds", "holds", "falls at 1/2", "falls", "strong", "0", "7")
+        ],
+    }
+    assert {claim: cells[claim] for claim in wanted} == wanted
+    tags = "matpo credit_unit team, not role", "sirius2025 credit_unit team, not turn"
+    linked = [f'<a href="papers/{tag.split()[0]}.html#dispute-credit_unit">{tag}</a>; ' for tag in tags]
+    assert f"<dt>Falls by the sources</dt><dd>{''.join(linked)}<a href=" in claims
+
+
+def test_claims_come_in_the_order_of_the_command_line_and_name_none_of_its_options(
+    of_real: dict[str, str | bytes],
+) -> None:
+    page = str(of_real["claims.html"])
+    listed = run_corpus("--root", str(ROOT), "claims", "--all").stdout.splitlines()[1:29]
+
+    assert re.findall(r'<section class="claim" aria-labelledby="([^"]+)">', page) == [
+        line.split()[0] for line in listed
+    ]
+    assert re.findall(r'<p class="muted">(.*)</p>', page)[-1] == (
+        "falls at N/M: the claim counts M candidates, and falls from the Nth on"
+    )
+
+
+def test_the_start_page_says_how_many_more_papers_are_of_the_last_day(
+    of_real: dict[str, str | bytes], of_toy: dict[str, str | bytes]
+) -> None:
+    real, toy = (main_text(str(files["index.html"])).partition("Added last\n")[2] for files in (of_real, of_toy))
+
+    assert real.endswith("2026-05-04\nAnd 76 further papers of 2026-05-04.\nFeed of added papers")
+    assert toy == (
+        "Borders without Lines 2023-06-07\nLong Grass and How to Keep It 2023-02-03\n"
+        "Röses: A Garden in Four Beds 2021-05-01\nThe Yard 2021-05-01\nFeed of added papers"
+    )
+
+
+def test_no_cell_is_called_a_gap_where_a_field_does_not_apply(of_real: dict[str, str | bytes]) -> None:
+    table = re.findall(r'<table class="matrix".*?</table>', str(of_real["index.html"]), re.DOTALL)[0]
+    heads = re.findall(r"<th [^>]*>([^<]+)</th>", table.partition("</thead>")[0])
+    for row in table.partition("<tbody>")[2].split("<tr>")[1:]:
+        label = re.findall(r"<th [^>]*>([^<]+)</th>", row)[0]
+        kinds = re.findall(
+            r'<td class="(\w+)">0</td>', re.sub(r'<td class="(heat|imp).*?</td>', '<td class="x">0</td>', row)
+        )
+        for head, kind in zip(heads, kinds, strict=True):
+            assert kind in ("x", "aside" if "Not applicable" in (head, label) else "empty"), (label, head)
+
+
+def test_all_candidates_are_listed_by_proposal(of_real: dict[str, str | bytes], real: Corpus) -> None:
+    page = str(of_real["candidates.html"])
+    file = store.read_candidates(str(ROOT), real.taxonomy)
+    keys = {one.value: [each.name for each in file.candidates if each.proposal is one] for one in Decision}
+    include, unclear, exclude = (len(keys[name]) for name in ("include", "unclear", "exclude"))
+
+    assert main_text(page).split("\n")[1] == (
+        f"{len(file.candidates)} papers found that await a person's decision: {include} include, {unclear} unclear, "
+        f"{exclude} exclude. None is in the pool, and a proposal is not a decision."
+    )
+    parts = re.split(r'<h2 id="proposal-\w+">Proposal: (\w+) \(\d+\)</h2>', page)[1:]
+    listed = [re.findall(r'<details class="candidate" id="([^"]+)">', part) for part in parts[1::2]]
+    assert list(zip(parts[::2], listed, strict=True)) == [(name, those) for name, those in keys.items() if those]
+    assert min(include, unclear, exclude) > 0
 
 
 @pytest.mark.parametrize("name", ["toy", "real"])

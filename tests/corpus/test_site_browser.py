@@ -8,13 +8,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import synthesize
 
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.analysis.search import search
 from orchtrace_corpus.corpus.api import Corpus, load
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import contested
+from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.site.fields import Field, read_fields
 from orchtrace_corpus.corpus.site.source import Place
 from tests.browser import Browser, _browser, browser  # noqa: F401
@@ -191,7 +196,7 @@ def test_a_state_is_in_the_address_and_back_leaves_it(site: Path, browser: Brows
     browser.open("about:blank")
     browser.open(address)
     assert (found(browser), browser.texts("#papers tbody tr")) == (both, rows)
-    assert browser.texts("#command") == ["corpus list --where stop=implicit --where code!= --sort year"]
+    assert browser.texts("#command") == ["corpus search agent --where stop=implicit --where code!= --sort year"]
     assert browser.one("#search").get_attribute("value") == "agent"
     browser.open(site / "papers.html")
     browser.run("document.querySelector('[data-field=stop]').open = true")
@@ -228,6 +233,40 @@ def test_a_contested_tag_leads_to_who_reads_what(site: Path, browser: Browser) -
     assert browser.one(":target").text.startswith("stop: implicit stands. Open.")
 
 
+def test_contested_tags_are_a_filter_a_column_and_a_word_to_search(site: Path, browser: Browser) -> None:
+    corpus = load(str(ROOT))
+    tags = contested(store.read_disputes(str(ROOT), corpus.taxonomy).sound())
+    wanted = {tag: [paper.key for paper in corpus.papers if (paper.key, tag) in tags] for tag in ("stop", "topology")}
+    either = [paper.key for paper in corpus.papers if any((paper.key, tag) in tags for _, tag in tags)]
+
+    browser.open(site / "papers.html", "#show-columns=contested")
+    browser.run("document.querySelector('[data-field=contested]').open = true")
+    labels = [text.strip() for text in browser.texts("[data-field=contested] label")]
+    browser.one("input[name=contested][value=stop]").click()
+
+    numbers = [f"{label} {sum(tag == name for _, tag in tags)}" for name, label in (
+        ("reward_family", "Reward family"), ("credit_unit", "Credit unit"), ("topology", "Topology"),
+        ("communicate", "O3 Communicate"), ("stop", "O5 Stop"),
+    )]  # fmt: skip
+    assert labels == [*numbers, f"None {len(corpus.papers) - len(either)}"]
+    assert (found(browser), browser.driver.current_url.partition("#")[2]) == (
+        wanted["stop"], "contested=stop&show-columns=contested",
+    )  # fmt: skip
+    assert browser.texts("#command") == ["corpus list --where contested=stop"]
+    assert all("O5 Stop" in text for text in browser.texts("#papers tbody td"))
+    shown = json.loads(exported(browser, "json", "papers.json"))["papers"]
+    order = ("reward_family", "credit_unit", "topology", "communicate", "stop")
+    assert {one["key"]: one["contested"] for one in shown} == {
+        key: [tag for tag in order if (key, tag) in tags] for key in wanted["stop"]
+    }
+    browser.open("about:blank")
+    browser.open(site / "papers.html", "#contested=topology,stop")
+    assert found(browser) == [key for key in either if key in {*wanted["stop"], *wanted["topology"]}]
+    browser.open("about:blank")
+    browser.open(site / "papers.html", "#search-text=contested")
+    assert found(browser) == either
+
+
 def test_malformed_addresses_show_what_they_can(site: Path, browser: Browser) -> None:
     implicit = [paper.key for paper in load(str(ROOT)).where("stop=implicit").papers]
     for address in (
@@ -240,26 +279,44 @@ def test_malformed_addresses_show_what_they_can(site: Path, browser: Browser) ->
         assert found(browser) == implicit, address
 
 
-def test_search_finds_words_of_records_and_meanings_of_tags(site: Path, browser: Browser) -> None:
-    corpus = load(str(ROOT))
-    stops = [paper.key for paper in corpus.where("stop!=").papers]
-    everything = [paper.key for paper in corpus.papers]
+QUERIES = (
+    *("stopping", "termination", "Delegation", "aggregating", "spawned", "reward shaping", "credit assignment", "GRPO"),
+    *("credit-assignment", "R4", "PUPPETEER", "müller", "tree search", "benchmarks 2025", "rl", "nothing-has-this"),
+)
 
-    browser.open(site / "papers.html", "#search-text=stopping")
-    stopping = found(browser)
-    for word in ("delegation", "aggregating", "Spawned"):
+
+def test_search_finds_the_papers_that_the_command_line_finds(site: Path, browser: Browser) -> None:
+    corpus = load(str(ROOT))
+    pool, sizes = Pool(corpus.taxonomy, corpus.papers, ()), {}
+
+    for query in QUERIES:
         browser.open("about:blank")
-        browser.open(site / "papers.html", f"#search-text={word}")
-        tag = {"d": "delegate", "a": "aggregate", "S": "spawn"}[word[0]]
-        assert {paper.key for paper in corpus.where(f"{tag}!=").papers} <= set(found(browser)) < {*everything}, word
-    browser.open("about:blank")
-    browser.open(site / "papers.html", "#search-text=PUPPETEER")
-    assert found(browser) == ["puppeteer"]
-    browser.open("about:blank")
-    browser.open(site / "papers.html", "#search-text=M%C3%9CLLER%20nothing-has-this")
-    assert found(browser) == []
-    assert browser.texts("#found") == [f"0 of {len(everything)} papers"]
-    assert set(stops) <= set(stopping)
+        browser.open(site / "papers.html", f"#search-text={quote(query)}")
+        keys = {hit.record.key for hit in search(pool, (), [query])[0] if not hit.missing}
+        assert found(browser) == [paper.key for paper in corpus.papers if paper.key in keys], query
+        sizes[query] = len(keys)
+
+    assert sizes["PUPPETEER"] == 1
+    assert sizes["nothing-has-this"] == 0
+    assert len({*sizes.values()}) > 6
+    assert browser.texts("#found") == [f"0 of {len(corpus.papers)} papers"]
+
+
+def test_a_search_is_said_as_the_terminal_has_it(site: Path, browser: Browser) -> None:
+    browser.open(site / "papers.html", "#reward_family=shared&search-text=credit%20%27assignment%27&sort-by=-year")
+
+    browser.run("document.querySelector('#command').closest('details').open = true")
+    command = browser.texts("#command")[0]
+    assert command == "corpus search credit assignment --where reward_family=shared --sort -year"
+    listed = json.loads(run_corpus("--root", str(ROOT), *command.split()[1:], "--format", "json").stdout)
+    assert found(browser) == [record["key"] for record in listed["papers"]]
+    assert browser.texts("#command-differs") == [
+        "The terminal puts the best first, counts papers with a word only in the name or meaning of a tag's field, "
+        "and without a match shows those with most of the words."
+    ]
+    browser.one("#clear").click()
+    assert browser.texts("#command") == ["corpus list"]
+    assert not browser.one("#command-differs").is_displayed()
 
 
 def test_sorting_agrees_with_the_command_line(site: Path, browser: Browser) -> None:

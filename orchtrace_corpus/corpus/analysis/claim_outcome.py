@@ -173,7 +173,7 @@ def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Seq
         missing = [key for key in expect.keys if key not in rows]
         further = [key for key in rows if key not in expect.keys]
         parts = [f"without {', '.join(missing)}"] * bool(missing) + [f"also {', '.join(further)}"] * bool(further)
-        return not parts, "; ".join(parts) or ", ".join(rows)
+        return not parts, "; ".join(parts) or ", ".join(expect.keys)
     if isinstance(expect, Counts):
         tally = Counter(value for member in selected for value in member.wanted.values(member.record))
         found = {value: tally[value] for value in expect.counts}

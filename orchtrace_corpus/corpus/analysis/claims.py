@@ -29,7 +29,7 @@ from orchtrace_corpus.corpus.analysis.claim_outcome import (
     outcome,
 )
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
-from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Agreement, Claim, ClaimFile, Counts, Over, PoolName, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
@@ -123,6 +123,7 @@ class Cause(NamedTuple):
         tags: The values of the tags that the claim looks at: settled ones, or those on record.
         sources: The addresses at which they were read.
         copies: Those of them that are hosted copies of the paper.
+        proposal: What is proposed for the candidate.
     """
 
     claim: Claim
@@ -131,10 +132,17 @@ class Cause(NamedTuple):
     tags: Mapping[str, tuple[str, ...]]
     sources: tuple[str, ...]
     copies: tuple[str, ...]
+    proposal: Decision
 
 
 def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
-    """The candidates by which claims would fall, or could, that hold over the pool of today, claim by claim."""
+    """The candidates by which claims would fall, or could, that hold over the pool of today, claim by claim.
+
+    Args:
+        verdicts: What the claims come to with these candidates.
+        pool: The corpus.
+        candidates: The candidates.
+    """
     judge, by_name = Judge(pool), {candidate.name: candidate for candidate in candidates}
     found = []
     for verdict in verdicts:
@@ -153,7 +161,8 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             is_certain = name in awaited.falls_by
             copied = (source for reading in read if reading.is_copy for source in reading.sources)
             copies = tuple(source for source in copied if source not in one.paper.urls and not recognise_url(source))
-            found.append(Cause(verdict.claim, name, is_certain, values, tuple(sources or one.paper.urls[:1]), copies))
+            shown = tuple(sources or one.paper.urls[:1])
+            found.append(Cause(verdict.claim, name, is_certain, values, shown, copies, one.proposal))
     return tuple(found)
 
 

@@ -151,7 +151,7 @@ def near_words(pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[st
 
 
 _WORD = re.compile(r"[^\W_]+")
-_ENDINGS = (
+ENDINGS = (
     *(("ifications", "if"), ("ification", "if"), ("atively", ""), ("ations", ""), ("ically", ""), ("izations", "")),
     *(("isations", ""), ("ization", ""), ("isation", ""), ("ation", ""), ("ative", ""), ("ators", ""), ("ating", "")),
     *(("izers", ""), ("izing", ""), ("ising", ""), ("ments", ""), ("ator", ""), ("ated", ""), ("ates", "")),
@@ -170,7 +170,7 @@ def stem(word: str) -> str:
     """
     if not word.isascii() or not word.isalpha():
         return word
-    for ending, rest in _ENDINGS:
+    for ending, rest in ENDINGS:
         if not word.endswith(ending) or word.endswith(("ss", "eed")):
             continue
         kept = word[: -len(ending)] + rest
@@ -284,6 +284,16 @@ def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator
             yield _text(Part.SYNONYM, *term.synonyms)._replace(field=place[0], value=place[1], loss=loss)
             if is_defined:
                 yield _text(Part.DEFINITION, term.definition)._replace(field=place[0], value=place[1])
+
+
+def texts_beside_tags(paper: Paper) -> str:
+    """All that a paper is found by beside its tags, without case and accents."""
+    return "\n".join(text.text for text in _paper_texts(paper, {}) if text.text)
+
+
+def texts_of_tag(facet: Facet, tag: Tag) -> str:
+    """All that a paper is found by that has a tag, without case and accents."""
+    return "\n".join(text.text for text in _tag_texts({facet.field: tag}, {facet.field: facet}) if text.text)
 
 
 def _text(part: Part, *texts: str | None) -> _Text:

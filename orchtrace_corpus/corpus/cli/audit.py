@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.claim_overview import overview
 from orchtrace_corpus.corpus.render.claims import cards, cards_markdown, flat
 from orchtrace_corpus.corpus.render.claims import data as claims_data
-from orchtrace_corpus.corpus.render.readings import contested_text
+from orchtrace_corpus.corpus.render.readings import disputed_text
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
@@ -97,10 +97,12 @@ def claims(
     if taken_in and proposed is not None:
         from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
 
+        left_out = [one for one in awaiting.candidates if one not in proposed]
         causes = core.causes(verdicts, pool, proposed)
+        causes += core.causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
             Format.JSON: lambda: causes_data(causes),
-            Format.TABLE: lambda: causes_lines(causes, verdicts, session.output.width),
+            Format.TABLE: lambda: causes_lines(causes, verdicts, left_out, session.output.width),
         }
         session.show_report(report, lambda: [causes_table(causes)], "causes", output_format)
         return ExitCode.DONE
@@ -127,7 +129,7 @@ def claims(
     disputed = {key for verdict in verdicts for key in verdict.contested}
     agreed = disputed & {one.record for one in recorded if one.agreed and one.state is disputes.State.OPEN}
     is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
-    note = contested_text(len(disputed), len(agreed), len(pool.papers)) if is_marked else ""
+    note = disputed_text(len(disputed), len(agreed)) if is_marked else ""
     width = session.output.width if output_format is Format.TABLE else None
     session.show_report(
         views,

@@ -149,6 +149,12 @@ class Claim(NamedTuple):
     counter: tuple[Counter, ...] = ()
     only: PoolName | None = None
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether it counts or names its records exactly, so that any addition outdates it; else it is a thesis."""
+        bounds = self.expect.bounds if isinstance(self.expect, Number) else Bounds()
+        return isinstance(self.expect, (Keys, Counts)) or bounds.low == bounds.high not in (None, 0)
+
 
 class ClaimFile(NamedTuple):
     """The claims of a corpus as read: those without mistakes, where each stands, and the mistakes.

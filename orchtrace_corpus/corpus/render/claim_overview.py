@@ -57,7 +57,7 @@ def overview(
     """
     title, *readings = claim_notes(compared)
     is_cut = not is_whole and len(verdicts) > _MOST_ON_A_SCREEN
-    rank = _stress_rank(robust) if robust else _doubt_rank
+    rank = _stress_rank(robust) if robust else doubt_rank
     shown = sorted((one for one in verdicts if not is_cut or rank(one)[0] < _QUIET), key=rank)
     if robust:
         rows: tuple[tuple[Cell, ...], ...] = tuple(_stress_row(verdict, robust) for verdict in shown)
@@ -104,7 +104,7 @@ _QUIET = 5
 """From which rank on there is nothing to say of a claim."""
 
 
-def _doubt_rank(verdict: Verdict) -> tuple[int, int]:
+def doubt_rank(verdict: Verdict) -> tuple[int, int]:
     """How doubtful a claim is: it fails, falls today, falls with the candidates, could fall, is contested, or none."""
     today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
     doubts = (

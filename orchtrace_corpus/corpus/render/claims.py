@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # only who asks for stress needs them
     from orchtrace_corpus.corpus.analysis.stress import Robustness
 
 _PIPE_WIDTH = 100
+_MOST_ROWS = 20
+"""How many records a claim names in full; of more, those that are contested."""
 _CANDIDATE_COLUMNS = ("candidates", "candidates_fall_by", "could_fall_by")
 
 
@@ -155,7 +157,7 @@ def _entries(
     claim = verdict.claim
     yield "expected", verdict.expected
     yield "found", verdict.found
-    pools = pools_text(verdict.pools)
+    pools = pools_text(verdict.pools, verdict_word(verdict, compared))
     if pools:
         beyond = ((name, one) for name, one in verdict.pools.items() if name in FOUND_OVER and not one.holds)
         told = "; ".join(f"{FOUND_OVER[name]}: {one.found}" for name, one in beyond)
@@ -168,8 +170,12 @@ def _entries(
     for name, conditions in (("scope", claim.scope), ("share of", _share_of(claim)), ("where", claim.where)):
         if conditions:
             yield name, " ".join(_filters(conditions))
-    marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
-    yield f"rows ({len(verdict.rows)})", ", ".join(marked) or "none"
+    if len(verdict.rows) > _MOST_ROWS:
+        contested = ", ".join(key for key in verdict.rows if key in verdict.contested)
+        yield f"rows ({len(verdict.rows)})", f"contested: {contested or 'none'}; all: --format json"
+    else:
+        marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
+        yield f"rows ({len(verdict.rows)})", ", ".join(marked) or "none"
     beside = [key for key in verdict.contested if key not in verdict.rows]
     if beside:
         yield "contested", f"{', '.join(beside)}: would count in another reading on record"

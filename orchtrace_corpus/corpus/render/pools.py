@@ -1,15 +1,18 @@
 """What claims come to over the published pool, that of today and that with candidates, and what breaks them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
 from orchtrace_corpus.corpus.analysis.claims import Cause, PoolVerdict, Verdict
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 
 _PIPE_WIDTH = 100
 _OVER = {PoolName.TODAY: "over the pool of today", PoolName.CANDIDATES: "with the candidates"}
+_AS_IF = "as if the candidates proposed for inclusion were entries, and each claim were about all entries:"
 FOUND_OVER = {PoolName.TODAY: "found", PoolName.CANDIDATES: "with candidates found"}
 """What introduces that which was found over a later pool."""
 
@@ -20,13 +23,16 @@ def pools_of(verdicts: Sequence[Verdict]) -> tuple[PoolName, ...]:
     return () if names == (PoolName.TODAY,) else names
 
 
-def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True) -> tuple[str, ...]:
+def pool_summary(
+    verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True, hint: str = "; see --with candidates"
+) -> tuple[str, ...]:
     """How many claims hold over a later pool, and which do not; over that of today, those about the published one.
 
     Args:
         verdicts: What the claims come to.
         name: The later pool.
         is_named: Whether those that fall with the candidates are named.
+        hint: Where a reader learns which candidates they are.
     """
     asked = {PoolName.PUBLISHED, name} if name is PoolName.TODAY else {name}
     judged = [verdict for verdict in verdicts if asked <= verdict.pools.keys()]
@@ -37,23 +43,25 @@ def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool 
     if falling:
         named = "; ".join(f"{one.claim.id}{'' if awaited else _by(one.pools[name])}" for one in falling)
         told = (f"{over} {len(falling)} of {len(judged)} fall{'s' * (len(falling) == 1)}",)
+        if awaited and (exact := sum(one.claim.is_exact for one in falling)):
+            told = (f"{told[0]}, {exact} of them as exact counts, which any addition outdates",)
         if is_named or not awaited:
             told = (f"{told[0]}: {named}",)
-    return (*told, *_candidate_notes([one.pools[name] for one in judged])) if awaited else told
+    return (*told, *_candidate_notes([one.pools[name] for one in judged], hint)) if awaited else told
 
 
-def _candidate_notes(judged: Sequence[PoolVerdict]) -> Iterator[str]:
+def _candidate_notes(judged: Sequence[PoolVerdict], hint: str) -> Iterator[str]:
     """What the cells of candidates mean, and whether open tags could make claims fall."""
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield "falls at N/M: falls from the Nth of M candidates on; see --with candidates"
+        yield f"falls at N/M: the claim counts M candidates, and falls from the Nth on{hint}"
     if could := sum(bool(one.could_fall_by) for one in judged):
-        yield f"{could} could fall through open tags; see --with candidates"
+        yield f"{could} could fall through open tags{hint}"
 
 
-def pools_text(pools: Mapping[PoolName, PoolVerdict]) -> str:
-    """The verdict over each pool, in words; of a claim that is judged over one pool only, nothing."""
+def pools_text(pools: Mapping[PoolName, PoolVerdict], word: str) -> str:
+    """The verdict over each pool, in words, `word` as it is written; of one that is judged only today, nothing."""
     if {*pools} <= {PoolName.TODAY}:
         return ""
     labels = {PoolName.PUBLISHED: "published pool", PoolName.TODAY: "today", PoolName.CANDIDATES: "with candidates"}
@@ -61,9 +69,9 @@ def pools_text(pools: Mapping[PoolName, PoolVerdict]) -> str:
     for name, label in labels.items():
         found = pools.get(name)
         if found is None:
-            told += [f"{label}: not asked"] * (name is PoolName.TODAY)
+            told += ["the claim is about no other pool"] * (name is PoolName.TODAY)
             continue
-        fails = "fails" if name is PoolName.PUBLISHED else f"falls{_by(found)}"
+        fails = word if name is PoolName.PUBLISHED else f"falls{_by(found)}"
         told.append(f"{label}: {'holds' if found.holds else fails}")
         if name is PoolName.CANDIDATES:
             open_tags = f"{', '.join(found.could_fall_by)} through open tags"
@@ -108,15 +116,25 @@ def pools_table(verdicts: Sequence[Verdict]) -> Table:
     return Table("claims", "", ("claim", *(labels.get(name, name.value) for name in pools)), rows)
 
 
-def causes_lines(causes: Sequence[Cause], verdicts: Sequence[Verdict], width: int | None) -> list[Line]:
+def causes_lines(
+    causes: Sequence[Cause], verdicts: Sequence[Verdict], left_out: Sequence[Candidate], width: int | None
+) -> list[Line]:
     """The candidates by which claims would fall, or could, claim by claim: the tags that do it, and their sources.
 
-    An address stands on a line of its own, and is never cut.
+    Theses come before exact counts. Of candidates that are not proposed for inclusion, those that would make a thesis
+    fall are named at the end. An address stands on a line of its own, and is never cut.
+
+    Args:
+        causes: What would make claims fall, of all candidates.
+        verdicts: What the claims come to with the candidates proposed for inclusion.
+        left_out: The candidates that are not proposed for inclusion.
+        width: How many cells a line has.
     """
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    proposed = [one for one in causes if one.proposal is Decision.INCLUDE]
     lines: list[Line] = []
-    for verdict in verdicts:
-        own = [one for one in causes if one.claim.id == verdict.claim.id]
+    for verdict in sorted(verdicts, key=lambda one: one.claim.is_exact):
+        own = [one for one in proposed if one.claim.id == verdict.claim.id]
         if not own:
             continue
         awaited = verdict.pools[PoolName.CANDIDATES]
@@ -128,22 +146,33 @@ def causes_lines(causes: Sequence[Cause], verdicts: Sequence[Verdict], width: in
         for one in own:
             lines.append((Span(f"  {one.name}", "key"), Span(f": {_tags(one)}")))
             lines += [line(f"    {source}{' (a copy)' * (source in one.copies)}", "muted") for source in one.sources]
-    if not lines:
-        return [line("no claim that holds today would fall, or could fall, if the candidates were taken in")]
-    if all(one.is_certain for one in causes):
+    if lines:
+        lines = [*(line(text) for text in wrap(_AS_IF, available)), line(), *lines]
+    else:
+        lines = [line("no claim that holds today would fall, or could fall, if the candidates were taken in")]
+    if proposed and all(one.is_certain for one in proposed):
         lines += [line(), line("no claim could fall through open tags")]
+    proposals = Counter(one.proposal.value for one in left_out)
+    if proposals:
+        told = ", ".join(f"{proposals[one.value]} {one.value}" for one in Decision if proposals[one.value])
+        lines += [line(), *(line(text) for text in wrap(f"candidates not proposed for inclusion: {told}", available))]
+    for one in causes:
+        if one.proposal is not Decision.INCLUDE and not one.claim.is_exact:
+            told = f"{one.claim.id} {_effect(one)} by {one.name} ({one.proposal.value}): {_tags(one)}"
+            lines += [line(text) for text in wrap(told, available, first="  ", rest="    ")]
     return lines
 
 
 def causes_table(causes: Sequence[Cause]) -> Table:
     """The same with a row for each candidate of each claim."""
-    columns = ("claim", "verdict", "candidate", "tags", "sources")
-    rows = tuple((one.claim.id, _effect(one), one.name, _tags(one), one.sources) for one in causes)
+    columns = ("claim", "verdict", "candidate", "proposal", "tags", "sources")
+    rows = tuple((one.claim.id, _effect(one), one.name, one.proposal.value, _tags(one), one.sources) for one in causes)
     return Table("causes", "", columns, rows)
 
 
 def _effect(cause: Cause) -> str:
-    return "falls" if cause.is_certain else "could fall"
+    falls = "falls" if cause.is_certain else "could fall"
+    return f"{falls} (an exact count, which any addition outdates)" if cause.claim.is_exact else falls
 
 
 def _tags(cause: Cause) -> str:
@@ -156,7 +185,9 @@ def causes_data(causes: Sequence[Cause]) -> str:
     told = [
         {
             "claim": one.claim.id,
+            "exact": one.claim.is_exact,
             "candidate": one.name,
+            "proposal": one.proposal.value,
             "certain": one.is_certain,
             "tags": {tag: list(values) for tag, values in one.tags.items()},
             "sources": list(one.sources),

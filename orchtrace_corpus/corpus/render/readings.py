@@ -18,6 +18,12 @@ def contested_text(contested: int, agreed: int, total: int) -> str:
     return f"{contested} of {pluralize(total, 'paper')} {has} a contested tag here{other}" if contested else ""
 
 
+def disputed_text(contested: int, agreed: int) -> str:
+    """What the column of contested papers counts, and how many there are over all claims; empty without one."""
+    whose = "contested: papers whose part in the claim a dispute would change"
+    return f"{whose}, {contested} in all; --reading sources changes {agreed} of them" if agreed else ""
+
+
 def claim_notes(compared: "Mapping[str, ReadingVerdict]") -> tuple[str, ...]:
     """A title that names the reading of the sources, then each claim that falls by it; an empty title without one."""
     if not compared:
@@ -28,6 +34,11 @@ def claim_notes(compared: "Mapping[str, ReadingVerdict]") -> tuple[str, ...]:
     number = f"{len(falling)} of {pluralize(len(compared), 'claim')} fall{'s' * (len(falling) == 1)} by it"
     named = (f"{name} falls by {'; '.join(map(agreed_text, one.falls_by))}" for name, one in falling.items())
     return (f"{SOURCES_TITLE}: {number}", *named)
+
+
+def reading_word(compared: "ReadingVerdict") -> str:
+    """What a claim comes to by the reading of the sources: one that fails as published cannot fall by it."""
+    return "falls" if compared.falls_by else "holds" if compared.published else "fails"
 
 
 def agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:

@@ -70,7 +70,7 @@ class Site:
         self._source = source
         self._place = place
         self._environment = environment(__file__)
-        self._fields = read_fields(source.pool.papers, source.taxonomy)
+        self._fields = read_fields(source.pool.papers, source.taxonomy, source.contested)
         self._figures = {one.kind.value: _drawn(one, source) for one in _figures(source)}
         self._pages = list(self._named_pages())
         title = source.taxonomy.title

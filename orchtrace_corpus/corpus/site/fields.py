@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind, paper_attributes
+from orchtrace_corpus.corpus.analysis.search import texts_of_tag
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT
 from orchtrace_corpus.corpus.formats.issue_form import DOES_NOT_ARISE
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.records import Paper, evidence_facets
+from orchtrace_corpus.corpus.model.records import Paper, Tag, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
@@ -18,6 +19,9 @@ PAPERS_PAGE = "papers.html"
 
 CODE = "code"
 """The field that says whether the authors' code is known: `yes` for `--where code!=`, `no` for `--where code=`."""
+
+CONTESTED = "contested"
+"""The field that has a paper's tags in open dispute."""
 
 _NOT_RECORDED = "Not recorded"
 
@@ -38,12 +42,14 @@ class Value(NamedTuple):
     Attributes:
         id: As in the data and in filters; empty for papers without a value.
         label: What readers see.
-        definition: What it means; found by search.
+        definition: What it means.
+        text: What search finds it by, without case and accents.
     """
 
     id: str
     label: str
     definition: str = ""
+    text: str = ""
 
     @property
     def is_aside(self) -> bool:
@@ -78,18 +84,27 @@ class Field(NamedTuple):
 
     def data(self) -> dict[str, Any]:
         """The field for scripts: a paper with one value has its index alone."""
-        values = [[one.id, one.label, one.definition] for one in self.values]
+        values = [[one.id, one.label, one.text] for one in self.values]
         column = [indices[0] if len(indices) == 1 else list(indices) for indices in self.column]
         return {"name": self.name, "label": self.label, "values": values, "column": column}
 
 
-def read_fields(papers: Sequence[Paper], taxonomy: Taxonomy) -> tuple[Field, ...]:
-    """The fields of a corpus: axes, terms with levels, other facets, those of evidence, and a few fixed ones."""
+def read_fields(
+    papers: Sequence[Paper], taxonomy: Taxonomy, contested: frozenset[tuple[str, str]] = frozenset()
+) -> tuple[Field, ...]:
+    """The fields of a corpus: axes, terms with levels, other facets, those of evidence, and a few fixed ones.
+
+    Args:
+        papers: Its papers.
+        taxonomy: What they are tagged with.
+        contested: The tags in open dispute, by a paper's key and a tag; a field of their own, if there are any.
+    """
     attributes = paper_attributes(taxonomy)
-    return tuple(
+    fields = tuple(
         _code_field(papers) if name == CODE else _field(attributes[name], group, facet, papers)
         for name, group, facet in _names(papers, taxonomy)
     )
+    return (*fields, _contested_field(papers, fields, contested)) if contested else fields
 
 
 def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, Group, Facet | None]]:
@@ -131,15 +146,27 @@ def _ordered(values: Iterable[str], attribute: Attribute) -> list[str]:
 
 
 def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
-    """A term as a value; a level also has the definition of the term that it is of, by which it is looked for."""
+    """A term as a value; a level also has the definition of the term that it is of."""
     own = next((one for one in facet.terms if one.id == attribute.name), None) if facet else None
     definition = f"{own.label}: {own.definition} {term.definition}" if own else term.definition
-    return Value(term.id, term_label(term), definition)
+    tagged = attribute.facet or facet
+    tag: Tag = {own.id: term.id} if own else term.id
+    return Value(term.id, term_label(term), definition, texts_of_tag(tagged, tag) if tagged else "")
 
 
 def _code_field(papers: Sequence[Paper]) -> Field:
     values = (Value("yes", "Available"), Value("no", "Not known"))
     return Field(CODE, "Code", Group.RECORD, values, [(0,) if paper.code else (1,) for paper in papers])
+
+
+def _contested_field(papers: Sequence[Paper], fields: Sequence[Field], tags: frozenset[tuple[str, str]]) -> Field:
+    """The tags in open dispute as values, called as their fields are; those of a facet with levels last."""
+    names = {tag for _, tag in tags}
+    disputed = sorted((one for one in fields if one.name in names), key=lambda one: one.facet is not None)
+    values = [Value(one.name, one.label, "Readers disagree on it.", CONTESTED) for one in disputed]
+    had = [tuple(at for at, one in enumerate(values) if (paper.key, one.id) in tags) for paper in papers]
+    column = [one or (len(values),) for one in had]
+    return Field(CONTESTED, "Contested tags", Group.EVIDENCE, (*values, Value(ABSENT, "None")), column)
 
 
 def term_label(term: Term) -> str:

@@ -8,15 +8,17 @@ from orchtrace_corpus.base.text.table import Cell, Table, cell_text
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
-from orchtrace_corpus.corpus.model.candidates import Candidate
-from orchtrace_corpus.corpus.model.claim_file import PoolName
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
+from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Strength
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Pool
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import scale
+from orchtrace_corpus.corpus.render.claim_overview import doubt_rank
 from orchtrace_corpus.corpus.render.claims import stress_entries
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.pools import pool_summary, pool_word, pools_of, reach_text
+from orchtrace_corpus.corpus.render.readings import agreed_text, reading_word
 from orchtrace_corpus.corpus.render.records import column_value
 from orchtrace_corpus.corpus.render.statistics import totals
 from orchtrace_corpus.corpus.site.fields import Field, Value, impossible_pairs, matrix, papers_address, term_label
@@ -62,7 +64,8 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
     pairs = [pair for pair in source.taxonomy.crosstabs if {*pair} <= named.keys()]
     rows, columns = (named[name] for name in pairs[0]) if pairs else (fields[0], fields[1 if len(fields) > 1 else 0])
     impossible = impossible_pairs(fields, source.taxonomy)
-    newest = sorted(source.pool.papers, key=lambda paper: paper.added, reverse=True)[:_LATEST]
+    by_day = sorted(source.pool.papers, key=lambda paper: paper.added, reverse=True)
+    newest = by_day[:_LATEST]
     return {
         "totals": totals(source.summary),
         "sentences": list(_sentences(source)),
@@ -74,6 +77,7 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
         "levels": [level_grid(one) for one in source.summary.levels],
         "years": [(one.id, number) for one, number in zip(named["year"].values, named["year"].counts(), strict=True)],
         "newest": newest,
+        "further": sum(paper.added == newest[-1].added for paper in by_day[_LATEST:]) if newest else 0,
         "data": {
             "fields": [_without_definitions(field) for field in fields],
             "impossible": {" ".join(names): sorted(pairs) for names, pairs in impossible.items()},
@@ -85,19 +89,35 @@ def _without_definitions(field: Field) -> dict[str, Any]:
     return field._replace(values=tuple(Value(one.id, one.label) for one in field.values)).data()
 
 
-def _sentences(source: Source) -> Iterator[tuple[str, str]]:
-    """What the corpus has and lacks, each with the address behind it: claims that hold, else what the axes come to.
+def _sentences(source: Source) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """What the corpus has and lacks, with the address behind it, and what speaks against it: claims, else the axes.
 
     Of the claims that hold over the pool of today, too, the one with the most records, and two with none.
     """
     general = [one for one in source.verdicts if one.holds and _holds_today(one)]
     most = sorted((one for one in general if one.rows), key=lambda one: -len(one.rows))[:1]
     for verdict in (*most, *[one for one in general if not one.rows][:2]):
-        yield verdict.claim.claim, f"claims.html#{verdict.claim.id}"
+        yield verdict.claim.claim, f"claims.html#{verdict.claim.id}", tuple(_doubts(verdict, source))
     if not general:
         kinds = (plan.FigureKind.COVERAGE, plan.FigureKind.TERMS, plan.FigureKind.LEVELS)
         figures = [one for one in plan.plan(source.taxonomy, with_scale=False) if one.kind in kinds]
-        yield from ((plan.caption(figure, source.drawn).text, "taxonomy.html") for figure in figures[:3])
+        yield from ((plan.caption(figure, source.drawn).text, "taxonomy.html", ()) for figure in figures[:3])
+
+
+def _doubts(verdict: Verdict, source: Source) -> Iterator[str]:
+    """What a reader of a claim that holds must know besides: the strongest evidence against it, and where it falls."""
+    if strength := _strongest(verdict.claim):
+        yield f"{strength} counter-evidence"
+    if verdict.claim.id in source.by_sources and source.by_sources[verdict.claim.id].falls_by:
+        yield "falls by the reading of the sources"
+    awaited = verdict.pools.get(PoolName.CANDIDATES)
+    if awaited is not None and not awaited.holds:
+        yield "outdated by any addition" if verdict.claim.is_exact else "falls with the candidates"
+
+
+def _strongest(claim: Claim) -> str:
+    """How strong the strongest evidence against a claim is; empty where there is none."""
+    return max((one.strength for one in claim.counter), key=list(Strength).index).value if claim.counter else ""
 
 
 def _holds_today(verdict: Verdict) -> bool:
@@ -124,16 +144,20 @@ def _count(number: int, name: str, value: str) -> tuple[str, str]:
 
 
 def claims(source: Source) -> dict[str, Any]:
-    """Every claim with its verdicts, the records behind it, what speaks against it and what would break it."""
+    """Every claim, the most doubtful first: its verdicts, the records behind it, what is against it or breaks it."""
     pools = pools_of(source.verdicts)
     shown = []
-    for verdict in source.verdicts:
+    for verdict in sorted(source.verdicts, key=doubt_rank):
         claim, robust = verdict.claim, source.robust.get(verdict.claim.id)
+        compared = source.by_sources.get(claim.id)
         awaited = verdict.pools.get(PoolName.CANDIDATES)
         shown.append(
             {
                 "verdict": verdict,
                 "words": [(name.value, pool_word(verdict, name)) for name in pools],
+                "by_sources": reading_word(compared) if compared else "",
+                "agreed": [(one.record, one.tag, agreed_text(one)) for one in (compared.falls_by if compared else ())],
+                "against": _strongest(claim),
                 "records": [(name, source.keys.get(name)) for name in verdict.rows],
                 "beside": [name for name in verdict.contested if name not in verdict.rows],
                 "readings": claim.readings,
@@ -146,9 +170,15 @@ def claims(source: Source) -> dict[str, Any]:
             }
         )
     later = (name for name in pools if name is not PoolName.PUBLISHED)
-    notes = [note for name in later for note in pool_summary(source.verdicts, name)]
+    notes = [note for name in later for note in pool_summary(source.verdicts, name, hint="")]
     keys = {candidate.name for candidate in source.candidates}
-    return {"claims": shown, "pools": [name.value for name in pools], "notes": notes, "candidate_keys": keys}
+    return {
+        "claims": shown,
+        "pools": [name.value for name in pools],
+        "has_reading": bool(source.by_sources),
+        "notes": notes,
+        "candidate_keys": keys,
+    }
 
 
 def scale_page(source: Source) -> dict[str, Any]:
@@ -209,7 +239,11 @@ def candidates(source: Source) -> dict[str, Any]:
             (one, list(_candidate_tags(one, source.taxonomy)), cell_text(column_value(one, attributes["open"])))
             for one in source.candidates
         ],
-        "proposals": sorted({one.proposal.value for one in source.candidates}),
+        "proposals": [
+            (one.value, number)
+            for one in Decision
+            if (number := sum(each.proposal is one for each in source.candidates))
+        ],
     }
 
 

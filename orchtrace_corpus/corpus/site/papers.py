@@ -8,13 +8,14 @@ from urllib.parse import quote
 
 from orchtrace_corpus.base.html import joined, web_address
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.search import ENDINGS, texts_beside_tags
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Paper
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 from orchtrace_corpus.corpus.render.records import evidence_about
-from orchtrace_corpus.corpus.site.fields import CODE, Field, Group, papers_address, term_label
+from orchtrace_corpus.corpus.site.fields import CODE, CONTESTED, Field, Group, papers_address, term_label
 from orchtrace_corpus.corpus.site.source import Source
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, .
             indices = (*(before.fields if before else ()), index)
             columns[field.facet.field] = Column(field.facet.field, field.facet.label, indices, True, True, True)
         elif field.name != CODE:
-            facet = attributes[field.name].facet
+            facet = attributes[field.name].facet if field.name in attributes else None
             is_shown = field.group is Group.AXIS or field.name == "year"
-            is_list = facet is not None and facet.kind is Kind.MANY
+            is_list = field.name == CONTESTED or (facet is not None and facet.kind is Kind.MANY)
             columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
     for name in _TEXTS:
         columns[name] = Column(name, attributes[name].label, is_list=name in TEXT_LISTS, is_shown=name == CODE)
@@ -82,7 +83,8 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
         "fields": [field.data() for field in fields],
         "columns": [[one.name, one.label, one.fields, one.is_list, one.is_levels, one.is_shown] for one in columns],
         "texts": texts,
-        "more": [_further_text(paper) for paper in papers],
+        "words": [texts_beside_tags(paper) for paper in papers],
+        "endings": ENDINGS,
         "contested": marks,
         "rows": ROWS_OF_A_PAGE,
     }
@@ -94,11 +96,6 @@ def _contested_of(paper: Paper, source: Source) -> Iterator[tuple[str, str]]:
         for one in source.disputes_of.get(paper.key, ())
         if (one.record, one.tag) in source.contested
     )
-
-
-def _further_text(paper: Paper) -> str:
-    """What a paper is found by beside its columns."""
-    return " ".join(filter(None, (*paper.base_models, *paper.benchmarks, paper.algorithm, paper.notes)))
 
 
 class Row(NamedTuple):

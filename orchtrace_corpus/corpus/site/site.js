@@ -82,7 +82,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
           const heat = isBeside(row, column) ? 0 : Math.ceil((4 * number) / most);
           return make("td", { class: "heat" + heat }, make("a", { href: address }, String(number)));
         }
-        if (!impossible.has(pair.join(" "))) return make("td", { class: "empty" }, "0");
+        if (!impossible.has(pair.join(" "))) return make("td", { class: isBeside(row, column) ? "aside" : "empty" }, "0");
         return make("td", { class: "impossible" }, make("span", { class: "unseen" }, "cannot arise"));
       };
       const heading = (value, scope) => make("th", { scope, class: isAside(value[0]) && "aside" }, value[1]);
@@ -123,8 +123,20 @@ document.documentElement.classList.add("scripted"); // before anything is painte
 
   const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
-  // What forms of a word have in common, for the most frequent endings: "stopping" and "stop", "delegation" and "delegate".
-  const stem = (word) => word.replace(/(?:ations?|ions?|ing|ed|es|s|e|ers?)$/, "").replace(/(.)\1$/, "$1").replace(/at$/, "");
+  // What forms of a word have in common, as `corpus search` has it: "stop" of "stopping".
+  function stem(word, endings) {
+    if (!/^[a-z]+$/.test(word)) return word;
+    for (const [ending, rest] of endings) {
+      if (!word.endsWith(ending) || word.endsWith("ss") || word.endsWith("eed")) continue;
+      const kept = word.slice(0, word.length - ending.length) + rest;
+      if (kept.length < 3 || !/[aeiouy]/.test(kept)) continue;
+      word = kept.length > 3 && /([^lsz])\1$/.test(kept) ? kept.slice(0, -1) : kept;
+      break;
+    }
+    return word.length > 3 && /[eiy]$/.test(word) ? word.slice(0, -1) : word;
+  }
+
+  const wordsOf = (text) => text.match(/[\p{L}\p{N}]+/gu) || [];
 
   // How many bits of a word are set: https://graphics.stanford.edu/~seander/bithacks.html#CountBitsSetParallel
   function bitsOf(word) {
@@ -146,35 +158,38 @@ document.documentElement.classList.add("scripted"); // before anything is painte
         });
         return sets;
       });
-      this.meanings = data.fields.map((field) => field.values.map(([id, label, definition]) => {
-        const text = folded([field.label, id, label, definition].join(" "));
-        return { text, stems: new Set((text.match(/[\p{L}\p{N}]{3,}/gu) || []).map(stem)) };
-      }));
-      const texts = data.texts;
-      this.texts = texts.key.map((key, paper) =>
-        folded([key, texts.title[paper], texts.authors[paper].join(" "), texts.affiliation[paper], texts.venue[paper],
-          texts.summary[paper], data.more[paper]].join("\n")));
+      this.meanings = data.fields.map((field) => field.values.map((value) => value[2]));
+      this.texts = data.words;
+      this.endings = data.endings;
+      this.stems = new Map();
       this.everything = new Uint32Array(this.words).fill(0xffffffff);
       if (this.size & 31) this.everything[this.words - 1] = 2 ** (this.size & 31) - 1;
       this.searched = new Map();
     }
 
-    // The papers that hold a word in their own text, or in the name or the meaning of a value that they have.
+    stem(word) {
+      if (!this.stems.has(word)) this.stems.set(word, stem(word, this.endings));
+      return this.stems.get(word);
+    }
+
+    // The papers that hold a word in any of its forms, or inside a longer word, in their own text or in that of a value.
     search(word) {
       const found = new Uint32Array(this.words);
-      this.meanings.forEach((values, field) => values.forEach((meaning, value) => {
-        if (this.fields[field].values[value][0] !== ABSENT && (meaning.text.includes(word) || meaning.stems.has(stem(word)))) {
-          this.having[field][value].forEach((bits, at) => { found[at] |= bits; });
-        }
+      const root = this.stem(word);
+      const isInside = word.length > 2 || !/^[a-z0-9]+$/.test(word);
+      const holds = (text) => (isInside && text.includes(word)) ||
+        (text.includes(root) && wordsOf(text).some((one) => this.stem(one) === root));
+      this.meanings.forEach((values, field) => values.forEach((text, value) => {
+        if (holds(text)) this.having[field][value].forEach((bits, at) => { found[at] |= bits; });
       }));
-      this.texts.forEach((text, paper) => { if (text.includes(word)) found[paper >>> 5] |= 1 << (paper & 31); });
+      this.texts.forEach((text, paper) => { if (holds(text)) found[paper >>> 5] |= 1 << (paper & 31); });
       return found;
     }
 
     // The papers that pass: any of the chosen values in each field, every word. `counts` are live: how many papers a
     // value would leave if its field had no other filter.
     pass(chosen, text) {
-      const words = folded(text).split(/\s+/).filter(Boolean);
+      const words = wordsOf(folded(text));
       const base = this.everything.slice();
       for (const word of words) {
         if (!this.searched.has(word)) {
@@ -392,6 +407,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
         (found.length === size ? "" : found.length.toLocaleString("en") + " of ") + count(size, "paper");
       showFilters(passing.counts);
       byId("command").textContent = command();
+      byId("command-differs").hidden = !wordsOf(state.text).length;
     }
 
     function showFilters(counts) {
@@ -426,7 +442,8 @@ document.documentElement.classList.add("scripted"); // before anything is painte
         return filter && " --where " + (/^[\w=!,.-]+$/.test(filter) ? filter : "'" + filter.replace(/'/g, "'\\''") + "'");
       });
       const sort = state.sort ? " --sort " + state.sort : "";
-      return "corpus list" + parts.join("") + sort;
+      const words = wordsOf(state.text).join(" ");
+      return (words ? "corpus search " + words : "corpus list") + parts.join("") + sort;
     }
 
     // ---- Export of what is found ----

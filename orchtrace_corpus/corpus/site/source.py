@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict, compare_readings
 from orchtrace_corpus.corpus.analysis.claims import Verdict, evaluate
 from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
@@ -50,11 +51,12 @@ class Source:
         self.protocol: Protocol | None = store.read_protocol(root, pool.taxonomy).sound()
         awaiting = store.read_candidates(root, pool.taxonomy)
         self.has_candidates = awaiting.places is not None
-        self.candidates: tuple[Candidate, ...] = awaiting.sound()
+        proposed = awaiting.sound()
+        self.candidates: tuple[Candidate, ...] = awaiting.candidates
         claim_file = store.read_claims(root)
         require_none("the claims have errors:", claim_file.findings)
         self.verdicts: tuple[Verdict, ...] = evaluate(
-            claim_file.claims, pool, self.disputes, self.candidates if self.has_candidates else None
+            claim_file.claims, pool, self.disputes, proposed if self.has_candidates else None
         )
         self.robust: Mapping[str, Robustness] = {
             one.claim.id: one for one in stress(claim_file.claims, pool, self.disputes)
@@ -70,6 +72,13 @@ class Source:
     def contested(self) -> frozenset[tuple[str, str]]:
         """The tags in open dispute, as pairs of a paper's key and a tag."""
         return contested(self.disputes)
+
+    @cached_property
+    def by_sources(self) -> Mapping[str, ReadingVerdict]:
+        """What claims come to by the reading of the sources, by id; empty where its readers agree on no other tag."""
+        if all(one.agreed is None for one in self.disputes):
+            return {}
+        return compare_readings((one.claim for one in self.verdicts), self.pool, self.disputes)
 
     @cached_property
     def drawn(self) -> plan.Source:
