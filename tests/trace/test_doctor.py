@@ -76,8 +76,8 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
         "Parallel  up to 2 at once 25% of the time, one alone 74%. Work in all:\n"
         "          6 min 30 s (models 3 min 13 s, tools 3 min 17 s); speed-up 1.25.\n"
         "Path      critical path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly\n"
-        "          Bash) -> main 1 min 05 s; 1.2 s idle in between. With these steps and\n"
-        "          no waiting: at least 5 min 11 s.\n"
+        "          Bash) -> main 1 min 05 s; 1.2 s in small gaps. With these steps and no\n"
+        "          waiting: at least 5 min 11 s.\n"
         "Errors    1 event failed: Bash of tester, tool_error (e22 at 2 min 51 s).\n"
         "Tokens    46,215 (3,870 input, 2,045 output, 27,800 from cache,\n"
         "          12,500 to cache). By agent: main 69%, Explore 17%, tester 14%.\n"
@@ -182,7 +182,7 @@ def test_a_large_team_fills_the_screen_and_no_more(rows: int) -> None:
 def test_who_is_on_the_critical_path_is_shown_before_who_spent_most() -> None:
     text = shown(big(200))
 
-    assert "critical path, 7 min: lead 10 s -> kind 1 w1 6 min 29 s -> lead 19 s; 2 s idle in between." in " ".join(
+    assert "critical path, 7 min: lead 10 s -> kind 1 w1 6 min 29 s -> lead 19 s; 2 s in small gaps." in " ".join(
         text.split()
     )
     assert re.search(r"^  kind 1 w1 +█", text, re.M)
@@ -321,7 +321,7 @@ def test_of_a_long_critical_path_it_is_said_whose_it_is() -> None:
 
     assert (
         "critical path, 3 min 20 s: b 1 min 40 s (10 times), a 1 min 30 s (10 times); the longest stretch: b 10 s (Bash); "
-        "10 s idle in between. With these steps and no waiting: at least 3 min 10 s." in text
+        "10 s in small gaps. With these steps and no waiting: at least 3 min 10 s." in text
     )
 
 
@@ -343,18 +343,49 @@ def test_the_critical_path_is_what_the_end_waited_for_and_not_the_most_work() ->
     text = " ".join(shown(late()).split())
 
     assert (
-        "critical path, 1 min 05 s: lead 1 s -> idle 29 s -> late 30 s -> lead 4 s; 1 s idle in between. "
+        "critical path, 1 min 05 s: lead 1 s -> gap 29 s (long worked 28 s of it) -> late 30 s -> lead 4 s; 1 s in small gaps. "
         "With these steps and no waiting: at least 43 s (lead 1 s -> long 38 s -> lead 4 s)." in text
     )
 
 
-def test_time_before_an_event_that_waited_for_nothing_known_is_unknown() -> None:
+def test_a_gap_of_the_path_is_idle_only_where_nobody_worked() -> None:
+    """What somebody works beside the path is told of the gap, and no lever is called idle time for it."""
+    two = made(
+        {"type": "inference", "agent": "a", "t": 0, "t_end": 20},
+        {"type": "tool_call", "tool": "Bash", "agent": "c", "t": 10, "t_end": 25},
+        {"type": "inference", "agent": "b", "t": 30, "t_end": 31},
+    )
+
+    assert biggest_lever(diagnose(late())) == Lever("late", Activity.MODEL, "", 30.0, 65.0)
+    assert biggest_lever(diagnose(two)) == Lever("", Activity.IDLE, "", 5.0, 31.0)
+    assert diagnose(late()).path.idle == 2.0  # a second before and one after the workers
+    assert shown(two) == (
+        "Trace made\n"
+        "3 agents, 3 events, 31 s elapsed.\n"
+        "   0                                                                      31 s\n"
+        "a  ████████████████████████████████████████████████·\n"
+        "c                          ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░·\n"
+        "b                                                                          ██·\n"
+        "█ model, ░ tool, · idle\n"
+        "Team      nobody spawned another.\n"
+        "Parallel  up to 2 at once 32% of the time, one alone 52%, nobody 16%. Work in\n"
+        "          all: 36 s (models 21 s, tools 15 s); speed-up 1.16.\n"
+        "Path      critical path, 31 s: gap 30 s (2 agents worked 25 s of it) -> b 1 s.\n"
+        "          With these steps and no waiting: at least 20 s (a 20 s).\n"
+        "Findings  none: no errors, nothing lost between agents, all of the log read.\n"
+        "Tokens    unknown.\n"
+        "Cost      unknown without prices: --cost, or a table with --prices FILE.\n"
+        "Lever     idle time: 5 s of 31 s.\n"
+    )
+
+
+def test_time_before_an_event_that_waited_for_nothing_known_is_a_gap() -> None:
     trace = made(
         {"type": "inference", "agent": "a", "t": 0, "t_end": 10},
         {"type": "inference", "agent": "b", "t": 30, "t_end": 50},
     )
 
-    assert "Path      critical path, 50 s: unknown 30 s -> b 20 s." in shown(trace)
+    assert "Path      critical path, 50 s: gap 30 s (a worked 10 s of it) -> b 20 s." in shown(trace)
 
 
 def test_time_of_an_agent_that_nobody_saw_is_told_as_assumed() -> None:
@@ -635,7 +666,7 @@ ASSUMED = (
 )
 SEEN = (
     "critical path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly Bash) -> main 1 min 05 s; "
-    "1.2 s idle in between. With these steps and no waiting: at least 5 min 11 s."
+    "1.2 s in small gaps. With these steps and no waiting: at least 5 min 11 s."
 )
 
 

@@ -35,14 +35,14 @@ def biggest_lever(diagnosis: Diagnosis) -> Lever | None:
     """What takes the largest part of the critical path, summed over all its stretches; None where nothing takes time.
 
     Waste goes first, since it can be spared without loss: calls that perhaps waited, and what findings cost. Else it
-    is the largest activity; all gaps together are one. None, too, where it is time that nobody saw, since nobody can
+    is the largest activity; all of the gaps in which nobody works is one. None, too, where it is time that nobody saw, since nobody can
     say what is in it.
     """
     from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
 
     view, chain, elapsed = diagnosis.view, diagnosis.path.chain, diagnosis.summary.elapsed
     events, opened = view.trace.events, {one.number for one in view.open_calls}
-    took: dict[tuple[str, Activity, str], float] = {("", Activity.IDLE, ""): sum((*chain.gaps, chain.after))}
+    took: dict[tuple[str, Activity, str], float] = {("", Activity.IDLE, ""): diagnosis.path.idle}
     parts = dict(zip(chain.events, chain.parts, strict=True))
     for number, part in parts.items():
         event = events[number]
@@ -74,5 +74,4 @@ def _findings(diagnosis: Diagnosis, parts: dict[int, float]) -> dict[FindingKind
         elif one.kind is not FindingKind.LARGE_CONTEXT:
             costs.setdefault(one.kind, set()).update(one.cost_events)
     found = {kind: sum(parts.get(number, 0.0) for number in numbers) for kind, numbers in costs.items()}
-    chain = diagnosis.path.chain
-    return {**found, FindingKind.IDLE_LEAD: min(idle, sum((*chain.gaps, chain.after)))}
+    return {**found, FindingKind.IDLE_LEAD: min(idle, diagnosis.path.idle)}

@@ -144,10 +144,9 @@ class Sentences:
         path, elapsed = self._run.path, self._run.summary.elapsed
         if not path.span.length or not elapsed:
             return
-        idle = text = keep(f"{self._time(path.gaps)} idle")
+        gaps = text = keep(f"{self._time(path.gaps)} in small gaps")
         if path.stretches:
-            between = f"; {idle} in between" if path.gaps > _LEAST_IDLE * elapsed else ""
-            text = f"{self._chain(path.stretches)}{between}"
+            text = self._chain(path.stretches) + (f"; {gaps}" if path.gaps > _LEAST_IDLE * elapsed else "")
         note = f" {quantity(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
         least, most = path.span_if_waiting, path.span
         opened = {one.number for one in self._run.view.open_calls}
@@ -192,6 +191,9 @@ class Sentences:
     def _stretch(self, one: Stretch) -> str:
         name = self._name(one.agent) if one.agent else one.activity.value
         text = keep(f"{name} {self._time(one.seconds)}")
+        if one.workers:
+            who = self._name(one.workers[0]) if len(one.workers) == 1 else quantity(len(one.workers), "agent")
+            return f"{text} ({who} worked {keep(self._time(one.worked))} of it)"
         if not one.agent or one.activity is Activity.MODEL:
             return text
         what = self._what(one.activity, one.tool)
