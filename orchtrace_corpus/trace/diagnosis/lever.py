@@ -35,8 +35,8 @@ def biggest_lever(diagnosis: Diagnosis) -> Lever | None:
     """What takes the largest part of the critical path, summed over all its stretches; None where nothing takes time.
 
     Waste goes first, since it can be spared without loss: calls that perhaps waited, and what findings cost. Else it
-    is the largest activity; all of the gaps in which nobody works is one. None, too, where it is time that nobody saw, since nobody can
-    say what is in it.
+    is the largest activity; all time of gaps in which nobody works is one. None, too, where it is time that nobody
+    saw, since nobody can say what is in it.
     """
     from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
 
