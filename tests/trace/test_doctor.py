@@ -73,7 +73,7 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
         "  Explore      ███████████████r                                            7,975\n"
         "  tester       █░░░░░░░░░░░░░░░░░░░░░░░░░░░░x█░░░░░░░░░███·r               6,260\n"
         "█ model, ░ tool, · idle, s spawn, r return, h person, e stop, x error\n"
-        "Parallel  up to 2 at once 25% of the time, one alone 74%. Work in all:\n"
+        "Parallel  several at once 25% of the time (at most 2), one alone 74%. Work:\n"
         "          6 min 30 s (models 3 min 13 s, tools 3 min 17 s); speed-up 1.25.\n"
         "Path      critical path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly\n"
         "          Bash) -> main 1 min 05 s; 1.2 s in small gaps. With these steps and no\n"
@@ -368,8 +368,8 @@ def test_a_gap_of_the_path_is_idle_only_where_nobody_worked() -> None:
         "b                                                                          ██·\n"
         "█ model, ░ tool, · idle\n"
         "Team      nobody spawned another.\n"
-        "Parallel  up to 2 at once 32% of the time, one alone 52%, nobody 16%. Work in\n"
-        "          all: 36 s (models 21 s, tools 15 s); speed-up 1.16.\n"
+        "Parallel  several at once 32% of the time (at most 2), one alone 52%, nobody\n"
+        "          16%. Work: 36 s (models 21 s, tools 15 s); speed-up 1.16.\n"
         "Path      critical path, 31 s: gap 30 s (2 agents worked 25 s of it) -> b 1 s.\n"
         "          With these steps and no waiting: at least 20 s (a 20 s).\n"
         "Findings  none: no errors, nothing lost between agents, all of the log read.\n"
@@ -399,7 +399,7 @@ def test_time_of_an_agent_that_nobody_saw_is_told_as_assumed() -> None:
 
     text = shown(trace)
 
-    assert "Work in all: 24 s (models 24 s; 16 s of it assumed)." in " ".join(text.split())
+    assert "Work: 24 s (models 24 s; 16 s of it assumed)." in " ".join(text.split())
     assert "Path      critical path, 24 s: main 4 s -> unseen 16 s (assumed) -> main 4 s." in text
     assert "█ model, ▓ assumed, ░ tool" in text
     assert re.search(r"^  unseen +▓+·?$", text, re.M)
@@ -840,8 +840,8 @@ def test_a_call_that_perhaps_waited_makes_ranges_and_is_drawn_as_open() -> None:
         "  reader  █·\n"
         "█ model, ░ tool, · idle, ? open\n"
         "Team      lead spawned tester, reader.\n"
-        "Parallel  up to 2 at once 0% to 1% of the time, one alone 2% to 99%, nobody\n"
-        "          0% to 98%. Work in all: 1 min 24 s to 1 h 10 min (models 1 min 24 s,\n"
+        "Parallel  several at once 0% to 1% of the time (at most 2), one alone 2% to 99%,\n"
+        "          nobody 0% to 98%. Work: 1 min 24 s to 1 h 10 min (models 1 min 24 s,\n"
         "          tools 0 s to 1 h 09 min); speed-up 0.0201 to 1.01.\n"
         "Path      critical path, 1 h 09 min: lead 4 s -> tester 1 h 09 min (mostly Bash,\n"
         "          perhaps waiting) -> lead 10 s. With these steps and no waiting: at\n"
@@ -909,7 +909,7 @@ def test_the_screen_advises_the_command_under_the_name_that_was_typed(capsys: py
 def test_without_open_calls_every_time_is_one_value() -> None:
     text = " ".join(shown(approved(seconds=100)).split())
 
-    assert "Work in all: 3 min 04 s (models 1 min 24 s, tools 1 min 40 s); speed-up 1.48." in text
+    assert "Work: 3 min 04 s (models 1 min 24 s, tools 1 min 40 s); speed-up 1.48." in text
     assert "With these steps and no waiting: at least 2 min 04 s. Findings none: no errors, nothing lost" in text
     assert "perhaps" not in text
 

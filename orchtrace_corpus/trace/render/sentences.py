@@ -125,16 +125,16 @@ class Sentences:
         models = self._range(waiting.worked - waiting.tools, found.worked - found.tools)
         kinds = f"models {models}" + (f", tools {self._range(waiting.tools, found.tools)}" if found.tools else "")
         kinds += f"; {self._time(found.assumed)} of it assumed" if found.assumed else ""
-        work = f"Work in all: {self._range(waiting.worked, found.worked)} ({kinds})"
+        work = f"Work: {self._range(waiting.worked, found.worked)} ({kinds})"
         is_idle = max(found.idle, waiting.idle) >= 0.005
         alone, idle = shares(lambda one: one.alone), shares(lambda one: one.idle)
         idly = f", nobody {idle}" if is_idle else ""
         if not found.together:
             yield "Parallel", f"nothing ran beside another: one at work {alone} of the time{idly}. {work}."
             return
-        together = f"up to {found.most} at once {shares(lambda one: one.together)} of the time, one alone {alone}{idly}"
+        several = f"several at once {shares(lambda one: one.together)} of the time (at most {found.most})"
         speed_up = between(f"{waiting.worked / elapsed:.3g}", f"{found.worked / elapsed:.3g}")
-        yield "Parallel", f"{together}. {work}; {keep(f'speed-up {speed_up}')}."
+        yield "Parallel", f"{several}, one alone {alone}{idly}. {work}; {keep(f'speed-up {speed_up}')}."
 
     def _range(self, least: float, most: float) -> str:
         return between(self._time(least), self._time(most))
