@@ -82,12 +82,12 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
         "Tokens    46,215 (3,870 input, 2,045 output, 27,800 from cache,\n"
         "          12,500 to cache). By agent: main 69%, Explore 17%, tester 14%.\n"
         "          By model: example-large-20260115 69%, example-small 31%.\n"
-        "          Not counted twice: 20,292 tokens of 4 records.\n"
+        "          Ignored as duplicates: 20,292 tokens of 4 records.\n"
         "Cost      0.1100 USD at the prices of 2026-03-01, older than the run of\n"
         "          2026-03-02 (main 0.0969, Explore 0.0076, tester 0.0055).\n"
         "          By model: example-large-20260115 0.0969, example-small 0.0131.\n"
         "          By tool: Agent 0.0495, no tool 0.0378, Edit 0.0152, Bash 0.0033, ….\n"
-        "Lever     Bash in tester: 3 min 13 s of 5 min 12 s.\n"
+        "Saving    Bash in tester: up to 3 min 13 s of 5 min 12 s.\n"
     )
 
 
@@ -110,9 +110,9 @@ def test_the_biggest_lever_is_what_takes_most_of_the_critical_path() -> None:
     assert biggest_lever(diagnose(waits)) == Lever("main", Activity.TOOL, "Bash", 6.0, 14.0)
     assert biggest_lever(diagnose(idle)) == Lever("", Activity.IDLE, "", 8.0, 12.0)
     assert biggest_lever(diagnose(instant)) is None
-    assert shown(waits).endswith("Lever     Bash in main: 6 s of 14 s.\n")
-    assert shown(idle).endswith("Lever     idle time: 8 s of 12 s.\n")
-    assert "Lever" not in shown(instant)
+    assert shown(waits).endswith("Saving    Bash in main: up to 6 s of 14 s.\n")
+    assert shown(idle).endswith("Saving    idle time: up to 8 s of 12 s.\n")
+    assert "Saving" not in shown(instant)
 
 
 def on_terminal_doctor(*words: str, **options: Any) -> tuple[str, int]:
@@ -375,7 +375,7 @@ def test_a_gap_of_the_path_is_idle_only_where_nobody_worked() -> None:
         "Findings  none: no errors, nothing lost between agents, all of the log read.\n"
         "Tokens    unknown.\n"
         "Cost      unknown without prices: --cost, or a table with --prices FILE.\n"
-        "Lever     idle time: 5 s of 31 s.\n"
+        "Saving    idle time: up to 5 s of 31 s.\n"
     )
 
 
@@ -853,7 +853,7 @@ def test_a_call_that_perhaps_waited_makes_ranges_and_is_drawn_as_open() -> None:
         "More      corpus trace show LOG --event e5 shows one of these events.\n"
         "Tokens    unknown.\n"
         "Cost      unknown without prices: --cost, or a table with --prices FILE.\n"
-        "Lever     Bash in tester, perhaps waiting: 1 h 09 min of 1 h 09 min.\n"
+        "Saving    Bash in tester, perhaps waiting: up to 1 h 09 min of 1 h 09 min.\n"
     )
 
 
@@ -881,7 +881,7 @@ def test_waste_is_the_lever_from_a_tenth_of_the_time_on() -> None:
     large, small = searching(6), searching(2)
 
     assert biggest_lever(diagnose(large)) == Lever("", Activity.FINDING, "", 6.0, 29.0, FindingKind.REPEATED_CALL)
-    assert shown(large).endswith("Lever     calls that siblings repeat: 6 s of 29 s.\n")
+    assert shown(large).endswith("Saving    calls that siblings repeat: up to 6 s of 29 s.\n")
     assert biggest_lever(diagnose(small)) == Lever("two", Activity.TOOL, "Fetch", 20.0, 25.0)
 
 

@@ -72,7 +72,7 @@ class Sentences:
             named += ", perhaps waiting"
         if found.finding is not None:
             named = findings.NOUNS[found.finding]
-        yield "Lever", f"{named}: {self._time(found.seconds)} of {self._time(found.elapsed)}."
+        yield "Saving", f"{named}: up to {self._time(found.seconds)} of {self._time(found.elapsed)}."
 
     def _what(self, activity: Activity, tool: str) -> str:
         if activity in OF_TOOLS:
@@ -221,7 +221,7 @@ class Sentences:
         records, tokens = found.left_out
         if tokens:
             repeats = f"{keep(f'{tokens:,.15g} tokens')} of {quantity(records, 'record')}"
-            notes.append(f"{keep('Not counted twice:')} {repeats}.")
+            notes.append(f"{keep('Ignored as duplicates:')} {repeats}.")
         if notes:
             yield "", " ".join(notes)
 
