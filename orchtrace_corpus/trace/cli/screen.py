@@ -131,14 +131,16 @@ def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], req
         renamed = session.output.renamed  # commands have the name by which the program was started
         session.output.show([tuple(span._replace(text=renamed(span.text)) for span in one) for one in lines])
         return
-    has_prices = any(one.cost_usd is not None for one in summaries)
-    tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=session.output.width)]
     if len(first) == len(paths) == 2:
-        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table
+        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table, path_table
 
         (one, _), (other, _) = first
         sides, found = ((paths[0], one.trace), (paths[1], other.trace)), _compare(one, other)
+        tables = [path_table(*(diagnose(*run) for run in first))] if summaries[0].unit == summaries[1].unit else []
         tables.append(difference_table(found, sides, exact=False, most=MOST_DIFFERENCES))
+    else:
+        has_prices, width = any(one.cost_usd is not None for one in summaries), session.output.width
+        tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=width)]
     session.show_tables(tables, "trace-sessions", Format.TABLE)
 
 

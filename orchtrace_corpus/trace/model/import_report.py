@@ -40,9 +40,9 @@ class Problem(StrEnum):
 
     NO_EVENT_TIME = "event without a time: that of the one before it is taken"
     NO_ROW_TIME = "row without a time: that of the row before it is taken"
-    BACKWARD_EDGE = "dependency against the order of time: left out"
+    BACKWARD_EDGE = "dependency that points back in time: left out"
     CYCLE = "dependency in a circle at one instant: left out"
-    EARLY_CHILD = "sub-agent that begins before its spawn: the spawn is taken to be as early"
+    EARLY_CHILD = "sub-agent that begins before its spawn: the spawn was moved there"
     SPAWN_CYCLE = "spawn by which an agent would be above itself: left out"
     NO_TRANSCRIPT = "sub-agent without a transcript"
     NO_WORKFLOW_TRANSCRIPT = "agent of a workflow without a transcript"
