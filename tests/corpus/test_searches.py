@@ -475,6 +475,49 @@ def test_tags_among_the_keywords_of_a_library_are_named_as_not_taken(root: Path)
     )
 
 
+FERN = """\
+- key: fern
+  title: Fern
+  authors: ["Moss, Ida"]
+  year: 2020
+  venue: Beds
+  urls: [https://example.org/fern]
+  cite_key: Fern_2020
+  bibtex: {volume: "3"}
+  proposal: unread
+  found: "2024-03-01"
+  found_by: [library.bib]
+
+"""
+
+
+def test_a_candidate_keeps_what_else_its_entry_says_and_is_no_run_again(root: Path) -> None:
+    entry = (
+        "@article{Fern_2020, title = {Fern}, author = {Moss, Ida}, year = 2020, journal = {Beds}, volume = {3},"
+        " url = {https://example.org/fern}}\n"
+    )
+    (root / "library.bib").write_text(entry, encoding="utf-8")
+    before = (root / "data" / "candidates.yaml").read_text(encoding="utf-8")
+
+    run_corpus("add", "library.bib", "--to", "candidates")
+
+    written = (root / "data" / "candidates.yaml").read_text(encoding="utf-8")
+    assert written == f"{FERN}{before}"
+    searches = (root / "data" / "searches.yaml").read_bytes()
+    again = run_corpus("import", "bibtex", "library.bib", "--to", "candidates")
+    assert again == (
+        0,
+        "",
+        "0 new candidates; left out: 0 in the pool, 0 excluded before, 1 among the candidates, 0 found more than once\n",
+    )
+    assert (root / "data" / "searches.yaml").read_bytes() == searches
+    assert run_corpus("add", "library.bib") == (
+        2,
+        "",
+        "corpus: library.bib:1 is refused: it is the candidate fern; to include it: corpus add fern\n",
+    )
+
+
 def test_an_entry_that_cannot_be_a_candidate_is_named(root: Path) -> None:
     (root / "library.bib").write_text("@book{moss2020, author={Moss, Ida}, year={2020}}\n", encoding="utf-8")
 

@@ -28,6 +28,7 @@ from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
@@ -80,6 +81,17 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
             if kind is IdentifierKind.ARXIV or not urls:
                 urls.insert(0, ADDRESSES[kind] + value)
     return paper._replace(urls=tuple(dict.fromkeys(urls)))
+
+
+def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
+    """A record of an entry of a file: under its own key if that could be one of ours, with what else it says."""
+    key, kept = str(values.get("key", "")), values.get("bibtex")
+    return from_fields(values)._replace(
+        key=key if is_key(key) else "",
+        cite_key=key if is_cite_key(key) and not is_key(key) else None,
+        bibtex={name: str(latex) for name, latex in kept.items()} if isinstance(kept, Mapping) else {},
+        summary=plain(annotation),
+    )
 
 
 def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
