@@ -95,11 +95,12 @@ def claims(
     problems = core.check(claim_file, published, known)
     problems += disputes.check(dispute_file, published.papers, pool.taxonomy)
     if taken_in and proposed is not None:
+        from orchtrace_corpus.corpus.analysis.claim_readings import causes as find_causes
         from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
 
         left_out = [one for one in awaiting.candidates if one not in proposed]
-        causes = core.causes(verdicts, pool, proposed)
-        causes += core.causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
+        causes = find_causes(verdicts, pool, proposed)
+        causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
             Format.JSON: lambda: causes_data(causes),
             Format.TABLE: lambda: causes_lines(causes, verdicts, left_out, session.output.width),

@@ -6,7 +6,8 @@ from typing import Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
-from orchtrace_corpus.corpus.analysis.claims import Cause, PoolVerdict, Verdict
+from orchtrace_corpus.corpus.analysis.claim_readings import Cause
+from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 
