@@ -14,7 +14,9 @@ from orchtrace_corpus.cli.table import COMMANDS
 
 # Typer raises Click's errors, and has at times carried a Click of its own inside: reach the base
 # of them through a class that Typer exports.
-_ClickError: Any = typer.BadParameter.__mro__[2]
+_UseError: Any
+_ClickError: Any
+_UseError, _ClickError = typer.BadParameter.__mro__[1:3]
 
 GLOBAL_OPTIONS = {"--root": " DIR", "--quiet": "", "--no-color": "", "--version": ""}
 """The options that stand before the command, with the form of their value."""
@@ -92,6 +94,14 @@ def _orchtrace() -> typer.Typer:
     return program
 
 
+def _output_form(ctx: Any) -> str:
+    """How a command that takes no words is told where to write; empty for one without `-o`, or with words."""
+    params = ctx.command.params if ctx else ()
+    if any(one.param_type_name == "argument" for one in params):
+        return ""
+    return next((f"{ctx.command_path} -o {one.metavar}" for one in params if "-o" in one.opts), "")
+
+
 def run(arguments: list[str], output: Output) -> int:
     """Run a command and return its exit code; errors of use are told on standard error."""
     try:
@@ -111,6 +121,8 @@ def run(arguments: list[str], output: Output) -> int:
         bare = [word for before, word in zip(["", *arguments], arguments, strict=False) if not before.startswith("-")]
         if not option and any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare):
             output.tell("A filter needs --where in front of it.")
+        elif type(error) is _UseError and (form := _output_form(error.ctx)):
+            output.tell(f"Name where to write with -o: {form}")
         return int(error.exit_code)
     if code == ExitCode.INTERRUPTED:
         output.tell("corpus: interrupted")

@@ -646,7 +646,7 @@ few-daily     holds  could fall by 1     1          0  One garden is watered dai
 no-gravel     holds  holds               0          0  No garden is of gravel.
 5 claims hold
 with the candidates 1 of 5 falls: three-small
-falls at N/M: the claim counts M candidates, and falls from the Nth on; see --with candidates
+falls at N/M: counts M candidates, falls from the Nth on; see --with candidates
 3 could fall through open tags; see --with candidates
 """
 
@@ -789,6 +789,21 @@ def test_candidates_not_proposed_that_would_make_a_thesis_fall_are_named(root: P
         ("three-small", True, "grit-garden", "unclear"),
         ("no-gravel", False, "grit-garden", "unclear"),
     ]
+
+
+def test_the_overview_counts_the_exact_counts_that_candidates_outdate(root: Path) -> None:
+    papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
+    write(
+        root,
+        "published",
+        f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
+    )
+    for expect, note in (
+        ("{count: 3}", "with the candidates 1 of 5 falls; 1 is an exact count, outdated by any addition: three-small"),
+        ("{at_most: 3}", "with the candidates 1 of 5 falls: three-small"),
+    ):
+        write(root, "claims", CLAIMS.replace("{at_most: 3}", expect))
+        assert [one for one in run_corpus("claims").stdout.splitlines() if one.startswith("with the")] == [note]
 
 
 def test_a_tag_that_nobody_read_breaks_nothing_and_could_break_nothing(root: Path) -> None:

@@ -242,11 +242,7 @@ No paper at all: style formal, gravel
         (("gaps",), "2 of 4 papers have a contested tag here; --reading sources changes 1 of them"),
         (("gaps", "water", "style"), "1 of 4 papers has a contested tag here; --reading sources changes 1 of them"),
         (("gaps", "--reading", "sources"), ""),
-        (
-            ("claims",),
-            "contested: papers whose part in the claim a dispute would change, 2 in all; "
-            "--reading sources changes 1 of them",
-        ),
+        (("claims",), "contested: papers of disputed tags, 2 in all; --reading sources changes 1"),
         (("claims", "--reading", "sources"), ""),
     ],
 )

@@ -202,7 +202,7 @@ def test_claims_come_in_the_order_of_the_command_line_and_name_none_of_its_optio
         line.split()[0] for line in listed
     ]
     assert re.findall(r'<p class="muted">(.*)</p>', page)[-1] == (
-        "falls at N/M: the claim counts M candidates, and falls from the Nth on"
+        "falls at N/M: counts M candidates, falls from the Nth on"
     )
 
 
@@ -464,6 +464,17 @@ def test_a_new_corpus_with_other_axes_has_a_site(tmp_path: Path) -> None:
     text = main_text((tmp_path / "site" / "index.html").read_text(encoding="utf-8"))
     assert text.startswith("Retrieval-augmented generation (an example)\n3 papers and 1 exclusion: 4 audited records.")
     assert "Papers by Retriever and " in text
+
+
+def test_a_folder_without_its_option_is_refused_with_the_option(tmp_path: Path) -> None:
+    assert run_corpus("--root", str(TOY), "site", str(tmp_path / "public")) == (
+        2,
+        "",
+        "Usage: corpus site [OPTIONS]\nTry 'corpus site -h' for help.\n\n"
+        f"Error: Got unexpected extra argument(s) ({tmp_path / 'public'})\n"
+        "Name where to write with -o: corpus site -o DIR\n",
+    )
+    assert "-o" not in run_corpus("--root", str(TOY), "gaps", "style", "size", "tools").stderr
 
 
 def test_a_site_replaces_one_and_nothing_else(tmp_path: Path) -> None:

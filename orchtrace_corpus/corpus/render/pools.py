@@ -45,7 +45,8 @@ def pool_summary(
         named = "; ".join(f"{one.claim.id}{'' if awaited else _by(one.pools[name])}" for one in falling)
         told = (f"{over} {len(falling)} of {len(judged)} fall{'s' * (len(falling) == 1)}",)
         if awaited and (exact := sum(one.claim.is_exact for one in falling)):
-            told = (f"{told[0]}, {exact} of them as exact counts, which any addition outdates",)
+            counts = "is an exact count" if exact == 1 else "are exact counts"
+            told = (f"{told[0]}; {exact} {counts}, outdated by any addition",)
         if is_named or not awaited:
             told = (f"{told[0]}: {named}",)
     return (*told, *_candidate_notes([one.pools[name] for one in judged], hint)) if awaited else told
@@ -56,7 +57,7 @@ def _candidate_notes(judged: Sequence[PoolVerdict], hint: str) -> Iterator[str]:
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield f"falls at N/M: the claim counts M candidates, and falls from the Nth on{hint}"
+        yield f"falls at N/M: counts M candidates, falls from the Nth on{hint}"
     if could := sum(bool(one.could_fall_by) for one in judged):
         yield f"{could} could fall through open tags{hint}"
 

@@ -20,8 +20,9 @@ def contested_text(contested: int, agreed: int, total: int) -> str:
 
 def disputed_text(contested: int, agreed: int) -> str:
     """What the column of contested papers counts, and how many there are over all claims; empty without one."""
-    whose = "contested: papers whose part in the claim a dispute would change"
-    return f"{whose}, {contested} in all; --reading sources changes {agreed} of them" if agreed else ""
+    return (
+        f"contested: papers of disputed tags, {contested} in all; --reading sources changes {agreed}" if agreed else ""
+    )
 
 
 def claim_notes(compared: "Mapping[str, ReadingVerdict]") -> tuple[str, ...]:
