@@ -70,7 +70,7 @@ ADDRESSES = {
 
 _USUAL = (
     *((kind, before, "/" if kind is IdentifierKind.ACL else "") for kind, before in ADDRESSES.items()),
-    (IdentifierKind.ARXIV, "arXiv:", ""),
+    *((IdentifierKind.ARXIV, before, "") for before in ("https://arxiv.org/html/", "arXiv:")),
     (IdentifierKind.OPENREVIEW, "OpenReview:", ""),
     (IdentifierKind.ACL, "ACL:", ""),
 )
@@ -89,6 +89,9 @@ def recognise(text: str) -> Identifier | None:
         if candidate.startswith(before) and candidate.endswith(after):
             value = candidate[len(before) : len(candidate) - len(after)]
             value = value.lower() if kind is IdentifierKind.DOI else value
+            bare, _, version = value.rpartition("v")
+            if kind is IdentifierKind.ARXIV and version.isascii() and version.isdigit():
+                value = bare
             if "%" not in value and is_normal(kind, value):
                 return Identifier(kind, value)
     if set(candidate).isdisjoint("0123456789") and "openreview" not in candidate.lower():

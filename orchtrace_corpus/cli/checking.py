@@ -3,11 +3,13 @@
 import os
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, Severity, has_errors
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize
+from orchtrace_corpus.base.workers import beside
 from orchtrace_corpus.corpus import build
 from orchtrace_corpus.corpus.build import Document
 from orchtrace_corpus.corpus.checks import Part, PartName, check_parts
@@ -21,18 +23,8 @@ _NAMED = 4
 
 _TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
-_MENDS = {
-    PartName.VALIDATE: "see above",
-    PartName.CLAIMS: "see above",
-    PartName.DISPUTES: "see above",
-    PartName.CODEBOOK: "see above",
-    PartName.PROTOCOL: "see above",
-    PartName.SEARCHES: "see above",
-    PartName.FMT: "corpus fmt",
-    PartName.ARXIV: "corpus fetch --offline --write",
-}
-"""What mends each part."""
-
+_MENDS = {PartName.FMT: "corpus fmt", PartName.ARXIV: "corpus fetch --offline --write"}
+"""What mends the parts whose findings do not say it."""
 
 _COUNTED = {
     PartName.CODEBOOK: ("entry", "entries"),
@@ -60,6 +52,7 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
         CorpusError: There is no corpus, or it cannot be read.
     """
     root = session.writable_root()
+    traces = beside(partial(_check_traces, root))  # which have nothing to do with the corpus
     lines: list[Line] = []
     code = ExitCode.DONE
     for part in check_parts(root):
@@ -75,20 +68,27 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
             session.output.write("".join(shown))
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
+    shown, sections, trace_code = traces()
+    session.output.show([(Span(text, "warning"),) for text in shown])
+    session.output.show([*lines, *(tuple(Span(*span) for span in section) for section in sections)])
+    return max(code, ExitCode(trace_code))
+
+
+def _check_traces(root: str) -> tuple[list[str], list[Line], ExitCode]:
+    """Check the example traces and the specifications of rewards: the errors, a line for each, and the exit code."""
+    errors, sections, code = list[str](), list[Line](), ExitCode.DONE
     if os.path.isdir(os.path.join(root, _TRACES)):
-        line, trace_code = _check_traces(session, root)
-        lines.append(line)
-        code = max(code, trace_code)
+        errors, line, code = _check_examples(root)
+        sections.append(line)
     if os.path.isdir(os.path.join(root, _REWARDS)):
         line, reward_code = _check_rewards(root)
-        lines.append(line)
+        sections.append(line)
         code = max(code, reward_code)
-    session.output.show(lines)
-    return code
+    return errors, sections, code
 
 
-def _check_traces(session: CorpusSession, root: str) -> tuple[Line, ExitCode]:
-    """Check the example traces: their line, and the exit code. Of warnings, only the number is shown."""
+def _check_examples(root: str) -> tuple[list[str], Line, ExitCode]:
+    """Check the example traces. Of warnings, only the number is shown."""
     from orchtrace_corpus.trace.model.decode import decode, documents
     from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
     from orchtrace_corpus.trace.rules import Names, check
@@ -105,12 +105,12 @@ def _check_traces(session: CorpusSession, root: str) -> tuple[Line, ExitCode]:
                 if decoded.trace is not None:
                     findings += names.check(decoded.trace.trace_id, decoded.document.path, document.line)
     except CorpusError as error:
-        return _failed_line("traces", error), error.exit_code
-    session.output.show(render.text([finding for finding in findings if finding.severity is Severity.ERROR]))
+        return [], _failed_line("traces", error), error.exit_code
+    errors = [str(finding) for finding in findings if finding.severity is Severity.ERROR]
     summary = f"{render.summary(findings)} in {pluralize(count, 'trace')}"
     code = ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
     code = ExitCode.UNREADABLE if is_unreadable(findings) else code
-    return _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
+    return errors, _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
 
 
 def _check_rewards(root: str) -> tuple[Line, ExitCode]:
@@ -145,7 +145,7 @@ def _part_line(part: Part) -> Line:
         summary = f"{part.total}, as in the data"
     else:
         summary = _summary(part.stale)
-    return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, ""))
+    return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, "see above"))
 
 
 def _claims_summary(part: Part) -> str:

@@ -250,8 +250,9 @@ def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
     output.quiet = True
     taxonomy = CorpusSession(*Session(output, place.root)).taxonomy()
     if is_filter:
-        return (exclusion_attributes if "--exclusions" in place.words else paper_attributes)(taxonomy)
-    return {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy)}
+        excluded = "--exclusions" in place.words
+        return exclusion_attributes(taxonomy) if excluded else paper_attributes(taxonomy, marked=True)
+    return {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy, marked=True)}
 
 
 def _fields(word: str, place: Place) -> Offers:

@@ -32,12 +32,12 @@ def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -
     return ExitCode.DONE
 
 
-@like("corpus.cli.counts:terms")
+@like("corpus.cli.terms:terms")
 def terms(ctx: Context, axis: str = "", sort: str = "", columns: str = "", output_format: Format = Format.TABLE) -> int:
     """The command `terms`; below the reward families, what computes each on a run, and whose rewards are specified."""
-    from orchtrace_corpus.corpus.cli import counts
+    from orchtrace_corpus.corpus.cli import terms as vocabulary
 
-    code = counts.terms(ctx, axis, sort, columns, output_format)
+    code = vocabulary.terms(ctx, axis, sort, columns, output_format)
     if axis == _AXIS and output_format is Format.TABLE:
         from orchtrace_corpus.base.text.table import Table
         from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published

@@ -110,7 +110,7 @@ class _Corpus:
         self._pool, self._root, self._command = pool, root, command
         self._named: list[str] = []
         excluded = exclusion_attributes(pool.taxonomy)
-        self._attributes = excluded if of_exclusions else {**excluded, **paper_attributes(pool.taxonomy)}
+        self._attributes = excluded if of_exclusions else {**excluded, **paper_attributes(pool.taxonomy, marked=True)}
         if command.endswith((":candidates", ":screen")):
             self._attributes = candidate_attributes(pool.taxonomy)
         own = pool.taxonomy.exclusions if of_exclusions else (*pool.taxonomy.axes, *pool.taxonomy.papers)

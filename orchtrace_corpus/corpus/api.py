@@ -12,12 +12,18 @@ corpus.to_pandas()
 A notebook shows a corpus, a cross-tabulation, gaps and claims as tables; docs/notebook.ipynb goes through them.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.errors import CommandUseError, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
 from orchtrace_corpus.corpus import rules
-from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
+from orchtrace_corpus.corpus.analysis.attributes import (
+    Attribute,
+    ValueKind,
+    exclusion_attributes,
+    find,
+    paper_attributes,
+)
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.analysis.statistics import (
@@ -58,8 +64,8 @@ _SHOWN = 10
 """How many papers a notebook shows of a corpus."""
 
 
-class CrossTable(dict[str, dict[str, int]]):
-    """How many papers have each pair of values of two fields, by row value and column value.
+class CrossTable(dict[Any, dict[Any, int]]):
+    """How many papers have each pair of values of two fields, by row value and column value; years are integers.
 
     Attributes:
         crosstab: The same with its fields.
@@ -68,7 +74,9 @@ class CrossTable(dict[str, dict[str, int]]):
     def __init__(self, crosstab: Crosstab) -> None:
         self.crosstab = crosstab
         rows, columns = crosstab.row_values, crosstab.column_values
-        super().__init__((row, {column: crosstab.number(row, column) for column in columns}) for row in rows)
+        keys = {column: _key(column, crosstab.columns) for column in columns}
+        numbers = ({keys[column]: crosstab.number(row, column) for column in columns} for row in rows)
+        super().__init__(zip((_key(row, crosstab.rows) for row in rows), numbers, strict=True))
 
     def _repr_html_(self) -> str:
         from orchtrace_corpus.base.html import notebook_table
@@ -198,40 +206,43 @@ class Corpus:
         Raises:
             CommandUseError: A filter is malformed, or names an unknown field or term.
         """
-        query = parse(filters, paper_attributes(self.taxonomy))
+        query = parse(filters, paper_attributes(self.taxonomy, marked=True))
         return Corpus(self._pool._replace(papers=query.select(self.papers)), self._root, self._reading)
 
     def find(self, name: str) -> tuple[Record, ...]:
         """The papers and exclusions called by a key, an id, an identifier in any spelling, or a URL."""
         return find_records(self._pool, name)
 
-    def counts(self, field: str, *, include_empty: bool = False) -> dict[str, int]:
+    def counts(self, field: str, other: str = "") -> dict[Any, Any]:
         """How many records have each value of a field: papers, or exclusions if the field is theirs alone.
 
-        Records without a value count under the empty string.
+        Terms that no record has count 0. Records without a value count under the empty string. Years are integers.
+        With another field, as `cross`.
 
         Raises:
             CommandUseError: There is no such field.
         """
-        papers, exclusions = paper_attributes(self.taxonomy), exclusion_attributes(self.taxonomy)
-        if field in exclusions and field not in papers:
-            return count(self.exclusions, exclusions[field], include_empty=include_empty).counts
-        return count(self.papers, find(field, papers), include_empty=include_empty).counts
+        if other:
+            return self.cross(field, other)
+        papers, exclusions = paper_attributes(self.taxonomy, marked=True), exclusion_attributes(self.taxonomy)
+        is_theirs = field in exclusions and field not in papers
+        attribute = exclusions[field] if is_theirs else find(field, papers)
+        counted = count(self.exclusions if is_theirs else self.papers, attribute).counts
+        return {_key(value, attribute): number for value, number in counted.items()}
 
-    def cross(self, rows: str, columns: str, *, include_empty: bool = True) -> CrossTable:
-        """How many papers have each pair of values of two fields, by row value and column value.
+    def cross(self, rows: str, columns: str) -> CrossTable:
+        """How many papers have each pair of values of two fields, by row value and column value, zeros included.
 
         Args:
             rows: The one field.
             columns: The other.
-            include_empty: Whether terms that no paper has are there, too, with zeros.
 
         Raises:
             CommandUseError: There is no such field.
         """
-        attributes = paper_attributes(self.taxonomy)
+        attributes = paper_attributes(self.taxonomy, marked=True)
         axes = find(rows, attributes), find(columns, attributes)
-        return CrossTable(cross(self.papers, *axes, include_empty=include_empty))
+        return CrossTable(cross(self.papers, *axes))
 
     def gaps(self, rows: str = "", columns: str = "", *, sparse_limit: int = 2) -> Gaps:
         """The empty and sparse cells of two fields that can arise, the one furthest below its expected count first.
@@ -317,12 +328,17 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     findings = rules.check(loaded)
     if loaded.pool is None or has_errors(findings):
         raise invalid("the data has errors:", findings)
-    name, pool = _reading_name(reading), loaded.pool
+    name = _reading_name(reading)
+    pool = store.with_contested(loaded.pool, folder, name)
     if name is not ReadingName.PUBLISHED:
         from orchtrace_corpus.corpus.model.disputes import read_by
 
         pool = read_by(pool, store.read_disputes(folder, pool.taxonomy).sound(), name)
     return Corpus(pool, folder, name, is_whole=True)
+
+
+def _key(value: str, attribute: Attribute) -> str | int:
+    return int(value) if value and attribute.kind is ValueKind.NUMBER else value
 
 
 def _tag_text(tag: Tag | None) -> str:

@@ -191,7 +191,7 @@ def _orphans(
 
 def statistics_document(root: str, pool: Pool, summary: Summary | None = None) -> Document:
     """docs/STATS.md; `summary`, unused terms included, saves counting again."""
-    text = statistics.summary_markdown(summary or summarise(pool, include_empty=True), pool.taxonomy.title)
+    text = statistics.summary_markdown(summary or summarise(pool), pool.taxonomy.title)
     return document(root, STATISTICS, _marked(text))
 
 
@@ -221,6 +221,7 @@ def figure_source(
     scale: "ScaleFile | None" = None,
     disputes: "DisputeFile | None" = None,
     candidates: "CandidateFile | None" = None,
+    summary: Summary | None = None,
 ) -> "Source":
     """What the figures are drawn from; what the caller has read already is not read again.
 
@@ -239,7 +240,7 @@ def figure_source(
         screening = flow.screening(pool, runs, awaiting, read_protocol(root, pool.taxonomy).sound())
     observations = (scale or read_scale(root, pool)).sound()
     disputed = contested((disputes or read_disputes(root, pool.taxonomy)).sound())
-    summary = summarise(pool, include_empty=True)
+    summary = summary or summarise(pool)
     return Source(pool, summary, observations, contested_values(pool, disputed), screening)
 
 
@@ -289,10 +290,11 @@ def generated(
     scale: "ScaleFile | None" = None,
     disputes: "DisputeFile | None" = None,
     candidates: "CandidateFile | None" = None,
+    summary: Summary | None = None,
 ) -> list[Document]:
-    """Every generated file of a corpus; the files that are given are not read again."""
+    """Every generated file of a corpus; the files that are given are not read again, nor is the summary made again."""
     disputes = disputes or read_disputes(root, pool.taxonomy)
-    source = figure_source(root, pool, scale, disputes, candidates)
+    source = figure_source(root, pool, scale, disputes, candidates, summary)
     return [
         *readme_documents(root, pool, disputes, candidates),
         statistics_document(root, pool, source.summary),

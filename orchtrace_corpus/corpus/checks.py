@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed, select
 from orchtrace_corpus.corpus import rules
-from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
+from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Loaded, Pool
 
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import CandidateFile
     from orchtrace_corpus.corpus.model.disputes import DisputeFile
 
+_MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+"""What git's folder holds while a merge, or what else merges, is under way."""
+
 
 class PartName(StrEnum):
     """The parts of a check, in their order."""
 
+    MERGE = "merge"
     VALIDATE = "validate"
     EVIDENCE = "evidence"
     CLAIMS = "claims"
@@ -120,6 +124,8 @@ def check(root: str = "") -> Check:
 
 def check_parts(root: str) -> Iterator[Part]:
     """The parts of a check, each as soon as it is done; errors as for `check`."""
+    if undecided := _unmerged(root):
+        yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
     loaded = store.load(root, keep=True)
     scale = store.read_scale(root, loaded)
     candidates = _read_candidates(root, loaded)
@@ -130,19 +136,21 @@ def check_parts(root: str) -> Iterator[Part]:
         files = {PartName.CLAIMS: store.CLAIMS, PartName.DISPUTES: store.DISPUTES, PartName.ARXIV: store.ARXIV}
         files |= {PartName.CODEBOOK: store.CODEBOOK, PartName.PROTOCOL: store.PROTOCOL}
         files[PartName.SEARCHES] = store.SEARCHES
-        asked = (name for name in PartName if name not in (PartName.VALIDATE, PartName.EVIDENCE))
+        asked = (name for name in PartName if name not in (PartName.MERGE, PartName.VALIDATE, PartName.EVIDENCE))
         present = (name for name in asked if os.path.lexists(os.path.join(root, files.get(name, ""))))
         yield from (Part(name, is_skipped=True) for name in present)
         return
     from orchtrace_corpus.corpus import build
+    from orchtrace_corpus.corpus.analysis.statistics import summarise
 
     pool = loaded.pool
-    if coverage := cover(pool.papers, pool.taxonomy):
-        yield Part(PartName.EVIDENCE, coverage=coverage[-1])
+    summary = summarise(pool)
+    if summary.evidence:
+        yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
     disputes = store.read_disputes(root, pool.taxonomy)
     yield from _check_statements(root, pool, disputes, candidates)
     yield _compare(PartName.FMT, lambda: build.data_documents(root, pool.taxonomy, loaded, candidates))
-    yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates))
+    yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates, summary))
     if os.path.lexists(os.path.join(root, store.ARXIV)):
         yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(root))
 
@@ -251,6 +259,26 @@ def _check_statements(
         searches = store.read_searches(root)
         found = check_searches(searches, pool, candidates.candidates if candidates else ())
         yield Part(PartName.SEARCHES, _exit_code(found, failed=has_errors(found)), found, total=len(searches.runs))
+
+
+def _unmerged(root: str) -> CorpusError | None:
+    """What is wrong while git merges and data files are undecided; git is asked only if a merge has left a trace."""
+    folder = os.path.abspath(root)
+    while not os.path.lexists(git := os.path.join(folder, ".git")) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    if os.path.isfile(git):  # of a further working tree, or a submodule
+        with open(git, encoding="utf-8", errors="surrogateescape") as file:
+            git = os.path.join(folder, file.readline().removeprefix("gitdir:").strip())
+    if not any(os.path.lexists(os.path.join(git, name)) for name in _MERGING):
+        return None
+    from orchtrace_corpus.corpus.sources import revisions
+
+    try:
+        names = revisions.unmerged(root)
+    except CorpusError:  # no git, so none that merges
+        return None
+    message = f"git has two versions of {', '.join(names)}; decide, then git add"
+    return DataFileError(message) if names else None
 
 
 def _committed(root: str) -> Pool | None:

@@ -157,7 +157,7 @@ def _body(name: str, sources: _Sources) -> str:
     if kind == "page":
         from orchtrace_corpus.corpus.render import statistics_page
 
-        return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), _PAGE_WIDTH))}```"
+        return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), pool.taxonomy, _PAGE_WIDTH))}```"
     if kind == "list":
         return _list(pool, sources.contested())
     if kind == "terms" and argument:

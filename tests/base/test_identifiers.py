@@ -18,6 +18,9 @@ ARXIV_IDS = st.builds("{:02}{:02}.{:05}".format, st.integers(7, 99), st.integers
         (" https://arxiv.org/abs/2505.19591 ", "arxiv_id", "2505.19591"),
         ("http://www.arxiv.org/pdf/2505.19591v2.pdf", "arxiv_id", "2505.19591"),
         ("https://export.arxiv.org/abs/2505.19591?context=cs.AI", "arxiv_id", "2505.19591"),
+        ("https://arxiv.org/html/2505.19591v12", "arxiv_id", "2505.19591"),
+        ("https://arxiv.org/abs/solv-int/9901001v1", "arxiv_id", "solv-int/9901001"),
+        ("https://arxiv.org/abs/solv-int/9901001", "arxiv_id", "solv-int/9901001"),
         ("arxiv.org/html/2505.19591v1#S3", "arxiv_id", "2505.19591"),
         ("https://doi.org/10.48550/arXiv.2505.19591", "arxiv_id", "2505.19591"),
         ("10.48550/arxiv.2505.19591", "arxiv_id", "2505.19591"),
@@ -39,7 +42,8 @@ def test_spellings(text: str, kind: str, value: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "puppeteer", "2505.195", "2513.00001", "2505.195911", "https://example.org/2505.19591", "10.1/x", "10.5555/"],
+    ["", "puppeteer", "2505.195", "2513.00001", "2505.195911", "https://example.org/2505.19591", "10.1/x", "10.5555/"]
+    + ["https://arxiv.org/abs/v1", "https://arxiv.org/html/2505.19591v²"],
 )
 def test_what_is_no_identifier(text: str) -> None:
     assert recognise(text) is None

@@ -1,7 +1,9 @@
 """The strict YAML reader: every value as text, every value at its place, every refusal with its place."""
 
 import json
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import given, settings
@@ -35,6 +37,28 @@ def problems(text: str | bytes) -> list[str]:
     file = YamlFile("x.yaml", text if isinstance(text, bytes) else text.encode())
     file.root()
     return [f"{f.location.line}:{f.location.column} {f.code}" for f in file.findings]
+
+
+def test_a_text_of_a_printable_file_may_be_unprintable_by_an_escape_only() -> None:
+    plain, escaped = (YamlFile("x.yaml", f'- a: "ç: #d"\n- a: "{text}"\n'.encode()) for text in ("e", "\\x07"))
+
+    assert [values(node) for node in plain.records()] == [{"a": "ç: #d"}, {"a": "e"}]
+    assert [values(node) for node in escaped.records()] == [{"a": "ç: #d"}, {"a": "\x07"}]
+    assert (plain.is_printable, escaped.is_printable) == (True, False)
+    assert not YamlFile("x.yaml", "a: b\u0301\u202a\n".encode()).is_printable
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(3, b"abcd"), (4, b"abcde"), (5, b"abcde"), (6, b"abcde")])
+def test_of_a_file_no_more_is_read_than_shows_that_it_is_too_large(limit: int, expected: bytes, tmp_path: Path) -> None:
+    path, pipe = tmp_path / "a.yaml", tmp_path / "pipe"
+    path.write_bytes(b"abcde")
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(b"abcde",))
+    writer.start()
+
+    assert reader.read_bytes(str(path), "a.yaml", limit) == expected
+    assert reader.read_bytes(str(pipe), "pipe", limit) == expected
+    writer.join()
 
 
 def test_every_value_stays_text() -> None:

@@ -43,7 +43,7 @@ C2 prune        ·         2  ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓�
 Sparse (up to 2) and empty
 style         gravel 0 · formal 1 · cottage 1 · meadow 1
 care          no daily method for prune
-style x size  5 of 8 cells empty
+style x size  4 of 7 cells empty
 
 Next: corpus gaps | corpus list | corpus terms | corpus --help
 """
@@ -52,7 +52,7 @@ Next: corpus gaps | corpus list | corpus terms | corpus --help
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
 def test_the_page_fits_the_terminal(real: Corpus, width: int) -> None:
-    page = statistics_page.page(summarise(real._pool), width, ASCII)
+    page = statistics_page.page(summarise(real._pool), real.taxonomy, width, ASCII)
 
     text = plain(page)
     assert text.isascii()
@@ -72,7 +72,7 @@ def test_bars_keep_their_room_beside_long_terms(toy: Corpus, width: int) -> None
     rose = rose._replace(tags={**rose.tags, "style": long, "care": {long.upper(): "weekly", "prune": "weekly"}})
     pool = toy._pool._replace(papers=(rose, *toy.papers[1:]), taxonomy=toy.taxonomy._replace(papers=facets))
 
-    drawn = plain(statistics_page.page(summarise(pool), width)).splitlines()
+    drawn = plain(statistics_page.page(summarise(pool), pool.taxonomy, width)).splitlines()
 
     assert max(map(display_width, drawn[: drawn.index("Sparse (up to 2) and empty")])) <= width
     if width == 80:
@@ -82,15 +82,17 @@ def test_bars_keep_their_room_beside_long_terms(toy: Corpus, width: int) -> None
 
 def test_without_screening_on_record_nothing_is_said_of_it(toy: Corpus) -> None:
     pool = toy._pool._replace(exclusions=())
-    source = Source(pool, summarise(pool, include_empty=True))
+    source = Source(pool, summarise(pool))
     screened = source._replace(pool=toy._pool)
 
-    assert plain(statistics_page.page(summarise(pool), 80)).startswith("4 papers (newest added 2023-06-07)\n")
+    assert plain(statistics_page.page(summarise(pool), pool.taxonomy, 80)).startswith(
+        "4 papers (newest added 2023-06-07)\n"
+    )
     assert {one.name for one in figures_of(screened)} - {one.name for one in figures_of(source)} == {"screening-flow"}
 
 
 def test_counts_as_a_table() -> None:
-    assert run_toy("stats", "--by", "style", "--include-empty").stdout == (
+    assert run_toy("stats", "--by", "style").stdout == (
         """\
 Style
 style    code  count  share_percent
@@ -119,6 +121,7 @@ def test_a_crosstab_in_markdown() -> None:
 | formal  |     1 |     0 |   1 |
 | cottage |     1 |     0 |   1 |
 | meadow  |     0 |     1 |   1 |
+| gravel  |     0 |     0 |   0 |
 | NA      |     1 |     0 |   1 |
 """
     )
@@ -170,9 +173,9 @@ def test_list_as_json() -> None:
 def test_list_of_exclusions() -> None:
     assert run_toy("list", "--exclusions").stdout == (
         """\
-id    stage  title
-E001  gate   A Window Box
-E003  path   A Car Park
+id    title         reason
+E001  A Window Box  Too small to count as a garden.
+E003  A Car Park    Nothing grows there.
 """
     )
 

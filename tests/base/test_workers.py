@@ -1,5 +1,6 @@
 """Many traces are worked on by several processes: same results, in order, and nothing left behind."""
 
+import csv
 import json
 import os
 import signal
@@ -135,12 +136,14 @@ def test_a_command_says_the_same_of_many_traces_as_of_each(many: Path, tmp_path:
     one = subprocess.run([*CORPUS, "trace", "measure", str(tmp_path / "one.json"), "--format", "json"],
                          cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
 
-    rows = whole.stdout.splitlines()
+    rows = list(csv.DictReader(whole.stdout.splitlines()))
     measures = json.loads(one.stdout)["traces"][0]["measures"]
-    values = ["" if found["value"] is None else str(found["value"]).removesuffix(".0") for found in measures.values()]
-    values += ["", ""]  # nothing is known of a part only
-    assert rows[-1] == ",".join([f"run-{count - 1}", *values])
-    assert [row.partition(",")[0] for row in rows[1:]] == [f"run-{number}" for number in range(count)]
+    values = {name: "" if found["value"] is None else f"{found['value']:.15g}" for name, found in measures.items()}
+    known = {"trace": f"run-{count - 1}", "task_id": "k", "file": str(tmp_path / "all.jsonl")}
+    assert {name: value for name, value in rows[-1].items() if value} == {
+        name: value for name, value in (known | values).items() if value
+    }
+    assert [row["trace"] for row in rows] == [f"run-{number}" for number in range(count)]
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or parallel.processors() < 2, reason="needs two processors")
@@ -177,3 +180,45 @@ def _until(holds: Callable[[], bool], what: str) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"waited 20 s in vain until {what}")
+
+
+BESIDE = """\
+import json, os, signal, sys
+from orchtrace_corpus.base import workers
+workers.processors = lambda: 2
+here = os.getpid()
+
+def work():
+    if os.getpid() != here:
+        {in_copy}
+    return [os.getpid() == here, "ä\\udcff"]
+
+result = workers.beside(work)
+print(json.dumps(result()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no copies of a process here")
+@pytest.mark.parametrize(
+    ("in_copy", "is_done_here"),
+    [
+        ("pass", False),
+        ("os.kill(os.getpid(), signal.SIGKILL)", True),
+        ("raise KeyboardInterrupt", True),
+        ("raise ValueError('lost')", True),
+    ],
+)
+def test_what_a_copy_of_the_process_does_not_finish_is_done_here(in_copy: str, *, is_done_here: bool) -> None:
+    done = subprocess.run(
+        (sys.executable, "-c", BESIDE.format(in_copy=in_copy)), capture_output=True, text=True, cwd=ROOT, check=True
+    )
+
+    assert (json.loads(done.stdout), done.stderr) == ([is_done_here, "ä\udcff"], "")
+
+
+def test_what_goes_wrong_beside_goes_wrong_here() -> None:
+    code = "from orchtrace_corpus.base import workers; workers.processors = lambda: 2; workers.beside(lambda: 1 / 0)()"
+
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, cwd=ROOT, check=False)
+
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "ZeroDivisionError: division by zero")

@@ -22,6 +22,7 @@ from typer.core import TyperCommand
 
 from orchtrace_corpus import __version__
 from orchtrace_corpus.base.commands.declarations import MORE
+from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.cli import main as cli_main
 from orchtrace_corpus.cli.app import app
 from orchtrace_corpus.cli.table import COMMANDS
@@ -313,11 +314,11 @@ def test_version() -> None:
             ["show", "2101.00011"],
             "corpus: no record '2101.00011'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?",
         ),
-        (["show", "zzz"], "Try: corpus search WORDS, or corpus list."),
+        (["show", "zzz"], "Try: corpus search WORD, corpus terms TERM or corpus list."),
         (["search", " "], "corpus: name at least one word to look for"),
         (["gaps", "style"], "corpus: name a second axis beside 'style'"),
         (["gaps", "title", "size"], "corpus: title has no vocabulary, so no cell of it can be missing"),
-        (["terms", "colour"], "corpus: unknown axis or facet 'colour' (allowed: "),
+        (["terms", "colour"], "corpus: unknown field or term 'colour' (allowed: "),
         (["terms", "style", "--sort", "size"], "corpus: unknown column 'size' (allowed: term, code, label"),
     ],
 )
@@ -604,6 +605,37 @@ def test_a_bug_leaves_its_traceback_in_a_file(monkeypatch: pytest.MonkeyPatch, t
         r"corpus: a bug of ours \(RuntimeError\); please report it .*corpus-bug-.*\.txt\n", result.stderr
     )
     assert "never expected" in next(tmp_path.glob("corpus-bug-*.txt")).read_text(encoding="utf-8")
+
+
+def test_a_terminal_of_80_columns_shows_what_a_filter_is_about_before_the_axes() -> None:
+    toy = ("--no-color", "--root", str(TOY), "list")
+
+    assert on_terminal(*toy, "--where", "size=large").splitlines() == [
+        "key         year  size   title",
+        "long-grass  2023  large  Long Grass and How to Keep It",
+    ]
+    assert on_terminal(*toy, "--where", "size=large", columns=120).splitlines()[0].split() == [
+        *("key", "year", "style", "size", "title"),
+    ]
+
+
+def test_a_table_of_too_many_columns_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Output, "width", property(lambda self: 80))
+
+    assert run_toy("list", "--columns", "all").stderr == (
+        "corpus: 33 columns are too many for this terminal; use --format csv\n4 papers\n"
+    )
+    assert run_toy("list").stderr == "4 papers\n"
+
+
+def test_exclusions_are_listed_with_their_reasons() -> None:
+    assert on_terminal("--no-color", "--root", str(TOY), "list", "--exclusions", columns=40).splitlines() == [
+        "id   title        reason",
+        "E001 A Window Box Too small to count as",
+        "                  a garden.",
+        "E003 A Car Park   Nothing grows there.",
+    ]
+    assert run_toy("list", "--exclusions", "--columns", "key,stage").stdout == "id    stage\nE001  gate\nE003  path\n"
 
 
 def test_a_terminal_gets_colours_unless_told_otherwise() -> None:

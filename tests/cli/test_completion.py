@@ -44,7 +44,7 @@ def offered(line: str) -> list[str]:
         ("stats --full --fu", []),
         ("stats --by size --by", ["--by"]),
         ("stats sty", ["style"]),
-        ("stats --by c", ["code", "cite_key", "care", "confidence"]),
+        ("stats --by c", ["code", "cite_key", "care", "confidence", "contested"]),
         ("stats --cross style si", ["size"]),
         ("tag rose-garden size=small style=g", ["style=gravel"]),
         ("exclude rose-garden lo", []),

@@ -17,6 +17,8 @@ LISTED = """\
     corpus list --where "arxiv_id=" --format json
     corpus list --where 'authors="Liu, Shuo"'
     corpus list --columns all --format csv
+    corpus list --where style=formal --reading sources
+    corpus list --where contested=style --columns key,style,contested
     corpus list --exclusions --where stage=gate
 """
 
@@ -40,7 +42,13 @@ def test_words_that_the_corpus_does_not_have_give_way(garden: Path) -> None:
     assert "show E001" in examples("show")
     assert "add references.bib" in examples("add")
     assert "terms stage --sort -count" in examples("terms")
-    assert examples("gaps") == ["gaps", "gaps style tools", "gaps style tools --where size=small", "gaps --format csv"]
+    assert examples("gaps") == [
+        "gaps",
+        "gaps --with candidates",
+        "gaps style tools",
+        "gaps style tools --where size=small",
+        "gaps --format csv",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -487,11 +487,39 @@ corpus: 9 problems, so nothing was written:
 - --tag 'size' names no value
   Write --tag FIELD=VALUE.
 - a name is missing between commas
-- --set 'colour=red' sets no field
-  Write --set FIELD=VALUE; fields: venue_year, proceedings, code, base_models, algorithm, benchmarks.
+- --set 'colour=red' sets no field (allowed: venue_year, proceedings, code, base_models, algorithm, benchmarks)
+  Write --set FIELD=VALUE.
 - venue_year '24' is not a year
   Write four digits.
 - 'A b' is not a valid key: use lower-case letters, digits and single hyphens
+"""
+    )
+
+
+def test_a_mistake_hides_no_other_one(corpus: Path, server: ArxivServer) -> None:
+    words = ("--care", "watr=daily,prune=hourly", "--authors", "Ada Example, Ben Sample", "--year", "20225")
+    sets = ("--set", "algoritm=PPO", "--set", "algorithm=PPO", "--set", "algorithm=GRPO")
+
+    result = add("https://example.org/a", "--title", "A", "--venue", "Beds", *words, *sets, "--style", "formal")
+
+    assert (result.code, result.stdout, server.requests) == (2, "", [])
+    assert (
+        result.stderr
+        == """\
+corpus: 7 problems, so nothing was written:
+- unknown term of care 'watr' (did you mean 'water'? allowed: water, prune)
+- unknown level of care 'hourly' (allowed: daily, weekly)
+- 'Ada Example, Ben Sample' is not an author's name: a comma stands between family and given name only
+  Write ";" or " and " between authors: "Example, Ada; Sample, Ben". If it is one: "Ada Example, Ben Sample;"
+- --set 'algoritm=PPO' sets no field (did you mean 'algorithm'? allowed: venue_year, proceedings, code, base_models, \
+algorithm, benchmarks)
+  Write --set FIELD=VALUE.
+- algorithm is set twice
+  Set it once; write several as a,b.
+- --year 20225 is not a year
+  Write four digits.
+- https://example.org/a lacks what a record needs; give
+    --size TERM  small, large
 """
     )
 

@@ -89,7 +89,11 @@ def test_cross_keeps_terms_that_no_paper_has(toy: Corpus) -> None:
         "small": {"formal": 1, "cottage": 1, "meadow": 0, "gravel": 0, "NA": 1},
         "large": {"formal": 0, "cottage": 0, "meadow": 1, "gravel": 0, "NA": 0},
     }
-    assert list(toy.cross("size", "style", include_empty=False)["small"]) == ["formal", "cottage", "meadow", "NA"]
+    assert list(toy.cross("size", "style")["small"]) == ["formal", "cottage", "meadow", "gravel", "NA"]
+    assert toy.counts("size", "style") == crossed
+    assert toy.counts("style", "year")["gravel"] == {1999: 0, 2021: 0, 2023: 0}
+    assert toy.cross("year", "size")[2023] == {"small": 1, "large": 1}
+    assert "<th>2023</th>" in toy.cross("size", "year")._repr_html_()
     assert toy.where("size=large").cross("size", "style")["small"]["formal"] == 0
 
 
@@ -259,7 +263,7 @@ crosstabs:"""
     corpus = oc.load(root)
 
     assert corpus["rose-garden"].evidence[0].more == {"mood": "calm"}
-    assert corpus.counts("mood") == {"calm": 1, "": 3}
+    assert corpus.counts("mood") == {"calm": 1, "wild": 0, "": 3}
     assert [paper.key for paper in corpus.where("mood=calm").papers] == ["rose-garden"]
 
 

@@ -285,20 +285,20 @@ def test_two_versions_merge_by_the_keys(root: Path) -> None:
 def test_candidates_are_listed_by_what_is_proposed(root: Path) -> None:
     assert run_corpus("candidates") == (
         0,
-        "key          proposal  title\n"
-        "hill-garden  include   A Hill Garden\n"
-        "moss-garden  include   Moss\n"
-        "sand-garden  exclude   Sand\n",
-        "3 candidates\n",
+        "key          year  proposal  title\n"
+        "hill-garden  2023  include   A Hill Garden\n"
+        "moss-garden  2023  include   Moss\n"
+        "sand-garden        exclude   Sand\n",
+        "3 candidates (2 include, 1 exclude)\n",
     )
     assert run_corpus("candidates", "--where", "size=", "--where", "proposal!=exclude", "-f", "csv").stdout == (
-        "key,proposal,size,title\nmoss-garden,include,,Moss\n"
+        "key,year,proposal,size,title\nmoss-garden,2023,include,,Moss\n"
     )
     asked = ("--where", "open~water", "--where", "found>=2023-12-02", "--columns", "key,open,by", "--limit", "1")
     assert run_corpus("candidates", *asked) == (
         0,
         "key          open         by\nmoss-garden  water; size  first reader; second reader\n",
-        "2 candidates, 1 shown\n",
+        "2 candidates (1 include, 1 exclude), 1 shown\n",
     )
     told = json.loads(run_corpus("candidates", "--where", "key=sand-garden", "-f", "json").stdout)
     assert told["records"] == [
@@ -706,7 +706,7 @@ expected at most 4; with the candidates found 4
 counts 1 candidate; open tags leave out 1
   moss-garden: size small or large
     https://example.org/moss
-    https://example.org/moss/diary
+    https://example.org/moss/diary (a copy)
     https://example.org/photo
 
 three-small  falls
@@ -722,7 +722,7 @@ expected at least 70%; with the candidates found 4 of 5 (80.0%)
 counts 1 candidate; open tags leave out 1
   moss-garden: size small or large
     https://example.org/moss
-    https://example.org/moss/diary
+    https://example.org/moss/diary (a copy)
     https://example.org/photo
 
 few-daily  could fall (an exact count, which any addition outdates)
@@ -731,7 +731,7 @@ expected 1; with the candidates found 1
 counts 0 candidates; open tags leave out 1
   moss-garden: water daily or weekly
     https://example.org/moss
-    https://example.org/moss/diary
+    https://example.org/moss/diary (a copy)
     https://example.org/photo
 {LEFT_OUT}"""
 
@@ -748,6 +748,7 @@ def test_with_candidates_names_records_tags_and_sources(root: Path) -> None:
             "certain": True,
             "tags": {"size": ["small"]},
             "sources": ["https://example.org/hill"],
+            "copies": [],
         }
     ]
     nothing = "no claim that holds today would fall, or could fall, if the candidates were taken in\n"

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from orchtrace_corpus.base.errors import InvalidCorpusError
 from orchtrace_corpus.corpus.checks import check
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.render.schema import data_schema
+from orchtrace_corpus.corpus.render.schema import data_schemas
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus.test_schema import as_editors_read
 
@@ -100,6 +100,47 @@ def test_terms_of_a_decision_shows_the_rules_of_all_decisions_below_its_own(root
     assert run(root, "terms", "water").stdout.endswith(f"Nobody waters *grass*.\n{rules}")
     assert run(root, "terms", "care").stdout.endswith(rules)
     assert "How to code water" not in run(root, "terms", "care").stdout
+
+
+def test_a_term_or_a_code_is_shown_with_its_records_and_its_own_cases(root: Path) -> None:
+    cases = "  cases:\n    - {record: rose-garden, value: small, why: Paced.}\n"
+    cases += "    - {record: long-grass, value: large, why: Seen.}\n"
+    (root / "data" / "codebook.yaml").write_text(CODEBOOK + cases, encoding="utf-8")
+
+    assert run(root, "terms", "Small") == (
+        0,
+        "Size\n"
+        "term   label  count  definition\n"
+        "small  Small      3  Up to an acre.\n"
+        "size=small: rose-garden, mixed-borders, terminal-yard\n"
+        "\n"
+        "How to code size\n"
+        "rule 1    Measure the ground.\n"
+        "case      rose-garden: small. Paced.\n",
+        "",
+    )
+    assert run(root, "terms", "s2").stdout == (
+        "Style\n"
+        "term     code  label    count  definition\n"
+        "cottage  S2    Cottage      1  Mixed borders.\n"
+        "meadow   S2    Meadow       1  Long grass.\n"
+        "style=cottage: mixed-borders\n"
+        "style=meadow: long-grass\n"
+    )
+    assert run(root, "terms", "gate").stdout == (
+        "Stage\nterm  label  count  definition\ngate  Gate       1  At the gate.\nstage=gate: E001\n"
+    )
+    assert json.loads(run(root, "terms", "small", "-f", "json").stdout)["size"] == [
+        {"term": "small", "label": "Small", "count": 3, "definition": "Up to an acre."}
+    ]
+
+
+@pytest.mark.parametrize("name", ["gravl", "published"])
+def test_what_is_neither_a_field_nor_a_term_is_refused(root: Path, name: str) -> None:
+    result = run(root, "terms", name)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"corpus: unknown field or term '{name}' (")
 
 
 def test_rule_10_of_the_sub_decisions_is_that_of_single_agents() -> None:
@@ -233,7 +274,7 @@ def test_all_mistakes_of_a_codebook_are_reported_at_their_places(root: Path) -> 
 
     assert problems(root, "codebook", text) == [
         "1 V101 unknown axis or facet 'colour' (allowed: style, care, tools, size, water, prune)",
-        "5 B104 'rose-garden' has water 'daily', not 'weekly'; mend either",
+        "5 B104 'rose-garden' has water 'daily', not 'weekly'; change the record or the case",
         "6 B103 there is no paper 'rose-gardn' (did you mean 'rose-garden'?)",
         "7 B102 water has no value 'never' (allowed: daily, weekly, none)",
         "9 F104 'rules' is an empty list; name at least one",
@@ -274,7 +315,7 @@ def test_pages_are_not_made_from_a_file_with_mistakes(root: Path) -> None:
 def test_the_schema_is_valid_and_the_data_passes(name: str) -> None:
     pool = store.load(str(ROOT)).pool
     assert pool is not None
-    schema = json.loads(data_schema(name, pool.taxonomy))
+    schema = json.loads(data_schemas([name], pool.taxonomy)[0])
 
     Draft202012Validator.check_schema(schema)
     assert list(Draft202012Validator(schema).iter_errors(as_editors_read(ROOT / "data" / f"{name}.yaml"))) == []
@@ -306,3 +347,15 @@ def test_each_sub_decision_has_positive_and_negative_cases() -> None:
         assert codings[term].exclude
     for field in ("sub_decisions", "reward_family", "credit_unit", "topology"):
         assert codings[field].rules
+
+
+def test_an_edit_tells_the_case_of_the_codebook_that_it_breaks(root: Path) -> None:
+    path = root / "data" / "codebook.yaml"
+
+    assert run(root, "tag", "long-grass", "water=weekly").stderr == (
+        "wrote data/papers.yaml\n"
+        "corpus: the edit breaks 1 case of the codebook: corpus check fails until that is mended:\n"
+        f"{path}:9:35: B104 'long-grass' has water 'weekly', not 'none'; change the record or the case [water]\n"
+        "To mend: change the case in data/codebook.yaml, or the record.\n"
+        "corpus build regenerates what is made from the data\n"
+    )

@@ -494,7 +494,7 @@ def test_counts_before_and_after_are_those_of_the_statistics(one: Pool, other: P
         for level in ("daily", "weekly")
     }
     for field in ("style", "tools", "size"):
-        old, new = (count(pool.papers, attributes[field], include_empty=True).counts for pool in (one, other))
+        old, new = (count(pool.papers, attributes[field]).counts for pool in (one, other))
         expected |= {(field, value): (old.get(value, 0), new.get(value, 0)) for value in attributes[field].allowed}
 
     assert shifted == {name: pair for name, pair in expected.items() if pair[0] != pair[1]}
@@ -543,7 +543,8 @@ def test_what_a_syntax_error_hides_is_not_said_to_be_gone(repository: Path) -> N
         "judged.\n"
         "\n"
         "Findings new\n"
-        "  data/papers.yaml: Y104 not valid YAML: a closing quote is missing\n"
+        "  data/papers.yaml: Y104 not valid YAML: a closing quote is missing; the rest of the file was not\n"
+        "    read\n"
     )
     git(repository, "commit", "--quiet", "--all", "--message", "Break")
     assert diff(repository, "HEAD", "HEAD~1").startswith("1 finding gone.\n")

@@ -345,13 +345,15 @@ def test_a_listing_shows_what_filters_are_about_and_marks_what_is_contested(tmp_
     (root / "data" / "disputes.yaml").write_text(ROSES + WATER, encoding="utf-8")
 
     assert run(root, "list", "--where", "water=daily,weekly").stdout == (
-        "key            year  style    water              title\n"
-        "rose-garden    2021  formal   daily (contested)  Röses: A Garden in Four Beds\n"
-        "mixed-borders  2023  cottage  weekly             Borders without Lines\n"
+        "key            year  style    water   title\n"
+        "rose-garden    2021  formal   daily?  Röses: A Garden in Four Beds\n"
+        "mixed-borders  2023  cottage  weekly  Borders without Lines\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
     )
-    assert "formal (contested)" in run(root, "list", "--where", "style=formal", "-f", "markdown").stdout
+    assert "| formal? |" in run(root, "list", "--where", "style=formal", "-f", "markdown").stdout
     assert run(root, "list", "--where", "water=daily", "-f", "csv").stdout == (
-        "key,year,style,water,title\nrose-garden,2021,formal,daily,Röses: A Garden in Four Beds\n"
+        "key,year,style,water,contested,title\n"
+        "rose-garden,2021,formal,daily,style ; water,Röses: A Garden in Four Beds\n"
     )
     assert "contested" not in run(root, "list").stdout
     assert run(root, "list", "--exclusions", "--where", "stage=path").stdout.startswith("id")

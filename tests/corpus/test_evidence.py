@@ -35,9 +35,21 @@ def run(root: Path, *words: str) -> Result:
 
 
 def test_a_record_counts_under_its_weakest_evidence(root: Path) -> None:
-    assert run(TOY, "stats", "--by", "confidence", "-f", "csv").stdout.splitlines()[1:] == ["high,1,25.0", ",3,75.0"]
-    assert run(root, "stats", "--by", "confidence", "-f", "csv").stdout.splitlines()[1:] == ["low,1,25.0", ",3,75.0"]
-    assert run(root, "stats", "--by", "level", "-f", "csv").stdout.splitlines()[1:] == ["photo,1,25.0", ",3,75.0"]
+    assert run(TOY, "stats", "--by", "confidence", "-f", "csv").stdout.splitlines()[1:] == [
+        "high,1,25.0",
+        "low,0,0.0",
+        ",3,75.0",
+    ]
+    assert run(root, "stats", "--by", "confidence", "-f", "csv").stdout.splitlines()[1:] == [
+        "high,0,0.0",
+        "low,1,25.0",
+        ",3,75.0",
+    ]
+    assert run(root, "stats", "--by", "level", "-f", "csv").stdout.splitlines()[1:] == [
+        "visit,0,0.0",
+        "photo,1,25.0",
+        ",3,75.0",
+    ]
 
 
 def test_filters_go_by_the_weakest_evidence(root: Path) -> None:
@@ -129,8 +141,7 @@ def test_what_the_source_says_of_a_tag_is_kept_when_a_record_is_written(against:
 def test_papers_are_filtered_and_counted_by_the_weakest_verdict(against: Path) -> None:
     assert [paper.key for paper in load(str(against)).where("verdict=contradicted").papers] == ["rose-garden"]
     assert run(against, "stats", "--by", "verdict", "-f", "csv").stdout.splitlines()[1:] == [
-        "contradicted,1,25.0",
-        ",3,75.0",
+        *("supported,0,0.0", "partly,0,0.0", "not_found,0,0.0", "contradicted,1,25.0", ",3,75.0"),
     ]
     listed = run(against, "terms", "verdict", "-f", "csv").stdout.splitlines()
     assert [line.split(",")[::2][:2] for line in listed[1:]] == [

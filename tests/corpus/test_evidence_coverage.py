@@ -98,8 +98,8 @@ Evidence for the tags
 field  tags  primary  secondary  none  supported  partly  contradicted
 tools     2        1          0     1          0       1             0
 total     2        1          0     1          0       1             0
-Each tag other than NA counts once in primary, secondary or none, by its best source,
-and once in supported, partly, contradicted or none, by the evidence that supports it least.
+Each tag other than NA counts once in primary, secondary or none, by its best source.
+It also counts once in supported, partly, contradicted or none, by the evidence that supports it least.
 """
 NUMBERS = {"tags": 2, "primary": 1, "secondary": 0, "none": 1, "supported": 0, "partly": 1, "contradicted": 0}
 

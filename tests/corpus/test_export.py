@@ -41,7 +41,11 @@ def test_a_format_goes_to_standard_output_and_the_count_to_standard_error() -> N
 
 
 def test_no_paper_passes_and_nothing_is_written() -> None:
-    assert run_toy("export", "bibtex", "--where", "year=1900") == (0, "", "0 papers\n")
+    assert run_toy("export", "bibtex", "--where", "year=1900") == (
+        0,
+        "",
+        "0 papers\ncorpus: no paper passes the filters\n",
+    )
 
 
 def test_the_interface_gives_the_same(toy: oc.Corpus) -> None:

@@ -52,7 +52,7 @@ SCALE = (
 
 
 def source_of(pool: Pool, contested: dict[str, dict[str, int]] | None = None) -> Source:
-    return Source(pool, summarise(pool, include_empty=True), SCALE, contested or {})
+    return Source(pool, summarise(pool), SCALE, contested or {})
 
 
 def drawn(source: Source) -> dict[str, str]:
@@ -503,7 +503,7 @@ def test_the_readme_shows_figures_with_their_numbers_in_words(root: Path, toy_so
         [figure] = chosen([name], plan(toy_source.pool.taxonomy, with_scale=False))
         said = caption(figure, toy_source)
         assert f"![{markdown_text(f'{said.title}. {said.text}')}](docs/figures/{name}.svg)\n" in text
-    assert "4 papers by Style and Size: 5 of 8 cells are empty, 3 hold 1 or 2 papers." in text
+    assert "4 papers by Style and Size: 4 of 7 cells are empty, 3 hold 1 or 2 papers." in text
 
 
 def test_a_readme_that_asks_for_no_such_figure_is_told_so(root: Path) -> None:

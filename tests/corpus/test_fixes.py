@@ -45,6 +45,20 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+def test_a_text_that_a_comment_cuts_off_is_told_and_not_mended(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(TOY, tmp_path / "corpus"))
+    path = root / "data" / "papers.yaml"
+    cut = path.read_text(encoding="utf-8").replace("Lays out four beds of roses.", "Trains #1 and #2 roles.")
+    path.write_text(cut, encoding="utf-8")
+
+    results = [run_corpus("--root", str(root), *words.split()) for words in ("validate", "validate --fix", "fmt")]
+
+    told = "the text ends before this '#'; quote the text, or write two blanks before a comment"
+    assert results[0].stdout == f"{path}:15:19: Y116 {told}\n"
+    assert [result.code for result in results] == [3, 3, 3]
+    assert path.read_text(encoding="utf-8") == cut
+
+
 def test_every_mendable_mistake_is_mended_and_no_other_byte_changes(root: Path) -> None:
     path = root / "data" / "papers.yaml"
     expected = path.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.formats import FormatError, Item, completed
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.record_fields import fields
-from tests.conftest import TOY
+from tests.conftest import ROOT, TOY
 from tests.corpus.test_formats_round_trip import same
 
 CSV = FORMATS["csv"]
@@ -238,3 +238,15 @@ def test_what_is_no_published_table_is_refused(gardens: Corpus) -> None:
         "x.csv:2: look has no word 'strait' (did you mean 'straight'? allowed: straight, cottage, meadow, gravel, -)",
         "x.csv:3: look has no word 'formal' (allowed: straight, cottage, meadow, gravel, -)",
     ]
+
+
+def test_pandas_keeps_na_with_the_option_that_the_formats_page_names(toy: Corpus) -> None:
+    import pandas as pd
+
+    written = toy.export("csv")
+    assert isinstance(written, str)
+
+    read = pd.read_csv(io.StringIO(written), keep_default_na=False)
+
+    assert read["style"].tolist() == ["formal", "meadow", "cottage", "NA"]
+    assert "`pd.read_csv(path, keep_default_na=False)`" in (ROOT / "docs/formats.md").read_text(encoding="utf-8")

@@ -1,7 +1,9 @@
 """Gaps: which cells are empty, which cannot arise, and how far each is below what its row and column lead to expect."""
 
 import json
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from orchtrace_corpus.corpus.analysis.statistics import Coverage, Crosstab, Gap,
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
-from tests.conftest import ROOT, run_corpus, run_toy
+from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
 PLAN = {("formal", "small"): 3, ("formal", "large"): 1, ("cottage", "small"): 2, ("meadow", "large"): 2}
 """How many gardens have a style and a size: of cottage gardens one expects some that are large, and finds none."""
@@ -39,14 +41,14 @@ def test_the_matrix_has_totals_and_tells_apart_what_cannot_arise() -> None:
         """\
 Style by Size, 4 papers
 
-        small large sum
-formal      1     ·   1
-cottage     1     ·   1
-meadow      x     1   1
-gravel      ·     ·   0
-NA          1     ·   1
-sum         3     1   4
-(x: cannot arise)
+        small large  sum
+formal      1     ·    1
+cottage     1     ·    1
+meadow      x     1    1
+gravel      ·     ·    0
+sum         2     1    3
+NA          1     ·    1
+(x: cannot arise; sums without NA)
 
 4 of 7 cells are empty, 3 sparse (1); 1 more cannot arise
 No paper at all: style gravel
@@ -63,7 +65,7 @@ def test_the_widest_gap_comes_first_with_the_papers_near_it() -> None:
 54 of 69 cells are empty, 7 sparse (1 to 2); 3 more cannot arise
 No paper at all: reward_family tool; credit_unit token, tool, team
 
-Furthest below the number expected from row and column totals
+Furthest below the number expected from the sums of rows and columns
 reward_family  credit_unit   papers  expected  nearest
 orchestration  agent              0       3.4  halo, agent-qmix2026
 shared         role               0       2.1  collm-maac2026, lamo2026
@@ -195,11 +197,11 @@ def test_gaps_as_a_document() -> None:
         """\
 ## Size by Style
 
-| size  | formal | cottage | meadow | gravel |  NA | sum |
+| size  | formal | cottage | meadow | gravel | sum |  NA |
 | ----- | -----: | ------: | ------ | -----: | --: | --: |
-| small |      1 |       1 | x      |      0 |   1 |   3 |
-| large |      0 |       0 | 1      |      0 |   0 |   1 |
-| sum   |      1 |       1 | 1      |      0 |   1 |   4 |
+| small |      1 |       1 | x      |      0 |   2 |   1 |
+| large |      0 |       0 | 1      |      0 |   1 |   0 |
+| sum   |      1 |       1 | 1      |      0 |   3 |   1 |
 
 4 of 7 cells are empty, 3 sparse (1 to 2); 1 more cannot arise.
 
@@ -207,7 +209,9 @@ No paper at all: style gravel.
 
 x: cannot arise.
 
-## Furthest below the number expected from row and column totals
+sums without NA.
+
+## Furthest below the number expected from the sums of rows and columns
 
 | size  | style   | papers | expected | nearest                    |
 | ----- | ------- | -----: | -------: | -------------------------- |
@@ -222,3 +226,71 @@ x: cannot arise.
 expected: if both tags were independent; nearest: papers of the closest cells.
 """
     )
+
+
+def candidate(key: str, proposal: str, tags: str) -> str:
+    """A garden that awaits a decision."""
+    fixed = "authors: [Moss], year: 2024, venue: arXiv, urls: [https://example.org/late], found: 2024-02-03"
+    return f'- {{key: {key}, title: "{key}", {fixed}, proposal: {proposal}, reason: It fits., care: {{}}, {tags}}}\n'
+
+
+def reading(tags: str) -> str:
+    return f"readings: [{{by: a visitor, level: visit, confidence: high, note: Seen., tags: {tags}}}]"
+
+
+def test_the_cells_that_candidates_would_fill_are_marked_and_name_them(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    (root / "data" / "candidates.yaml").write_text(
+        candidate("open-style", "include", f"size: large, {reading('{style: cottage}')}")
+        + candidate("open-size", "include", f"style: gravel, {reading('{size: small}')}")
+        + candidate("settled", "include", "style: gravel, size: small")
+        + candidate("left-out", "exclude", "style: gravel, size: large"),
+        encoding="utf-8",
+    )
+    words = ("--root", str(root), "gaps", "--with", "candidates")
+
+    assert run_corpus(*words) == (
+        0,
+        """\
+Style by Size, 4 papers
+
+        small large  sum
+formal      1     ·    1
+cottage     1    ·?    1
+meadow      x     1    1
+gravel     ·+     ·    0
+sum         2     1    3
+NA          1     ·    1
+(x: cannot arise; + and ?: candidates would fill it, or could; sums without NA)
+
+4 of 7 cells are empty, 3 sparse (1 to 2); 1 more cannot arise
+No paper at all: style gravel
+
+Furthest below the number expected from the sums of rows and columns
+style    size   papers  expected  candidates
+cottage  large       0       0.0  open-style?
+gravel   small       0       0.0  settled, open-size?
+expected: if both tags were independent; candidates: those with both tags, ? by a reading of an open tag.
+5 more empty or sparse cells: corpus gaps --format csv
+""",
+        "",
+    )
+    assert run_corpus(*words, "--format", "csv").stdout.splitlines()[3:8] == [
+        "cottage,small,1,sparse,1.0,mixed-borders ; rose-garden,",
+        "cottage,large,0,empty,0.0,mixed-borders ; long-grass,open-style?",
+        "meadow,small,0,impossible,,,",
+        "meadow,large,1,sparse,1.0,long-grass,",
+        "gravel,small,0,empty,0.0,mixed-borders ; rose-garden,settled ; open-size?",
+    ]
+    assert json.loads(run_corpus(*words, "--where", "size=small", "--format", "json").stdout)["candidates"] == [
+        {"row": "gravel", "column": "small", "keys": ["settled"]}
+    ]
+
+
+def test_the_sums_are_those_that_the_expected_numbers_are_made_of() -> None:
+    shown = run_corpus("--root", str(ROOT), "gaps", "--where", "added<=2026-05-04").stdout.splitlines()
+
+    assert [text.split()[-2] for text in shown[:14] if text.startswith(("hybrid  ", "sum "))] == ["15", "47"]
+    assert shown[0] == "Reward family by Credit unit, 84 papers"
+    assert "hybrid         orchestrator       1       2.2  owl2025, depart2026" in shown  # 15 * 7 / 47

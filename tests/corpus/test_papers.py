@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.identifiers import recognise
-from orchtrace_corpus.corpus.analysis.matching import Sign
+from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model.fields import is_key
@@ -18,13 +18,18 @@ from tests.corpus.arxiv_feeds import record
 PUBLISHED = "2026-05-04"
 
 
+def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
+    """The record that a paper seems to be: of the pool or excluded, by the surest sign that there is."""
+    return RecordIndex([*pool.papers, *pool.exclusions]).find(paper, by_title=by_title)
+
+
 def pool_of(corpus: Corpus) -> Pool:
     return Pool(corpus.taxonomy, corpus.papers, corpus.exclusions)
 
 
 def found(corpus: Corpus, **values: object) -> tuple[str, Sign] | None:
     """The record that a paper is taken for, and by what."""
-    match = intake.find_match(Paper(**values), pool_of(corpus))  # type: ignore[arg-type]
+    match = find_match(Paper(**values), pool_of(corpus))  # type: ignore[arg-type]
     if match is None:
         return None
     return (match.record.key if isinstance(match.record, Paper) else match.record.id), match.sign
@@ -113,7 +118,7 @@ def test_a_paper_is_known_by_its_identifier_in_any_spelling(name: str, toy: Corp
     identifier = recognise(name)
     assert identifier is not None
 
-    match = intake.find_match(intake.with_identifier(Paper(), identifier), pool_of(toy))
+    match = find_match(intake.with_identifier(Paper(), identifier), pool_of(toy))
 
     assert match is not None
     assert (match.record, match.sign) == (toy["rose-garden"], Sign.IDENTIFIER)
@@ -140,7 +145,7 @@ def test_what_is_empty_is_like_nothing(toy: Corpus) -> None:
     assert found(toy) is None
     assert found(toy, title="!?") is None
     assert found(toy, title="Röses: A Garden in Four Beds", urls=("https://example.org/new",)) is not None
-    assert intake.find_match(Paper(title="The Yard"), pool_of(toy), by_title=False) is None
+    assert find_match(Paper(title="The Yard"), pool_of(toy), by_title=False) is None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_no_two_works_of_the_published_corpus_are_taken_for_one(real: Corpus) ->
     mistaken = []
     for number, title in enumerate(titles):
         others = tuple(Paper(key=str(other), title=text) for other, text in enumerate(titles) if other != number)
-        match = intake.find_match(Paper(title=title), Pool(real.taxonomy, others, ()))
+        match = find_match(Paper(title=title), Pool(real.taxonomy, others, ()))
         mistaken += [(title, match.shared)] if match else []
 
     assert len(titles) >= 116
@@ -194,13 +199,13 @@ def test_no_two_works_of_the_published_corpus_are_taken_for_one(real: Corpus) ->
 def test_two_names_before_the_same_words_are_two_works(toy: Corpus) -> None:
     pool = Pool(toy.taxonomy, (Paper(key="a", title="Honeysuckle: A Survey of Garden Tools"),), ())
 
-    assert intake.find_match(Paper(title="Bark: A Survey of Garden Tools"), pool) is None
-    assert intake.find_match(Paper(title="A Survey of Garden Tools"), pool) is not None
+    assert find_match(Paper(title="Bark: A Survey of Garden Tools"), pool) is None
+    assert find_match(Paper(title="A Survey of Garden Tools"), pool) is not None
 
 
 def test_what_the_corpus_says_of_a_paper_that_it_knows(toy: Corpus, real: Corpus) -> None:
     def describe_match(corpus: Corpus, **values: object) -> str:
-        match = intake.find_match(Paper(**values), pool_of(corpus))  # type: ignore[arg-type]
+        match = find_match(Paper(**values), pool_of(corpus))  # type: ignore[arg-type]
         assert match is not None
         return intake.describe_match(match)
 
@@ -223,7 +228,7 @@ def test_what_the_corpus_says_of_a_paper_that_it_knows(toy: Corpus, real: Corpus
 
 def test_an_exclusion_that_was_promoted_says_what_it_became(toy: Corpus) -> None:
     became = toy.exclusions[0]._replace(promoted_to="window-box")
-    match = intake.find_match(Paper(arxiv_id="2001.00009"), Pool(toy.taxonomy, (), (became,)))
+    match = find_match(Paper(arxiv_id="2001.00009"), Pool(toy.taxonomy, (), (became,)))
 
     assert match is not None
     assert "It became the paper 'window-box'." in intake.describe_match(match)

@@ -142,4 +142,4 @@ def test_what_a_researcher_asks_first_can_be_filtered(real: Corpus) -> None:
     assert len(keys("code!=")) == 42
     assert keys("benchmarks~GAIA", "trains=orchestrator_only") == ["owl2025"]
     assert keys("algorithm~GRPO", "code!=", "base_models~14B") == ["magic2026", "matpo"]
-    assert len(keys("algorithm!=")) == 52
+    assert len(keys("algorithm!=")) == 53

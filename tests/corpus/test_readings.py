@@ -91,9 +91,15 @@ def test_the_corpus_as_readers_of_its_sources_read_it(root: Path) -> None:
 
 
 def test_the_interface_has_both_readings(root: Path) -> None:
-    assert load(str(root), reading="sources").counts("style") == {"cottage": 2, "meadow": 1, "NA": 1}
+    assert load(str(root), reading="sources").counts("style") == {
+        "formal": 0,
+        "cottage": 2,
+        "meadow": 1,
+        "gravel": 0,
+        "NA": 1,
+    }
     assert load(str(root), reading="sources")["rose-garden"].tags["style"] == "cottage"
-    assert load(str(root)).counts("style") == {"formal": 1, "cottage": 1, "meadow": 1, "NA": 1}
+    assert load(str(root)).counts("style") == {"formal": 1, "cottage": 1, "meadow": 1, "gravel": 0, "NA": 1}
     assert [one.holds for one in claims(str(root))] == [True, True, False]
     assert [one.holds for one in claims(str(root), reading="sources")] == [False, True, True]
     for asked in (load, claims):
@@ -111,6 +117,7 @@ def test_counts_stand_beside_the_published_ones(root: Path) -> None:
         "formal   S1        0            0.0          1\n"
         "cottage  S2        2           50.0          1\n"
         "meadow   S2        1           25.0          1\n"
+        "gravel   S3        0            0.0          0\n"
         "NA                 1           25.0          1\n"
         "\n"
         "Style, by code\n"
@@ -132,8 +139,10 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
     assert run(root, "stats", "--cross", "style", "size", "--reading", "sources").stdout == (
         "Style by Size: reading of the sources\n"
         "style    small  large  sum\n"
+        "formal       0      0    0\n"
         "cottage      2      0    2\n"
         "meadow       0      1    1\n"
+        "gravel       0      0    0\n"
         "NA           1      0    1\n"
     )
     words = ("stats", "--where", "style=cottage", "--by", "size", "-f", "json")
@@ -143,13 +152,19 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
             "schema": "orchtrace-corpus/counts",
             "version": 1,
             "reading": "sources",
-            "size": [{"size": "small", "count": 2, "share_percent": 100.0, "published": 1}],
+            "size": [
+                {"size": "small", "count": 2, "share_percent": 100.0, "published": 1},
+                {"size": "large", "count": 0, "share_percent": 0.0, "published": 0},
+            ],
         },
         {
             "schema": "orchtrace-corpus/counts",
             "version": 1,
             "reading": "published",
-            "size": [{"size": "small", "count": 1, "share_percent": 100.0}],
+            "size": [
+                {"size": "small", "count": 1, "share_percent": 100.0},
+                {"size": "large", "count": 0, "share_percent": 0.0},
+            ],
         },
     ]
 
@@ -170,8 +185,8 @@ def test_the_page_shows_published_counts_in_brackets(root: Path) -> None:
     told = json.loads(run(root, "stats", "--reading", "sources", "-f", "json").stdout)
     assert told["reading"] == "sources"
     assert (told["counts"]["style"], told["published_counts"]["style"]) == (
-        {"cottage": 2, "meadow": 1, "NA": 1},
-        {"formal": 1, "cottage": 1, "meadow": 1, "NA": 1},
+        {"formal": 0, "cottage": 2, "meadow": 1, "gravel": 0, "NA": 1},
+        {"formal": 1, "cottage": 1, "meadow": 1, "gravel": 0, "NA": 1},
     )
     assert json.loads(run(root, "stats", "-f", "json").stdout)["reading"] == "published"
 
@@ -193,14 +208,14 @@ def test_gaps_by_the_sources(root: Path) -> None:
         """\
 Style by Size: reading of the sources, 4 papers
 
-        small large sum
-formal      ·     ·   0
-cottage     2     ·   2
-meadow      x     1   1
-gravel      ·     ·   0
-NA          1     ·   1
-sum         3     1   4
-(x: cannot arise)
+        small large  sum
+formal      ·     ·    0
+cottage     2     ·    2
+meadow      x     1    1
+gravel      ·     ·    0
+sum         2     1    3
+NA          1     ·    1
+(x: cannot arise; sums without NA)
 
 5 of 7 cells are empty, 2 sparse (1 to 2); 1 more cannot arise
 No paper at all: style formal, gravel
@@ -397,6 +412,7 @@ def test_the_counts_by_the_sources() -> None:
         "individual": 4,
         "role": 2,
         "process": 1,
+        "tool": 0,
         "debate": 4,
         "verifier": 5,
         "orchestration": 6,
@@ -404,8 +420,10 @@ def test_the_counts_by_the_sources() -> None:
         "NA": 35,
     }
     assert read.counts("credit_unit") == {
+        "token": 0,
         "turn": 5,
         "message": 2,
+        "tool": 0,
         "agent": 22,
         "role": 9,
         "orchestrator": 7,
@@ -473,3 +491,137 @@ def test_every_tag_that_readers_agree_on_differently_is_in_open_dispute() -> Non
     for one in agreed:
         assert one.state is State.OPEN
         assert any("first and second reader" in reading.by for reading in one.readings), one.id
+
+
+# Records
+
+
+CANDIDATES = """\
+- key: late-garden
+  title: A Late Garden
+  authors: ["Moss, Ada"]
+  year: 2024
+  venue: arXiv
+  urls: [https://example.org/late]
+  style: cottage
+  care: {}
+  size: large
+  proposal: include
+  reason: It fits.
+  found: "2024-02-03"
+  found_by: [a visitor]
+"""
+
+
+def test_records_are_listed_found_and_exported_by_either_reading(root: Path) -> None:
+    by_sources = ("--where", "style=cottage", "--reading", "sources")
+
+    assert run(root, "list", *by_sources, "--columns", "key,style,water") == (
+        0,
+        "key            style    water\nrose-garden    cottage\nmixed-borders  cottage  weekly\n",
+        "2 papers\n",
+    )
+    assert run(root, "search", "garden", "--all", *by_sources, "--columns", "key,style").stdout == (
+        "key            style\nrose-garden    cottage\nmixed-borders  cottage\n"
+    )
+    exported = run(root, "export", "csv", *by_sources).stdout
+    assert [row["style"] for row in csv.DictReader(exported.splitlines())] == ["cottage", "cottage"]
+
+
+def test_a_tag_that_readers_agree_on_is_contested_by_the_published_reading_only(root: Path) -> None:
+    words = ("list", "--where", "size=small", "--where", "style!=NA", "--columns", "key,style,size")
+
+    assert run(root, *words).stdout == (
+        "key            style    size\n"
+        "rose-garden    formal?  small\n"
+        "mixed-borders  cottage  small?\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
+    )
+    assert run(root, *words, "--reading", "sources").stdout == (
+        "key            style    size\nrose-garden    cottage  small\nmixed-borders  cottage  small?\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
+    )
+
+
+def test_the_contested_tags_of_a_paper_are_a_field(root: Path) -> None:
+    words = ("list", "--where", "contested=style,size", "--columns", "key,size,contested")
+
+    assert run(root, *words).stdout == (
+        "key            size   contested\nrose-garden    small  style\nmixed-borders  small  size\n"
+    )
+    assert run(root, *words, "--reading", "sources").stdout == (
+        "key            size   contested\nmixed-borders  small  size\n"
+    )
+    assert run(root, "list", "--where", "style=formal,cottage", "--format", "csv").stdout == (
+        "key,year,style,contested,title\n"
+        "rose-garden,2021,formal,style,Röses: A Garden in Four Beds\n"
+        "mixed-borders,2023,cottage,size,Borders without Lines\n"
+    )
+    assert json.loads(run(root, *words, "--format", "json").stdout)["papers"] == [
+        {"key": "rose-garden", "size": "small", "contested": ["style"]},
+        {"key": "mixed-borders", "size": "small", "contested": ["size"]},
+    ]
+    whole = json.loads(run(root, "list", "--format", "json").stdout)["records"]
+    assert [one.get("contested") for one in whole] == [["style"], None, ["size"], None]
+    assert run(root, "stats", "contested").stdout == (
+        "Contested\n"
+        "contested  code  count  share_percent\n"
+        "style                1           25.0\n"
+        "size                 1           25.0\n"
+        "water      C1        0            0.0\n"
+        "prune      C2        0            0.0\n"
+        "(absent)             2           50.0\n"
+    )
+    assert run(root, "list", "--where", "contested=sort")[2] == (
+        "corpus: contested has no value 'sort' (allowed: style, size, water, prune)\n"
+    )
+
+
+def test_the_contested_tags_in_python(root: Path) -> None:
+    published, sources = load(str(root)), load(str(root), reading="sources")
+
+    assert {paper.key: paper.contested for paper in published.papers} == {
+        "rose-garden": ("style",),
+        "long-grass": (),
+        "mixed-borders": ("size",),
+        "terminal-yard": (),
+    }
+    assert published.counts("contested") == {"style": 1, "size": 1, "water": 0, "prune": 0, "": 2}
+    assert [paper.key for paper in sources.where("contested!=").papers] == ["mixed-borders"]
+    assert published.to_pandas()["contested"].tolist() == [("style",), (), ("size",), ()]
+
+
+@pytest.mark.parametrize(
+    ("words", "out", "head"),
+    [
+        (("list", "--columns", "key"), "key\n", "0 papers\n"),
+        (("search", "garden"), "", "0 papers\n"),
+        (("export", "bibtex"), "", "0 papers\n"),
+        (("stats", "venue"), "Venue\nvenue  count  share_percent\n", ""),
+        (("gaps",), "", ""),
+    ],
+)
+def test_where_no_paper_passes_the_filters_it_is_said_what_does(
+    root: Path, words: tuple[str, ...], out: str, head: str
+) -> None:
+    (root / "data" / "candidates.yaml").write_text(CANDIDATES, encoding="utf-8")
+    none = "corpus: no paper passes the filters"
+    late = ("--where", "style=cottage", "--where", "size=large")
+    rose = ("--where", "style=cottage", "--where", "year<2022")
+    formal = ("--where", "style=formal", "--reading", "sources")
+
+    assert run(root, *words, *late) == (0, out, f"{head}{none}; 1 candidate (see corpus candidates)\n")
+    assert run(root, *words, *rose) == (0, out, f"{head}{none}; 1 paper by --reading sources\n")
+    assert run(root, *words, *formal)[2] == f"{head}{none}; 1 paper by --reading published\n"
+    assert run(root, *words, "--where", "year=1900") == (0, out, f"{head}{none}\n")
+
+
+def test_a_file_of_no_paper_is_written_and_said_to_be_empty(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "none.bib"
+
+    assert run(root, "export", str(path), "--where", "style=gravel") == (
+        0,
+        "",
+        f"wrote {path}: 0 papers\ncorpus: no paper passes the filters\n",
+    )
+    assert path.read_text(encoding="utf-8") == ""

@@ -27,7 +27,7 @@ from orchtrace_corpus.corpus.model.scale import (
     span,
 )
 from orchtrace_corpus.corpus.render.scale import BOUNDARY, amount, overview, status
-from orchtrace_corpus.corpus.render.schema import data_schema
+from orchtrace_corpus.corpus.render.schema import data_schemas
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus.test_schema import as_editors_read
 
@@ -380,7 +380,7 @@ def test_a_readme_can_show_the_scale_gap(root: Path) -> None:
 
 
 def test_schema_and_decoder_are_of_one_mind_on_amounts(toy: object, root: Path) -> None:
-    schema = json.loads(data_schema("scale", store.load(str(TOY)).pool.taxonomy))  # type: ignore[union-attr]
+    schema = json.loads(data_schemas(["scale"], store.load(str(TOY)).pool.taxonomy)[0])  # type: ignore[union-attr]
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
     assert list(validator.iter_errors(as_editors_read(root / "data" / "scale.yaml"))) == []

@@ -5,8 +5,9 @@ import signal
 from pathlib import Path
 
 import pytest
+from screening_figures import measure
 
-from orchtrace_corpus.corpus.analysis.reading_order import Similarity, by_date, measure, rank
+from orchtrace_corpus.corpus.analysis.reading_order import Similarity, by_date, rank
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
@@ -170,12 +171,12 @@ def test_excluding_takes_a_rule_by_its_number_and_asks_only_for_what_is_missing(
 
 
 def test_including_leaves_open_what_is_not_answered(root: Path, terminal: Terminal) -> None:
-    terminal.answer([(f"[1/3] {PROMPT}", "i"), ("Reason, a number or a sentence: ", "It lets light in.")])
+    terminal.answer([(f"[1/3] {PROMPT}", "i")])
     terminal.answer([("style [open], ? explains: ", "gravel"), ("water [open], ? explains: ", "none")])
     terminal.answer(
         [("prune [open], ? explains: ", ""), ("tools [open], ? explains: ", ""), ("size [open], ? explains: ", "")]
     )
-    terminal.answer([(SUMMARY, "")])
+    terminal.answer([(SUMMARY, ""), ("Reason, a number or a sentence: ", "It lets light in.")])
     terminal.answer([(f"[2/3] {PROMPT}", "q")])
 
     assert "included; corpus add window-shelf asks for what is open" in ended(terminal)
@@ -190,7 +191,7 @@ def test_including_leaves_open_what_is_not_answered(root: Path, terminal: Termin
 
 
 def test_what_lacks_nothing_becomes_a_paper(root: Path, terminal: Terminal) -> None:
-    terminal.answer([(f"[1/3] {PROMPT}", "i"), ("Reason, a number or a sentence: ", "1")])
+    terminal.answer([(f"[1/3] {PROMPT}", "i")])
     for field, answer in (
         ("style", "gravel"),
         ("water", "weekly"),
@@ -208,10 +209,11 @@ def test_what_lacks_nothing_becomes_a_paper(root: Path, terminal: Terminal) -> N
 
 
 def test_a_candidate_without_evidence_stays_open_and_the_corpus_sound(root: Path, terminal: Terminal) -> None:
-    terminal.answer([(f"[1/3] {PROMPT}", "i"), ("Reason, a number or a sentence: ", "1")])
+    terminal.answer([(f"[1/3] {PROMPT}", "i")])
     for field, answer in (("style", "gravel"), ("water", "daily"), ("prune", "none"), ("tools", ""), ("size", "small")):
         terminal.answer([(f"{field} [open], ? explains: ", answer)])
-    terminal.answer([(SUMMARY, "A shelf with plants."), (f"[2/3] {PROMPT}", "q")])
+    terminal.answer([(SUMMARY, "A shelf with plants."), ("Reason, a number or a sentence: ", "1")])
+    terminal.answer([(f"[2/3] {PROMPT}", "q")])
 
     assert "included; corpus add window-shelf asks for what is open" in ended(terminal)
     kept = text(root, "candidates")
@@ -252,6 +254,56 @@ def test_without_a_protocol_a_reason_is_a_sentence(root: Path) -> None:
     assert "this corpus has no data/protocol.yaml, which would have rules" in shown
     assert "A reason is needed: a sentence." in shown
     assert "  reason: Too small.\n" in text(root, "exclusions")
+
+
+READ = """\
+  summary: Sand and water.
+  readings:
+    - by: first reader
+      tags: {style: gravel, water: daily}
+      sources: [https://example.org/sand]
+      note: It is watered.
+      level: visit
+      confidence: high
+"""
+
+
+def test_the_reason_on_record_is_offered_for_the_decision_that_it_is_of(root: Path, terminal: Terminal) -> None:
+    before = text(root, "exclusions")
+    terminal.answer([(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "l"), (f"[3/3] {PROMPT}", "e")])
+    terminal.answer([("  proposed: Nothing grows in sand.\nReason, a number or a sentence [as proposed]: ", "")])
+    terminal.answer([("stage, ? explains: ", "path")])
+
+    assert "excluded as E004: Sand" in ended(terminal)
+    assert text(root, "exclusions") == (
+        f"{before}\n"
+        "- id: E004\n"
+        "  title: Sand\n"
+        "  identifier: SAND\n"
+        "  url: https://example.org/sand\n"
+        "  stage: path\n"
+        '  screened: "2024-03-01"\n'
+        "  reason: Nothing grows in sand.\n"
+    )
+
+
+def test_the_reason_to_exclude_is_none_to_include_and_readings_stand_by_their_tags(root: Path) -> None:
+    path = root / "data" / "candidates.yaml"
+    path.write_text(CANDIDATES.replace("  style: gravel  # as seen\n", READ), encoding="utf-8")
+    terminal = Terminal(command="screen")
+    terminal.answer([(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "l"), (f"[3/3] {PROMPT}", "i")])
+    terminal.answer([("style [open], ? explains: ", ""), ("water [open], ? explains: ", "daily")])
+    terminal.answer([(f"{field} [open], ? explains: ", "") for field in ("prune", "tools", "size")])
+    terminal.answer([("Reason, a number or a sentence: ", ""), ("Reason, a number or a sentence: ", "It is dry.")])
+    shown = ended(terminal)
+
+    assert "summary     Sand and water.\nreading     first reader: visit, high confidence; style gravel" in shown
+    assert "  first reader reads style gravel\n  1 " in shown
+    assert "  first reader reads water daily\n  1 " in shown
+    assert "A reason is needed: a number of the list, or a sentence." in shown
+    assert "  care: {water: daily}\n" in text(root, "candidates")
+    assert "  proposal: include\n  reason: It is dry.\n" in text(root, "candidates")
+    assert run_corpus("validate").code == 0
 
 
 def test_going_back_takes_the_last_decision_back_to_the_byte(root: Path, terminal: Terminal) -> None:

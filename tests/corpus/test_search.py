@@ -66,20 +66,37 @@ rose-garden  2021  title, name  Röses: A Garden in Four Beds
 
 
 def test_titles_come_before_tags_and_tags_before_what_they_mean() -> None:
+    excluded = """\
+
+Excluded
+id    matched  title         reason
+E001  reason   A Window Box  Too small to count as a garden.
+"""
+
     assert run_toy("search", "garden") == (
         0,
-        """\
+        f"""\
+key          year  matched  title
+rose-garden  2021  title    Röses: A Garden in Four Beds
+{excluded}""",
+        "1 paper and 1 exclusion\ncorpus: 3 more only by the name or meaning of a tag's field; see --all\n",
+    )
+    assert run_toy("search", "garden", "--all") == (
+        0,
+        f"""\
 key            year  matched                     title
 rose-garden    2021  title                       Röses: A Garden in Four Beds
 long-grass     2023  style meadow (definition)   Long Grass and How to Keep It
 mixed-borders  2023  style cottage (definition)  Borders without Lines
 terminal-yard  1999  care (definition)           The Yard
-
-Excluded
-id    matched  title         reason
-E001  reason   A Window Box  Too small to count as a garden.
-""",
+{excluded}""",
         "4 papers and 1 exclusion\n",
+    )
+    assert run_toy("search", "laid", "--columns", "key,matched").stdout == (
+        "key            matched\n"
+        "rose-garden    style formal (definition)\n"
+        "long-grass     style meadow (definition)\n"
+        "mixed-borders  style cottage (definition)\n"
     )
 
 
@@ -92,7 +109,24 @@ long-grass  2023  title    zebra    Long Grass and How to Keep It
 """,
         "corpus: no record holds every word; these hold the most\n1 paper\n",
     )
-    assert run_toy("search", "zebra") == (0, "", "0 papers\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("zebra",), "no paper, exclusion or candidate holds these words"),
+        (("bordrs", "gardn"), "no paper, exclusion or candidate holds these words; did you mean: borders, garden?"),
+        (("window", "--where", "size=small"), "no paper that passes the filters holds these words"),
+    ],
+)
+def test_words_that_nothing_holds_are_said_with_those_that_may_be_meant(words: tuple[str, ...], told: str) -> None:
+    assert run_toy("search", *words) == (0, "", f"0 papers\ncorpus: {told}\n")
+
+
+def test_a_word_of_the_key_alone_is_no_word_of_the_title(toy: Corpus) -> None:
+    papers, _, _ = search(pool_of(toy), (), ["terminal"])
+
+    assert [(hit.record.key, hit.found) for hit in papers] == [("terminal-yard", (Found("terminal", Part.KEY),))]
 
 
 def test_a_level_is_found_with_its_term_and_the_stronger_comes_first(toy: Corpus) -> None:

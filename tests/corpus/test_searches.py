@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.model.searches import (
     run_fields,
     search_style,
 )
-from orchtrace_corpus.corpus.render.schema import data_schema
+from orchtrace_corpus.corpus.render.schema import data_schemas
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus import arxiv_query
 from tests.corpus.arxiv_server import ArxivServer
@@ -230,7 +230,7 @@ def test_runs_are_read_and_written_as_they_were() -> None:
 def test_the_schema_for_editors_takes_the_runs(root: Path) -> None:
     pool = store.load(str(root)).pool
     assert pool is not None
-    schema, path = json.loads(data_schema("searches", pool.taxonomy)), root / "data" / "searches.yaml"
+    schema, path = json.loads(data_schemas(["searches"], pool.taxonomy)[0]), root / "data" / "searches.yaml"
 
     assert list(Draft202012Validator(schema).iter_errors(as_editors_read(path))) == []
     path.write_text(SEARCHES.replace("hand", "foot"), encoding="utf-8")
@@ -281,11 +281,17 @@ def test_the_flow_is_counted_by_run_and_in_all(root: Path) -> None:
     assert stats() == (
         0,
         "Screening\n"
-        "run                  identified  duplicates  known  refused  new  screened  excluded  included  open  awaiting\n"
-        "published                                                                6         2         4     0         0\n"
-        "2024-02-01 discover  8           1           2      1        4           3         2         1     0         1\n"
-        "2024-02-02 hand                  0           0      0        2           1         0         0     1         0\n"
-        "all runs             8           1           2      1        6           4         2         1     1         1\n"
+        "run         published  2024-02-01 discover  2024-02-02 hand  all runs\n"
+        "identified                               8                          8\n"
+        "duplicates                               1  0                       1\n"
+        "known                                    2  0                       2\n"
+        "refused                                  1  0                       1\n"
+        "new                                      4  2                       6\n"
+        "screened    6                            3  1                       4\n"
+        "excluded    2                            2  0                       2\n"
+        "included    4                            1  0                       1\n"
+        "open        0                            0  1                       1\n"
+        "awaiting    0                            1  0                       1\n"
         "\n"
         "Excluded since\n"
         "stage  rule   records\n"
@@ -296,6 +302,7 @@ def test_the_flow_is_counted_by_run_and_in_all(root: Path) -> None:
 
 
 def test_the_flow_for_programs_has_sources_stages_and_rules(root: Path) -> None:
+    assert stats("--format", "csv").stdout.splitlines()[1] == "published,,,,,,6,2,4,0,0"
     document = json.loads(stats("--format", "json").stdout)
 
     assert document["published"] == {"included": 4, "excluded": 2}
@@ -317,12 +324,17 @@ def test_records_that_no_run_brought_are_counted_as_added_by_hand(root: Path) ->
 
     assert stats().stdout == (
         "Screening\n"
-        "run                  identified  duplicates  known  refused  new  screened  excluded  included  open  awaiting\n"
-        "published                                                                3         1         2     0         0\n"
-        "2024-02-01 discover  8           1           2      1        4           3         2         1     0         1\n"
-        "2024-02-02 hand                  0           0      0        2           1         0         0     1         0\n"
-        "all runs             8           1           2      1        6           4         2         1     1         1\n"
-        "added by hand                    0           0      0        2           2         1         1     0         0\n"
+        "run         published  2024-02-01 discover  2024-02-02 hand  all runs  added by hand\n"
+        "identified                               8                          8\n"
+        "duplicates                               1  0                       1  0\n"
+        "known                                    2  0                       2  0\n"
+        "refused                                  1  0                       1  0\n"
+        "new                                      4  2                       6  2\n"
+        "screened    3                            3  1                       4  2\n"
+        "excluded    1                            2  0                       2  1\n"
+        "included    2                            1  0                       1  1\n"
+        "open        0                            0  1                       1  0\n"
+        "awaiting    0                            1  0                       1  0\n"
         "\n"
         "Excluded since\n"
         "stage  rule   records\n"
@@ -460,6 +472,49 @@ def test_tags_among_the_keywords_of_a_library_are_named_as_not_taken(root: Path)
     )
     assert (
         "style: meadow" not in (root / "data" / "candidates.yaml").read_text(encoding="utf-8").partition("- key: h")[0]
+    )
+
+
+FERN = """\
+- key: fern
+  title: Fern
+  authors: ["Moss, Ida"]
+  year: 2020
+  venue: Beds
+  urls: [https://example.org/fern]
+  cite_key: Fern_2020
+  bibtex: {volume: "3"}
+  proposal: unread
+  found: "2024-03-01"
+  found_by: [library.bib]
+
+"""
+
+
+def test_a_candidate_keeps_what_else_its_entry_says_and_is_no_run_again(root: Path) -> None:
+    entry = (
+        "@article{Fern_2020, title = {Fern}, author = {Moss, Ida}, year = 2020, journal = {Beds}, volume = {3},"
+        " url = {https://example.org/fern}}\n"
+    )
+    (root / "library.bib").write_text(entry, encoding="utf-8")
+    before = (root / "data" / "candidates.yaml").read_text(encoding="utf-8")
+
+    run_corpus("add", "library.bib", "--to", "candidates")
+
+    written = (root / "data" / "candidates.yaml").read_text(encoding="utf-8")
+    assert written == f"{FERN}{before}"
+    searches = (root / "data" / "searches.yaml").read_bytes()
+    again = run_corpus("import", "bibtex", "library.bib", "--to", "candidates")
+    assert again == (
+        0,
+        "",
+        "0 new candidates; left out: 0 in the pool, 0 excluded before, 1 among the candidates, 0 found more than once\n",
+    )
+    assert (root / "data" / "searches.yaml").read_bytes() == searches
+    assert run_corpus("add", "library.bib") == (
+        2,
+        "",
+        "corpus: library.bib:1 is refused: it is the candidate fern; to include it: corpus add fern\n",
     )
 
 

@@ -141,9 +141,9 @@ def test_every_cell_leads_to_its_papers(site: Path, browser: Browser) -> None:
             "return [...document.querySelectorAll('#matrix-table tbody tr')].map(r => [...r.querySelectorAll('td')].map("
             "d => d.className === 'impossible' ? -1 : Number(d.textContent)))"
         )
-        crossed = corpus.cross(one.name, other.name)
+        crossed = corpus.cross(one.name, other.name).crosstab
         assert [[max(0, number) for number in row] for row in cells] == [
-            [crossed.get(row.id, {}).get(column.id, 0) for column in other.values] for row in one.values
+            [crossed.number(row.id, column.id) for column in other.values] for row in one.values
         ], (one.name, other.name)
     gaps = json.loads(run_corpus("--root", str(ROOT), "gaps", "--format", "json").stdout)
     assert gaps  # the default pair is that of the start page

@@ -202,6 +202,66 @@ def test_evidence_comes_with_the_tags_that_need_it(root: Path) -> None:
     )
 
 
+PUBLISHED = 'day: "2023-12-31"\nsource: https://example.org/survey\npapers: [rose-garden, long-grass, mixed-borders]\n'
+
+
+@pytest.fixture
+def published(root: Path) -> Path:
+    """The toy corpus, most of it published with the style and without the size."""
+    (root / "data" / "published.yaml").write_text(PUBLISHED, encoding="utf-8")
+    with (root / "data" / "taxonomy.yaml").open("a", encoding="utf-8") as file:
+        file.write("published:\n  - {column: style, field: style}\n")
+    return root
+
+
+@pytest.mark.usefixtures("published")
+def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead() -> None:
+    told = (
+        "corpus: rose-garden is in the published pool, whose tags stay as published; take the edit back with corpus tag "
+        "rose-garden style=formal, and add the other reading to data/disputes.yaml:\n"
+    )
+    record = (
+        "- record: rose-garden\n"
+        "  tag: style\n"
+        "  stands: formal\n"
+        "  readings: {formal: the published table, gravel: YOU}\n"
+        "  state: open\n"
+        "  why: WHY IT STANDS.\n"
+        "  source: ADDRESS\n"
+    )
+    written = "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"
+
+    assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told + record
+    assert run_corpus("tag", "rose-garden", "style=formal").code == 0
+    Path("data", "disputes.yaml").write_text(record, encoding="utf-8")
+    assert run_corpus("validate").code == 0
+    for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
+        assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"
+
+
+def test_a_published_tag_that_changes_is_to_be_judged(published: Path) -> None:
+    shutil.copytree(published, published.parent / "before")
+    assert run_corpus("tag", "rose-garden", "style=gravel").code == 0
+    assert run_corpus("tag", "mixed-borders", "size=large").code == 0
+
+    said = " ".join(run_corpus("diff", "../before", ".").stdout.split())
+
+    tags = "the tags are what the sources say, by the definitions of the terms"
+    rule = "tags of the published pool stay as published, another reading is a dispute"
+    assert f"To be judged by a person rose-garden: {tags}; {rule} mixed-borders: {tags} Counts" in said
+
+
+def test_evidence_for_the_old_value_is_told(root: Path) -> None:
+    written = "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"
+    told = "corpus: evidence 1 of rose-garden is for the old value; change it, or add --evidence\n"
+
+    assert run_corpus("tag", "rose-garden", "water=weekly").stderr == written + told
+    assert run_corpus("tag", "rose-garden", "size=large").stderr == written
+    assert run_corpus("tag", "rose-garden", "water=daily", *EVIDENCE, *FACETS).stderr == written
+    edit(root, "      confidence: high\n", "      confidence: high\n      verdict: contradicted\n")
+    assert run_corpus("tag", "rose-garden", "prune=").stderr.endswith(told.replace("evidence 1", "evidence 2"))
+
+
 def test_evidence_is_added_to_what_there_is(root: Path) -> None:
     edit(root, "      confidence: high\n", "      confidence: high  # quite\n")
 

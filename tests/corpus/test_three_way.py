@@ -1,20 +1,24 @@
 """`corpus merge-file`, a merge driver for git, and the order of keys that spares most merges from needing it."""
 
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
-from orchtrace_corpus.corpus.edit.merge import merge_versions
+from orchtrace_corpus.corpus.edit.three_way import merge_versions
 from orchtrace_corpus.corpus.model.arxiv_file import encode
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from tests.conftest import TOY, Result, run_corpus
 
+DRIVER = f'"{sys.executable}" -m orchtrace_corpus merge-file %O %A %B'
 STYLE = Style(("key", "title", "year", "tags"), frozenset({"year"}), key="key")
 BASE = "# head\n\n# of a\n- key: a\n  title: A  # why\n  year: 2020\n\n- key: c\n  title: C\n"
 
@@ -30,8 +34,8 @@ BASE = "# head\n\n# of a\n- key: a\n  title: A  # why\n  year: 2020\n\n- key: c\
 def test_what_one_side_adds_is_taken(ours: str, theirs: str, merged: str | None) -> None:
     wanted = merged or BASE.replace("- key: c", "# of b\n- key: b\n  title: B\n\n- key: c") + ours
 
-    assert merge_versions(STYLE, BASE, BASE + ours, BASE + theirs) == (wanted, ())
-    assert merge_versions(STYLE, BASE, BASE + theirs, BASE + ours) == (wanted, ())
+    assert merge_versions(STYLE, BASE, BASE + ours, BASE + theirs) == (wanted, (), {})
+    assert merge_versions(STYLE, BASE, BASE + theirs, BASE + ours) == (wanted, (), {})
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,7 @@ def test_what_one_side_adds_is_taken(ours: str, theirs: str, merged: str | None)
     [
         ([("title: A ", "title: Z ")], [("year: 2020", "year: 2021")], [("A ", "Z "), ("2020", "2021")]),
         ([("  year: 2020\n", "")], [("title: A ", "title: Z ")], [("A ", "Z "), ("  year: 2020\n", "")]),
-        ([("title: A ", "title: Z ")], [("# why", "# therefore")], [("A ", "Z "), ("why", "therefore")]),
+        ([("year: 2020", "year: 2021")], [("# why", "# therefore")], [("2020", "2021"), ("why", "therefore")]),
         ([("# of a\n- key: a\n  title: A  # why\n  year: 2020\n\n", "")], [], None),
         ([("# head", "# front")], [("title: C", "title: Z")], [("head", "front"), ("title: C", "title: Z")]),
     ],
@@ -49,25 +53,62 @@ def test_what_one_side_changes_or_removes_is_taken(
 ) -> None:
     one, other, wanted = changed(ours), changed(theirs), changed(ours if merged is None else merged)
 
-    assert merge_versions(STYLE, BASE, one, other) == (wanted, ())
-    assert merge_versions(STYLE, BASE, other, one) == (wanted, ())
+    assert merge_versions(STYLE, BASE, one, other) == (wanted, (), {})
+    assert merge_versions(STYLE, BASE, other, one) == (wanted, (), {})
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "conflict"),
+    ("ours", "theirs", "conflict", "marked"),
     [
-        (("title: C", "title: X"), ("title: C", "title: Y"), ("c", ("title",))),
-        (("# why", "# x"), ("# why", "# y"), ("a", ("comments",))),
-        (("\n- key: c\n  title: C\n", ""), ("title: C", "title: Y"), ("c", ())),
-        (("# head", "# x"), ("# head", "# y"), ("the comments at the head", ("comments",))),
+        (
+            [("title: C", "title: X"), ("year: 2020", "year: 2021")],
+            [("title: C", "title: Y")],
+            ("c", ("title",), False),
+            ("  title: C\n", "<<<<<<< ours\n  title: X\n=======\n  title: Y\n>>>>>>> theirs\n"),
+        ),
+        (
+            [("  title: A  # why\n  year: 2020\n", "  title: A  # x\n  year: 2021\n")],
+            [("  title: A  # why\n  year: 2020\n", "  title: A  # y\n")],
+            ("a", ("title", "year"), False),
+            (
+                "  title: A  # why\n  year: 2020\n",
+                "<<<<<<< ours\n  title: A  # x\n  year: 2021\n=======\n  title: A  # y\n>>>>>>> theirs\n",
+            ),
+        ),
+        (
+            [("\n- key: c\n  title: C\n", "")],
+            [("title: C", "title: Y")],
+            ("c", (), False),
+            ("- key: c\n  title: C\n", "<<<<<<< ours\n=======\n- key: c\n  title: Y\n>>>>>>> theirs\n"),
+        ),
+        (
+            [("  title: C\n", "  title: C\n\n- key: d\n  title: D\n")],
+            [("  title: C\n", "  title: C\n\n- key: d\n  title: E\n  year: 2021\n")],
+            ("d", ("title", "year"), True),
+            (
+                "  title: C\n",
+                "  title: C\n\n- key: d\n<<<<<<< ours\n  title: D\n=======\n  title: E\n  year: 2021\n>>>>>>> theirs\n",
+            ),
+        ),
+        (
+            [("# head", "# x")],
+            [("# head", "# y")],
+            ("the comments at the head", ("comments",), False),
+            ("# head\n", "<<<<<<< ours\n# x\n=======\n# y\n>>>>>>> theirs\n"),
+        ),
     ],
 )
-def test_what_both_sides_change_differently_is_a_conflict(
-    ours: tuple[str, str], theirs: tuple[str, str], conflict: tuple[str, tuple[str, ...]]
+def test_what_both_sides_change_differently_stands_between_marks(
+    ours: list[tuple[str, str]],
+    theirs: list[tuple[str, str]],
+    conflict: tuple[str, tuple[str, ...], bool],
+    marked: tuple[str, str],
 ) -> None:
-    merged = merge_versions(STYLE, BASE, changed([ours]), changed([theirs]))
+    """The marks of git around the fields in conflict; what one side changed beside them is taken."""
+    merged = merge_versions(STYLE, BASE, changed(ours), changed(theirs))
 
-    assert merged.conflicts == (conflict,)
+    wanted = changed([*ours[1:], marked])
+    assert merged == (wanted, (conflict,), {})
 
 
 def test_without_an_order_new_records_come_behind_ours() -> None:
@@ -86,7 +127,30 @@ KEYS = st.sets(st.sampled_from("abcdefgh"))
 def test_records_are_merged_as_sets_are(base: set[str], ours: set[str], theirs: set[str]) -> None:
     merged = merge_versions(STYLE, *(text(keys) for keys in (base, ours, theirs)))
 
-    assert merged == (text((ours & theirs) | (ours - base) | (theirs - base)), ())
+    assert merged == (text((ours & theirs) | (ours - base) | (theirs - base)), (), {})
+
+
+RECORDS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("123"))
+MARKED = r"<<<<<<< ours\n((?:.*\n)*?)=======\n((?:.*\n)*?)>>>>>>> theirs\n"
+
+
+@given(RECORDS, RECORDS, RECORDS)
+def test_nothing_that_a_side_brings_is_lost(base: dict[str, str], ours: dict[str, str], theirs: dict[str, str]) -> None:
+    """Whatever a side added or changed is in the text, which either side's part of every conflict makes whole."""
+    sides = [
+        "\n".join(f"- key: {key}\n  title: {key}{title}\n" for key, title in sorted(each.items())) or "[]\n"
+        for each in (base, ours, theirs)
+    ]
+
+    merged = merge_versions(STYLE, *sides)
+
+    for side in (ours, theirs):
+        brought = [f"  title: {key}{title}\n" for key, title in side.items() if base.get(key) != title]
+        assert [line for line in brought if line not in merged.text] == []
+    assert len(re.findall(MARKED, merged.text)) == len(merged.conflicts)
+    for number in (1, 2):
+        settled = YamlFile("", (re.sub(MARKED, rf"\{number}", merged.text).strip("\n") or "[]").encode())
+        assert (settled.root() is not None, settled.findings) == (True, [])
 
 
 def text(keys: set[str]) -> str:
@@ -140,12 +204,18 @@ def test_a_clean_merge_replaces_our_version(root: Path) -> None:
     assert merged.index("long-grass") < merged.index("rose-garden")
 
 
-def test_a_conflict_names_key_and_fields_and_keeps_our_version(root: Path) -> None:
+def test_a_conflict_names_file_key_and_fields_and_both_values_stand_between_marks(root: Path) -> None:
     result = merge(root, "papers.yaml", ("year: 2021", "year: 2020"), ("year: 2021", "year: 2022"))
 
-    assert result == (1, "", "corpus: rose-garden: both sides changed year; decide by hand\n")
-    base = (root / "base").read_text(encoding="utf-8")
-    assert (root / "ours").read_text(encoding="utf-8") == base.replace("year: 2021", "year: 2020")
+    assert result == (
+        1,
+        "",
+        "corpus: data/papers.yaml: rose-garden: both sides changed year; decide between the marks\n",
+    )
+    assert run_corpus("fmt").code == 0
+    marked = "<<<<<<< ours\n  year: 2020\n=======\n  year: 2022\n>>>>>>> theirs\n"
+    wanted = (root / "data" / "papers.yaml").read_text(encoding="utf-8").replace("  year: 2021\n", marked)
+    assert (root / "ours").read_text(encoding="utf-8") == wanted
 
 
 def test_exclusions_stay_in_the_order_of_their_ids(root: Path) -> None:
@@ -160,32 +230,129 @@ def test_exclusions_stay_in_the_order_of_their_ids(root: Path) -> None:
 
     other = theirs.replace("title: New 999", "title: Else")
     assert merge(root, "exclusions.yaml", (last, theirs), (last, other)).stderr == (
-        "corpus: E999: both sides changed title; decide by hand\n"
+        "corpus: data/exclusions.yaml: E999: both sides added it, with different title; decide between the marks\n"
     )
+
+
+def git(*words: str, code: int = 0) -> str:
+    """What git says on its streams; it must end with the code."""
+    settings = ("-c", "user.name=Nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *settings, *words], check=False, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def branches(name: str, one: Callable[[str], str], two: Callable[[str], str], driver: str = DRIVER) -> Path:
+    """A repository whose branches change one data file; the second of them is checked out."""
+    path = Path("data", name)
+    Path(".gitattributes").write_text(f"{path} merge=corpus\n", encoding="utf-8")
+    git("init", "--quiet", "--initial-branch", "main")
+    git("config", "merge.corpus.driver", driver)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "base")
+    for branch, edit in (("one", one), ("two", two)):
+        git("checkout", "--quiet", "-b", branch, "main")
+        path.write_text(edit(path.read_text(encoding="utf-8")), encoding="utf-8")
+        git("commit", "--quiet", "--all", "--message", branch)
+    return path
+
+
+def replacing(old: str, new: str) -> Callable[[str], str]:
+    def edit(text: str) -> str:
+        assert old in text
+        return text.replace(old, new)
+
+    return edit
 
 
 def test_git_calls_the_driver(root: Path) -> None:
     """The documented line, on two changes of neighbouring fields, which git itself cannot merge."""
-
-    def git(*words: str) -> None:
-        settings = ("-c", "user.name=Nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", *settings, *words], check=True, capture_output=True)
-
-    papers = root / "data" / "papers.yaml"
     assert run_corpus("fmt").code == 0
-    (root / ".gitattributes").write_text("data/papers.yaml merge=corpus\n", encoding="utf-8")
-    git("init", "--quiet", "--initial-branch", "main")
-    git("config", "merge.corpus.driver", f'"{sys.executable}" -m orchtrace_corpus merge-file %O %A %B')
-    git("add", ".")
-    git("commit", "--quiet", "--message", "base")
-    for branch, old, new in (("one", "year: 2021", "year: 2022"), ("two", "venue: Journal of Beds", "venue: Beds")):
-        git("checkout", "--quiet", "-b", branch, "main")
-        papers.write_text(papers.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-        git("commit", "--quiet", "--all", "--message", branch)
+    beds = replacing("venue: Journal of Beds", "venue: Beds")
+    papers = branches("papers.yaml", replacing("year: 2021", "year: 2022"), beds)
 
     git("merge", "--no-edit", "one")
 
     assert "  year: 2022\n  venue: Beds\n" in papers.read_text(encoding="utf-8")
+
+
+def test_git_keeps_both_exclusions_that_got_one_id(root: Path) -> None:
+    record = (
+        "\n- id: {}\n  title: {title}\n  identifier: {title}\n  url: https://example.org/{title}\n"
+        '  stage: gate\n  screened: "2023-02-01"\n  reason: New.\n'
+    )
+    one, two = (lambda text, title=title: text + record.format("E004", title=title) for title in ("Moss", "Fern"))
+    exclusions = branches("exclusions.yaml", one, two)
+    before = exclusions.read_text(encoding="utf-8")
+
+    said = git("merge", "--no-edit", "one")
+
+    assert "corpus: data/exclusions.yaml: E004 of theirs is E005 now; ours has that id for another work\n" in said
+    assert exclusions.read_text(encoding="utf-8") == before + record.format("E005", title="Moss")
+    assert run_corpus("validate").code == 0
+
+
+def test_git_keeps_the_disputes_that_both_sides_append(root: Path) -> None:
+    record = "\n- record: rose-garden\n  tag: {}\n  stands: {}\n  readings:\n    {}: one\n    {}: another\n  why: It is.\n  source: Here.\n"
+    first, one, two = (
+        record.format(*each)
+        for each in (
+            ("style", "formal", "formal", "cottage"),
+            ("size", "small", "small", "large"),
+            ("water", "daily", "daily", "weekly"),
+        )
+    )
+    Path("data", "disputes.yaml").write_text(f"# Who reads what.\n{first}", encoding="utf-8")
+    disputes = branches("disputes.yaml", lambda text: text + one, lambda text: text + two)
+    before = disputes.read_text(encoding="utf-8")
+
+    git("merge", "--no-edit", "one")
+
+    assert disputes.read_text(encoding="utf-8") == before + one
+
+
+def test_git_merges_the_levels_of_a_field_each_by_itself(root: Path) -> None:
+    levels = "care: {water: daily, prune: weekly}"
+    one, two = replacing(levels, "care: {water: weekly, prune: weekly}"), replacing(levels, "care: {water: daily}")
+    papers = branches("papers.yaml", one, two)
+
+    git("merge", "--no-edit", "one")
+
+    assert "  care: {water: weekly}\n" in papers.read_text(encoding="utf-8")
+
+
+def test_levels_that_both_sides_change_differently_stand_between_marks(root: Path) -> None:
+    old = "care: {water: daily, prune: weekly}"
+    changes = (old, "care: {water: weekly, prune: weekly}"), (old, "care: {prune: daily}")
+
+    result = merge(root, "papers.yaml", *changes)
+
+    assert result == (
+        1,
+        "",
+        "corpus: data/papers.yaml: rose-garden: both sides changed care; decide between the marks\n",
+    )
+    ours, theirs = "  care: {water: weekly, prune: daily}\n", "  care: {prune: daily}\n"
+    marked = f"\n<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n  tools: [spade"
+    assert marked in (root / "ours").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("driver", [DRIVER, "no-such-program %O %A %B"])
+def test_check_fails_while_git_has_two_versions(root: Path, driver: str) -> None:
+    """Where the driver cannot even be run, git leaves our version without a mark."""
+    years = (replacing("year: 2021", year) for year in ("year: 2022", "year: 2020"))
+    branches("papers.yaml", *years, driver)
+    git("merge", "--no-edit", "one", code=1)
+
+    result = run_corpus("check")
+
+    line = "merge     failed git has two versions of data/papers.yaml; decide, then git add\n"
+    assert result.code == (3 if driver == DRIVER else 1)
+    assert result.stdout.count(line) == 1
+    assert ("Y104 not valid YAML: a merge conflict is left here" in result.stdout) == (driver == DRIVER)
+    git("checkout", "--quiet", "--ours", "data")
+    git("add", "data")
+    assert line not in run_corpus("check").stdout
 
 
 def test_what_arxiv_says_is_merged_paper_by_paper(root: Path) -> None:
@@ -205,13 +372,20 @@ def test_what_arxiv_says_is_merged_paper_by_paper(root: Path) -> None:
         {mended.arxiv_id: mended, three.arxiv_id: three, four.arxiv_id: four}
     )
 
-    result = merged([one], [mended, two], [one._replace(title="Beds of Roses"), two])
-    assert result == (1, "", "corpus: 2401.00001: both sides changed it; decide by hand\n")
-    assert (root / "ours").read_text(encoding="utf-8") == encode({mended.arxiv_id: mended, two.arxiv_id: two})
+    other = one._replace(title="Beds of Roses")
+    told = "2401.00001: both sides changed arXiv's answer; decide between the marks"
+    assert merged([one], [mended, two], [other, two]) == (1, "", f"corpus: data/arxiv.json: {told}\n")
+    own = encode({mended.arxiv_id: mended, two.arxiv_id: two})
+    paper = "".join(own.splitlines(keepends=True)[4:13])
+    wanted = f"<<<<<<< ours\n{paper}=======\n{paper.replace('Rose Beds', 'Beds of Roses')}>>>>>>> theirs\n"
+    assert (root / "ours").read_text(encoding="utf-8") == own.replace(paper, wanted)
 
 
-def test_a_file_that_cannot_be_read_is_left_alone(root: Path) -> None:
+def test_of_a_file_that_cannot_be_read_git_merges_the_text(root: Path) -> None:
     result = merge(root, "papers.yaml", ("year: 2021", "year: 2022"), ("- key: rose-garden", "- key: long-grass"))
 
     assert result.code == 3
-    assert "year: 2022" in (root / "ours").read_text(encoding="utf-8")
+    base = (root / "base").read_text(encoding="utf-8")
+    assert (root / "ours").read_text(encoding="utf-8") == (
+        base.replace("year: 2021", "year: 2022").replace("- key: rose-garden", "- key: long-grass")
+    )

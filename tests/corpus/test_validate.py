@@ -38,6 +38,34 @@ one [mixed-borders]
 SUMMARY = "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can be fixed automatically: corpus validate --fix\n"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "size: small",
+            "size: 'small",
+            "14:9: Y104 not valid YAML: a closing quote is missing; the rest of the file was not read",
+        ),
+        (
+            "\n\n- key: long-grass",
+            "\n  key: long-grass",
+            "23:3: Y105 key 'key' is given twice (first on line 2); begin another record with '- ', or keep one",
+        ),
+        (
+            "water: daily,",
+            "water:daily,",
+            "12:10: V102 'water:daily' lacks a blank after its colon [rose-garden]",
+        ),
+    ],
+)
+def test_one_slip_gets_one_message(tmp_path: Path, old: str, new: str, told: str) -> None:
+    root = Path(shutil.copytree(TOY, tmp_path / "corpus"))
+    path = root / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+
+    assert run_corpus("--root", str(root), "validate").stdout == f"{path}:{told}\n"
+
+
 @pytest.fixture
 def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A corpus with three errors and a warning, in two files; the working folder is its own."""

@@ -147,7 +147,7 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
         "measures  worked        3        5      2       s\n"
         "measures  span          3        5      2       s\n"
         "measures  brent_bound   3        5      2       s\n"
-        "measures  error_spread           0              1\n"
+        "measures  error_spread           0\n"
         "declared  topology      unknown  swarm\n"
         f"A: first ({tmp_path / 'one.json'})\n"
         f"B: second ({tmp_path / 'two.json'})\n"
@@ -161,6 +161,38 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
         "part": "rewards", "name": "team", "A": 1, "B": 0.25, "change": -0.75, "unit": "reward",
         "A_at_least": False, "B_at_least": False,
     }  # fmt: skip
+
+
+def test_which_of_two_runs_is_faster_is_said_first_and_what_makes_it_so(tmp_path: Path) -> None:
+    """The parts of the critical paths of both add up to their elapsed times; agents are compared by their roles."""
+
+    def team(worker: str, begin: float, took: float) -> dict[str, Any]:
+        events = [
+            event("plan", 0, "inference", "lead", t_end=2),
+            event("go", 2, "spawn", "lead", to=worker, role="tester"),
+            event("test", begin, "tool_call", worker, tool="Bash", t_end=begin + took),
+            event("aside", 2, "inference", "aside", t_end=3),
+            event("end", begin + took, "inference", "lead", t_end=begin + took + 1),
+        ]
+        return raw(events, "plan>go go>test:spawn test>end:return", trace_id=worker)
+
+    for name, document in (("one", team("w1", 2, 4)), ("two", team("w2", 4, 90))):
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    one, two = str(tmp_path / "one.json"), str(tmp_path / "two.json")
+
+    table, _, differences = run_corpus("trace", "doctor", one, two).stdout.partition("\n\n")
+    assert table == (
+        "B took 1 min 28 s more than A: 1 min 35 s, not 7 s.\n"
+        "on the critical path           A           B       change\n"
+        "Bash of tester               4 s  1 min 30 s  +1 min 26 s\n"
+        "nobody at work               0 s         1 s         +1 s\n"
+        "gaps in which others worked  0 s         1 s         +1 s\n"
+        "model of lead                3 s         3 s"
+    )
+    assert differences.split()[:9] == ["part", "name", "A", "B", "change", "unit", "measures", "elapsed", "7"]
+    turned = run_corpus("trace", "doctor", two, one).stdout
+    assert turned.startswith("B took 1 min 28 s less than A: 7 s, not 1 min 35 s.\n")
+    assert run_corpus("trace", "doctor", one, one).stdout.startswith("A and B took equally long: 7 s.\n")
 
 
 def test_of_tokens_that_are_known_in_part_the_known_ones_are_compared(tmp_path: Path) -> None:
@@ -220,12 +252,12 @@ def test_two_sessions_are_compared_by_what_differs_most_and_are_no_different_tas
     assert (result.code, result.stderr) == (0, "")
     rows = [line.split()[:2] for line in result.stdout.splitlines()[1:16]]
     assert rows[:6] == [
-        ["findings", "unread_message"],
-        ["findings", "unread_message_seconds"],
-        ["findings", "unread_message_tokens"],
         ["measures", "tokens"],
         ["measures", "elapsed"],
         ["measures", "cost"],
+        ["findings", "unread_message"],
+        ["findings", "unread_message_seconds"],
+        ["findings", "unread_message_tokens"],
     ]
     everything = compare(*(trace(trace_of(Path(path))) for path in sessions))
     assert len(rows) == MOST_DIFFERENCES < len(everything)

@@ -573,6 +573,16 @@ def test_other_engines_have_words_for_all_statistics(dialect: str) -> None:
         assert ("GROUP BY" in query) == (name != "overview"), name
 
 
+def test_one_table_of_the_statistics_is_a_csv_file_of_its_own(various: Path) -> None:
+    result = run_corpus("trace", "dataset", "stats", str(various), "--table", "overview", "--format", "csv")
+
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "what,number\ntraces,159\ndifferent trace_ids,84\nevents,4996\nedges,5208\nwarnings of the graph rules,1\n"
+        "records left out at import,0\nrecords of unknown kinds,0\nother problems of the import,0\n"
+    )
+
+
 def test_statistics_by_hand(tmp_path: Path) -> None:
     documents = []
     for number, (end, tokens) in enumerate([(1, 10), (2, 20), (3, None), (10, 40)]):
@@ -659,6 +669,7 @@ def test_figures_are_never_cut_on_narrow_terminals(width: int) -> None:
         assert display_width(plain([line]).rstrip("\n")) <= width
     assert "123465.5" in plain(lines(narrow, width))
     assert (narrow.columns == columns) == (width == 150)
+    assert "unit" in narrow.columns  # without it, seconds and steps would be two rows of one name
 
 
 # Questions in SQL.

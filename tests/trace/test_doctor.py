@@ -73,21 +73,21 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
         "  Explore      ███████████████r                                            7,975\n"
         "  tester       █░░░░░░░░░░░░░░░░░░░░░░░░░░░░x█░░░░░░░░░███·r               6,260\n"
         "█ model, ░ tool, · idle, s spawn, r return, h person, e stop, x error\n"
-        "Parallel  up to 2 at once 25% of the time, one alone 74%. Work in all:\n"
+        "Parallel  several at once 25% of the time (at most 2), one alone 74%. Work:\n"
         "          6 min 30 s (models 3 min 13 s, tools 3 min 17 s); speed-up 1.25.\n"
         "Path      critical path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly\n"
-        "          Bash) -> main 1 min 05 s; 1.2 s idle in between. With these steps and\n"
-        "          no waiting: at least 5 min 11 s.\n"
+        "          Bash) -> main 1 min 05 s; 1.2 s in small gaps. With these steps and no\n"
+        "          waiting: at least 5 min 11 s.\n"
         "Errors    1 event failed: Bash of tester, tool_error (e22 at 2 min 51 s).\n"
         "Tokens    46,215 (3,870 input, 2,045 output, 27,800 from cache,\n"
         "          12,500 to cache). By agent: main 69%, Explore 17%, tester 14%.\n"
         "          By model: example-large-20260115 69%, example-small 31%.\n"
-        "          Not counted twice: 20,292 tokens of 4 records.\n"
+        "          Ignored as duplicates: 20,292 tokens of 4 records.\n"
         "Cost      0.1100 USD at the prices of 2026-03-01, older than the run of\n"
         "          2026-03-02 (main 0.0969, Explore 0.0076, tester 0.0055).\n"
         "          By model: example-large-20260115 0.0969, example-small 0.0131.\n"
         "          By tool: Agent 0.0495, no tool 0.0378, Edit 0.0152, Bash 0.0033, ….\n"
-        "Lever     Bash in tester: 3 min 13 s of 5 min 12 s.\n"
+        "Saving    Bash in tester: up to 3 min 13 s of 5 min 12 s.\n"
     )
 
 
@@ -110,9 +110,9 @@ def test_the_biggest_lever_is_what_takes_most_of_the_critical_path() -> None:
     assert biggest_lever(diagnose(waits)) == Lever("main", Activity.TOOL, "Bash", 6.0, 14.0)
     assert biggest_lever(diagnose(idle)) == Lever("", Activity.IDLE, "", 8.0, 12.0)
     assert biggest_lever(diagnose(instant)) is None
-    assert shown(waits).endswith("Lever     Bash in main: 6 s of 14 s.\n")
-    assert shown(idle).endswith("Lever     idle time: 8 s of 12 s.\n")
-    assert "Lever" not in shown(instant)
+    assert shown(waits).endswith("Saving    Bash in main: up to 6 s of 14 s.\n")
+    assert shown(idle).endswith("Saving    idle time: up to 8 s of 12 s.\n")
+    assert "Saving" not in shown(instant)
 
 
 def on_terminal_doctor(*words: str, **options: Any) -> tuple[str, int]:
@@ -182,7 +182,7 @@ def test_a_large_team_fills_the_screen_and_no_more(rows: int) -> None:
 def test_who_is_on_the_critical_path_is_shown_before_who_spent_most() -> None:
     text = shown(big(200))
 
-    assert "critical path, 7 min: lead 10 s -> kind 1 w1 6 min 29 s -> lead 19 s; 2 s idle in between." in " ".join(
+    assert "critical path, 7 min: lead 10 s -> kind 1 w1 6 min 29 s -> lead 19 s; 2 s in small gaps." in " ".join(
         text.split()
     )
     assert re.search(r"^  kind 1 w1 +█", text, re.M)
@@ -321,7 +321,7 @@ def test_of_a_long_critical_path_it_is_said_whose_it_is() -> None:
 
     assert (
         "critical path, 3 min 20 s: b 1 min 40 s (10 times), a 1 min 30 s (10 times); the longest stretch: b 10 s (Bash); "
-        "10 s idle in between. With these steps and no waiting: at least 3 min 10 s." in text
+        "10 s in small gaps. With these steps and no waiting: at least 3 min 10 s." in text
     )
 
 
@@ -343,18 +343,49 @@ def test_the_critical_path_is_what_the_end_waited_for_and_not_the_most_work() ->
     text = " ".join(shown(late()).split())
 
     assert (
-        "critical path, 1 min 05 s: lead 1 s -> idle 29 s -> late 30 s -> lead 4 s; 1 s idle in between. "
+        "critical path, 1 min 05 s: lead 1 s -> gap 29 s (long worked 28 s of it) -> late 30 s -> lead 4 s; 1 s in small gaps. "
         "With these steps and no waiting: at least 43 s (lead 1 s -> long 38 s -> lead 4 s)." in text
     )
 
 
-def test_time_before_an_event_that_waited_for_nothing_known_is_unknown() -> None:
+def test_a_gap_of_the_path_is_idle_only_where_nobody_worked() -> None:
+    """What somebody works beside the path is told of the gap, and no lever is called idle time for it."""
+    two = made(
+        {"type": "inference", "agent": "a", "t": 0, "t_end": 20},
+        {"type": "tool_call", "tool": "Bash", "agent": "c", "t": 10, "t_end": 25},
+        {"type": "inference", "agent": "b", "t": 30, "t_end": 31},
+    )
+
+    assert biggest_lever(diagnose(late())) == Lever("late", Activity.MODEL, "", 30.0, 65.0)
+    assert biggest_lever(diagnose(two)) == Lever("", Activity.IDLE, "", 5.0, 31.0)
+    assert diagnose(late()).path.idle == 2.0  # a second before and one after the workers
+    assert shown(two) == (
+        "Trace made\n"
+        "3 agents, 3 events, 31 s elapsed.\n"
+        "   0                                                                      31 s\n"
+        "a  ████████████████████████████████████████████████·\n"
+        "c                          ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░·\n"
+        "b                                                                          ██·\n"
+        "█ model, ░ tool, · idle\n"
+        "Team      nobody spawned another.\n"
+        "Parallel  several at once 32% of the time (at most 2), one alone 52%, nobody\n"
+        "          16%. Work: 36 s (models 21 s, tools 15 s); speed-up 1.16.\n"
+        "Path      critical path, 31 s: gap 30 s (2 agents worked 25 s of it) -> b 1 s.\n"
+        "          With these steps and no waiting: at least 20 s (a 20 s).\n"
+        "Findings  none: no errors, nothing lost between agents, all of the log read.\n"
+        "Tokens    unknown.\n"
+        "Cost      unknown without prices: --cost, or a table with --prices FILE.\n"
+        "Saving    idle time: up to 5 s of 31 s.\n"
+    )
+
+
+def test_time_before_an_event_that_waited_for_nothing_known_is_a_gap() -> None:
     trace = made(
         {"type": "inference", "agent": "a", "t": 0, "t_end": 10},
         {"type": "inference", "agent": "b", "t": 30, "t_end": 50},
     )
 
-    assert "Path      critical path, 50 s: unknown 30 s -> b 20 s." in shown(trace)
+    assert "Path      critical path, 50 s: gap 30 s (a worked 10 s of it) -> b 20 s." in shown(trace)
 
 
 def test_time_of_an_agent_that_nobody_saw_is_told_as_assumed() -> None:
@@ -368,7 +399,7 @@ def test_time_of_an_agent_that_nobody_saw_is_told_as_assumed() -> None:
 
     text = shown(trace)
 
-    assert "Work in all: 24 s (models 24 s; 16 s of it assumed)." in " ".join(text.split())
+    assert "Work: 24 s (models 24 s; 16 s of it assumed)." in " ".join(text.split())
     assert "Path      critical path, 24 s: main 4 s -> unseen 16 s (assumed) -> main 4 s." in text
     assert "█ model, ▓ assumed, ░ tool" in text
     assert re.search(r"^  unseen +▓+·?$", text, re.M)
@@ -635,7 +666,7 @@ ASSUMED = (
 )
 SEEN = (
     "critical path, 5 min 12 s: main 18.4 s -> tester 3 min 47 s (mostly Bash) -> main 1 min 05 s; "
-    "1.2 s idle in between. With these steps and no waiting: at least 5 min 11 s."
+    "1.2 s in small gaps. With these steps and no waiting: at least 5 min 11 s."
 )
 
 
@@ -809,8 +840,8 @@ def test_a_call_that_perhaps_waited_makes_ranges_and_is_drawn_as_open() -> None:
         "  reader  █·\n"
         "█ model, ░ tool, · idle, ? open\n"
         "Team      lead spawned tester, reader.\n"
-        "Parallel  up to 2 at once 0% to 1% of the time, one alone 2% to 99%, nobody\n"
-        "          0% to 98%. Work in all: 1 min 24 s to 1 h 10 min (models 1 min 24 s,\n"
+        "Parallel  several at once 0% to 1% of the time (at most 2), one alone 2% to 99%,\n"
+        "          nobody 0% to 98%. Work: 1 min 24 s to 1 h 10 min (models 1 min 24 s,\n"
         "          tools 0 s to 1 h 09 min); speed-up 0.0201 to 1.01.\n"
         "Path      critical path, 1 h 09 min: lead 4 s -> tester 1 h 09 min (mostly Bash,\n"
         "          perhaps waiting) -> lead 10 s. With these steps and no waiting: at\n"
@@ -822,7 +853,7 @@ def test_a_call_that_perhaps_waited_makes_ranges_and_is_drawn_as_open() -> None:
         "More      corpus trace show LOG --event e5 shows one of these events.\n"
         "Tokens    unknown.\n"
         "Cost      unknown without prices: --cost, or a table with --prices FILE.\n"
-        "Lever     Bash in tester, perhaps waiting: 1 h 09 min of 1 h 09 min.\n"
+        "Saving    Bash in tester, perhaps waiting: up to 1 h 09 min of 1 h 09 min.\n"
     )
 
 
@@ -850,7 +881,7 @@ def test_waste_is_the_lever_from_a_tenth_of_the_time_on() -> None:
     large, small = searching(6), searching(2)
 
     assert biggest_lever(diagnose(large)) == Lever("", Activity.FINDING, "", 6.0, 29.0, FindingKind.REPEATED_CALL)
-    assert shown(large).endswith("Lever     calls that siblings repeat: 6 s of 29 s.\n")
+    assert shown(large).endswith("Saving    calls that siblings repeat: up to 6 s of 29 s.\n")
     assert biggest_lever(diagnose(small)) == Lever("two", Activity.TOOL, "Fetch", 20.0, 25.0)
 
 
@@ -878,7 +909,7 @@ def test_the_screen_advises_the_command_under_the_name_that_was_typed(capsys: py
 def test_without_open_calls_every_time_is_one_value() -> None:
     text = " ".join(shown(approved(seconds=100)).split())
 
-    assert "Work in all: 3 min 04 s (models 1 min 24 s, tools 1 min 40 s); speed-up 1.48." in text
+    assert "Work: 3 min 04 s (models 1 min 24 s, tools 1 min 40 s); speed-up 1.48." in text
     assert "With these steps and no waiting: at least 2 min 04 s. Findings none: no errors, nothing lost" in text
     assert "perhaps" not in text
 

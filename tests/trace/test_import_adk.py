@@ -107,6 +107,17 @@ def test_an_answer_begins_at_its_date_which_is_measured_and_its_end_is_concluded
     ]  # fmt: skip
 
 
+def test_who_goes_on_where_branches_meet_reads_what_was_said_on_the_others(tmp_path: Path) -> None:
+    trace = trace_of(session(
+        tmp_path / "x.json", GO, event(1, "a", text("A"), usage=(9, 1), branch="fan.a"),
+        event(2, "b", text("B"), usage=(9, 1), branch="fan.b"), event(3, "b", text("More."), usage=(9, 1), branch="fan.b"),
+        event(5, "b", text("Both."), usage=(9, 1)),
+    ))  # fmt: skip
+
+    assert of_type(trace, "message") == ["a message > b"]
+    assert [one["t"] for one in trace["events"] if one["type"] == "message"] == [5]
+
+
 def test_a_transfer_is_one_message(tmp_path: Path) -> None:
     trace = trace_of(session(
         tmp_path / "x.json", GO, event(1, "a", call("c", "transfer_to_agent", agent_name="b"), usage=(9, 1)),

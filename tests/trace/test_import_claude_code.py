@@ -863,7 +863,7 @@ def test_a_child_that_begins_before_its_spawn_takes_the_spawn_with_it(tmp_path: 
     child_of(tmp_path, "aaa")
 
     trace = trace_of(tmp_path)
-    assert problems(trace) == {"sub-agent that begins before its spawn: the spawn is taken to be as early": 1}
+    assert problems(trace) == {"sub-agent that begins before its spawn: the spawn was moved there": 1}
     assert [event["t"] for event in trace["events"] if event["type"] == "spawn"] == [11]
 
 
@@ -985,7 +985,7 @@ def test_a_blocking_wait_that_a_person_breaks_off_is_no_wait_for_them(tmp_path: 
         trace, "causal"
     )
     lines = plain(page(diagnose(checked(trace)), (100, 24))).splitlines()
-    assert lines[-1] == "Lever     TaskOutput in main: 10 min of 10 min 10 s."
+    assert lines[-1] == "Saving    TaskOutput in main: up to 10 min of 10 min 10 s."
 
 
 def test_a_call_that_a_person_breaks_off_had_worked_until_then(tmp_path: Path, main: Claude) -> None:

@@ -100,6 +100,15 @@ def test_what_only_the_telemetry_of_qwen_code_knows_is_counted_once(tmp_path: Pa
     }
 
 
+@pytest.mark.parametrize("more", [{}, {"model": 5}], ids=["as it should be", "of another shape"])
+def test_what_an_agent_of_which_only_the_telemetry_tells_has_written(tmp_path: Path, more: dict[str, Any]) -> None:
+    event = qwen_told(2, "api_response", subagent_id="a", response_text="A", output_token_count=5, **more)
+    write(tmp_path / "s.jsonl", [qwen_answer(1, 100, 20, 0, 120, 0), event])
+
+    first, second = (one["content_ref"] for one in trace_of(tmp_path)["events"] if one["type"] == "inference")
+    assert first == second != ""
+
+
 def test_a_call_that_a_person_refused_was_waited_for(tmp_path: Path) -> None:
     call = {"id": "c1", "name": "edit", "args": {}}
     refused = {"functionResponse": {"id": "c1", "name": "edit", "response": {"error": "no"}}}

@@ -258,6 +258,16 @@ def test_what_is_not_known_is_never_nothing(tmp_path: Path, tokens_: Any, why: s
     assert trace["costs"]["tokens"] == (None if why else 5)
 
 
+@pytest.mark.parametrize("mode", ["build", 3])
+def test_a_step_whose_usage_is_no_object_is_unknown_also_beside_another_fault(tmp_path: Path, mode: Any) -> None:
+    parts = [{"type": "step-finish", "tokens": "many"}]
+    more = {"tokens": used(10, 1), "mode": mode}
+    trace = trace_of(write(tmp_path, export(ASKED, ("assistant", 1, parts, more))))
+
+    assert trace["costs"]["tokens"] is None
+    assert trace["reasons"] == {"costs.tokens": "answers without usage: 1"}
+
+
 def test_a_fork_counts_in_the_sum_of_all_only_for_what_it_adds(tmp_path: Path) -> None:
     first = ("assistant", 1, [], {"tokens": used(100, 10)})
     forked = [ASKED, first, ("user", 20, [], {}), ("assistant", 21, [], {"tokens": used(7, 3)})]

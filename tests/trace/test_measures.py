@@ -696,7 +696,7 @@ def test_without_any_stated_cost_the_cost_is_unknown_and_says_why() -> None:
     assert value(raw([{**other, "cost_usd": 0}]), "cost") == 0
     for events in ([asked], [other], [asked, other], [{**other, "cost_usd": 3, "copied_context": True}]):
         found = measure(trace(raw(events)), ["cost"])["cost"]
-        assert (found.value, found.reason) == (None, "no event states a cost")
+        assert (found.value, found.reason) == (None, "no event has a cost")
 
 
 def timed_runs(folder: Path, *names: str) -> str:

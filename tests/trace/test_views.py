@@ -25,7 +25,8 @@ from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model.json_text import text
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render.measures import spent
-from orchtrace_corpus.trace.render.page import page, state_lines
+from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.page import page, replay_heading, state_lines
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
@@ -195,17 +196,17 @@ def replay_of(name: str, *options: str) -> list[str]:
 def test_a_replay_ends_after_a_time_or_an_event() -> None:
     assert len(replay_of("swarm", "--until", "4")) == 10
     assert replay_of("swarm", "--until", "s2")[-1] == (
-        "    4        2 s  s2  lead: spawn -> w2  live 3, calls 0, in flight 0, tokens 1,900"
+        "    4        2 s  s2  lead: spawn -> worker w2  live 3, calls 0, in flight 0, tokens 1,900"
     )
 
 
 def test_one_state_of_a_replay_is_chosen_by_number_or_as_the_last() -> None:
     whole = replay_of("swarm")
 
-    assert replay_of("swarm", "--step", "3") == whole[2:3]
-    assert replay_of("swarm", "--step", "last") == whole[-1:]
-    assert replay_of("swarm", "--step", "3", "--until", "4") == whole[2:3]
-    assert replay_of("swarm", "--step", "last", "--until", "4") == whole[9:10]
+    assert replay_of("swarm", "--step", "3")[:1] == whole[2:3]
+    assert replay_of("swarm", "--step", "last")[:1] == whole[-1:]
+    assert replay_of("swarm", "--step", "3", "--until", "4")[:1] == whole[2:3]
+    assert replay_of("swarm", "--step", "last", "--until", "4")[:1] == whole[9:10]
 
 
 @pytest.mark.parametrize(
@@ -248,26 +249,33 @@ def test_a_replay_says_times_in_the_unit_of_the_clock() -> None:
 
 def rows(width: int, name: str, count: int) -> list[str]:
     """The first states of a replay as on a terminal."""
-    states = list(replay(example(name)))[:count]
-    unit = example(name).clock.unit
-    before = [None, *states]
-    return [
-        line
-        for state, last in zip(states, before, strict=False)
-        for line in plain(state_lines(state, last, unit, width)).splitlines()
+    view, unit = TraceView(example(name)), example(name).clock.unit
+    shown = [state_lines(state, names_in(view), unit, width) for state in list(replay(view))[:count]]
+    return plain([*replay_heading(width), *(one for lines in shown for one in lines)]).splitlines()
+
+
+def test_a_replay_on_a_terminal_has_its_counters_in_columns() -> None:
+    assert rows(80, "harness", 8) == [
+        "    #       time  event                             live calls flight     tokens",
+        "    1       0 ms  ask                                  1     0      0          0",
+        "                  developer: human_intervention",
+        "    2       0 ms  go  lead: orchestrator_decision      2     0      0      2,300",
+        "    3    4000 ms  spawn  lead: spawn -> coder          3     0      0      2,300",
+        "    4    4000 ms  edit  coder: inference               3     0      0      6,200",
+        "    5   10000 ms  push  coder: tool_call git_push      3     1      0      6,200",
+        "    6   10500 ms  block  harness: safety_event         4     1      0      6,200",
+        "    7   10500 ms  approve                              4     1      0      6,200",
+        "                  developer: human_intervention",
+        "    8   71500 ms  pushed  coder: tool_result           4     0      0      6,200",
     ]
 
 
-def test_a_replay_on_a_terminal_leaves_out_counters_that_did_not_change_first() -> None:
-    assert rows(80, "harness", 8) == [
-        "    1       0 ms  ask  developer: human_intervention   live 1, calls 0, tokens 0",
-        "    2       0 ms  go  lead: orchestrator_decision  live 2, calls 0, tokens 2,300",
-        "    3    4000 ms  spawn  lead: spawn -> coder      live 3, calls 0, tokens 2,300",
-        "    4    4000 ms  edit  coder: inference           live 3, calls 0, tokens 6,200",
-        "    5   10000 ms  push  coder: tool_call git_push  live 3, calls 1, tokens 6,200",
-        "    6   10500 ms  block  harness: safety_event     live 4, calls 1, tokens 6,200",
-        "    7   10500 ms  approve  developer: human_intervention         live 4, calls 1",
-        "    8   71500 ms  pushed  coder: tool_result       live 4, calls 0, tokens 6,200",
+def test_one_state_says_who_is_active_and_what_is_open() -> None:
+    assert replay_of("harness", "--step", "6") == [
+        "    6   10500 ms  block  harness: safety_event  live 4, calls 1, in flight 0, tokens 6,200",
+        "Active     developer, lead, coder, harness",
+        "Open       g1 (coder: tool_call git_push)",
+        "In flight  nothing",
     ]
 
 
@@ -282,14 +290,14 @@ def test_the_tokens_of_agents_have_their_heading_however_narrow_they_are(tokens:
 
 def test_a_replay_on_a_narrow_terminal_shows_each_event_whole() -> None:
     assert rows(50, "harness", 8) == [
-        "    1       0 ms  ask    live 1, calls 0, tokens 0",
+        "    1       0 ms  ask",
         "                  developer: human_intervention",
         "    2       0 ms  go  lead: orchestrator_decision",
         "    3    4000 ms  spawn  lead: spawn -> coder",
-        "    4    4000 ms  edit  coder: inference    live 3",
+        "    4    4000 ms  edit  coder: inference",
         "    5   10000 ms  push  coder: tool_call git_push",
         "    6   10500 ms  block  harness: safety_event",
-        "    7   10500 ms  approve          live 4, calls 1",
+        "    7   10500 ms  approve",
         "                  developer: human_intervention",
         "    8   71500 ms  pushed  coder: tool_result",
     ]
@@ -493,7 +501,7 @@ def test_an_id_longer_than_the_line_goes_on_in_further_lines() -> None:
     run = trace(raw([event("a-very-long-name-of-an-event-漢字漢字漢字", 0, "inference", "x"),
                      event("b" * 22, 1, "inference", "x")]))  # fmt: skip
 
-    shown = [plain(state_lines(state, None, run.clock.unit, 40)).splitlines() for state in replay(run)]
+    shown = [plain(state_lines(state, {}, run.clock.unit, 40)).splitlines() for state in replay(run)]
     assert shown == [
         [
             "    1        0 s  a-very-long-name-of-a",

@@ -14,7 +14,6 @@ Check: TypeAlias = Annotated[
 DryRun: TypeAlias = Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")]
 Strict: TypeAlias = Annotated[bool, Option("--strict", help="Treat warnings as errors.")]
 FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", help="The output format.")]
-IncludeEmpty: TypeAlias = Annotated[bool, Option("--include-empty", help="Include terms that no record has.")]
 Sort: TypeAlias = Annotated[
     str, Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for descending order.")
 ]

@@ -23,6 +23,7 @@ register(
         "Y113": "key that is not plain text",
         "Y114": "nothing in the file",
         "Y115": "text too long to read",
+        "Y116": "text cut off by a comment",
     },
     warnings={},
     sections={"Y": "Syntax"},

@@ -4,6 +4,7 @@ Folding the parser's event stream takes about a tenth of `CSafeLoader`'s time: e
 Parsers say where they noticed an error; here is said where it was made.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -64,7 +65,7 @@ class Parser:
     def records(self) -> Iterator[Node]:
         """The items of a document that is a list, up to a syntax error: behind the last one, the file is cut off."""
         pending: Node | None = None
-        with self._refusing():
+        with self._refusing("; the rest of the file was not read"):
             opened = self._open()
             if opened is None:
                 return
@@ -113,15 +114,15 @@ class Parser:
             self._file.refuse("Y110", at, "a second document begins here; keep one document in a file")
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Turn what the parser cannot read into a finding."""
+    def _refusing(self, unread: str = "") -> Iterator[None]:
+        """Turn what the parser cannot read into a finding, whose message says what is unread."""
         try:
             yield
         except _TooDeepError as error:
             self._file.refuse("Y111", error.at, f"nested more than {MAX_DEPTH} levels deep")
         except MarkedYAMLError as error:
             at, message = explained(error, self._file.text)
-            self._file.refuse("Y104", at, f"not valid YAML: {message}")
+            self._file.refuse("Y104", at, f"not valid YAML: {message}{unread}")
         except YAMLError as error:
             self._file.refuse("Y104", 0, f"not valid YAML: {printable(str(error))}")
 
@@ -139,6 +140,7 @@ class _Fold:
         self.get_event = get_event
         self._file = file
         self._keys: dict[str, str] = {}
+        self._is_commented = re.search(r"[^\s#][ \t]#", file.text) is not None
 
     def __call__(self, event: Any, depth: int) -> Node:
         kind = type(event)
@@ -148,6 +150,11 @@ class _Fold:
                 self.refuse_properties(event)
             if len(event.value) > MAX_TEXT:
                 self._file.refuse("Y115", _place(event), f"the text is longer than {MAX_TEXT // 1000} kB; shorten it")
+                self._file.refused.add(_place(event))
+                return Scalar("", _place(event))
+            if self._is_commented and self._is_cut(event):
+                mend = "quote the text, or write two blanks before a comment"
+                self._file.refuse("Y116", event.end_mark.index + 1, f"the text ends before this '#'; {mend}")
                 self._file.refused.add(_place(event))
                 return Scalar("", _place(event))
             return Scalar(event.value, _place(event))
@@ -166,7 +173,9 @@ class _Fold:
         get_event, new = self.get_event, tuple.__new__
         items: list[Node] = []
         while type(following := get_event()) is not SequenceEndEvent:
-            if type(following) is scalar and not (following.anchor or following.tag or len(following.value) > MAX_TEXT):
+            if type(following) is scalar and not (
+                following.anchor or following.tag or len(following.value) > MAX_TEXT or self._is_commented
+            ):
                 items.append(new(Scalar, (following.value, following.start_mark.index)))
             else:
                 items.append(self(following, depth + 1))
@@ -177,6 +186,7 @@ class _Fold:
         get_event, shared, new = self.get_event, self._keys.setdefault, tuple.__new__
         scalar: Any = ScalarEvent
         entries: dict[str, tuple[int, Node]] = {}
+        is_torn = False
         while type(key_event := get_event()) is not MappingEndEvent:
             at = key_event.start_mark.index
             if type(key_event) is not scalar:
@@ -190,19 +200,27 @@ class _Fold:
             key = shared(key_event.value, key_event.value)
             value_event = get_event()
             if type(value_event) is scalar and not (
-                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT
+                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT or self._is_commented
             ):
                 value: Node = new(Scalar, (value_event.value, value_event.start_mark.index))
             else:
                 value = self(value_event, depth)
             if key in entries:
-                first = self._file.location(entries[key][0])
-                self._file.refuse("Y105", at, f"key {quote(key)} is given twice (first on line {first.line}); keep one")
+                if not is_torn:  # of a second record without its mark, all fields are given twice
+                    first_at = entries[key][0]
+                    is_torn = key == next(iter(entries)) and self._file.text.startswith("- ", first_at - 2)
+                    mend = "begin another record with '- ', or keep one" if is_torn else "keep one"
+                    line = self._file.location(first_at).line
+                    self._file.refuse("Y105", at, f"key {quote(key)} is given twice (first on line {line}); {mend}")
             elif key == "<<":
                 self._file.refuse("Y109", at, "merge key '<<' is not allowed; write the fields out")
             else:
                 entries[key] = (at, value)
         return Mapping(entries, _place(event))
+
+    def _is_cut(self, event: Any) -> bool:
+        """Whether a comment that may be a part of it follows a plain text: canonical form has two blanks before one."""
+        return bool(event.value and not event.style and self._file.text.startswith((" #", "\t#"), event.end_mark.index))
 
     def refuse_properties(self, event: Any) -> None:
         """Refuse an anchor or a tag on a node."""

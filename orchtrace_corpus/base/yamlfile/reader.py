@@ -8,6 +8,7 @@ with its line and column, and reading goes on wherever that makes sense.
 Most files are written as `corpus fmt` writes them: `lines` reads those. `parser` reads the others, and what is wrong.
 """
 
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from orchtrace_corpus.base.yamlfile.lines import Sequence as Sequence
 
 MAX_BYTES = 512 * 1024 * 1024
 
+_PLAIN_BYTES = b"\n" + bytes(range(0x20, 0x7F))
 _FORBIDDEN = "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\r(?!\n)"
 
 
@@ -38,6 +40,7 @@ class YamlFile:
             said about it.
         cut_off: Where the record begins behind which a syntax error ended the reading: its other
             fields may stand behind the error. -1 where there is none.
+        is_printable: Whether every text read so far is: so is the file, and `lines` reads it, which knows no escapes.
         keep: Whether `records` also puts what it gives into `kept`, for a second look at all of it.
     """
 
@@ -50,14 +53,14 @@ class YamlFile:
         self.kept: list[Node] = []
         self.text = ""
         self._line_starts: list[int] = []
-        self._is_asked = False
-        self._is_printable = False
+        self._asked = 0
+        self.is_printable = False
         self._readable = self._decode(data)
 
     def location(self, at: int) -> Location:
         """The line and column, both from 1, of the character at an index of the text."""
-        if not self._is_asked:  # the first time, counting is cheaper than knowing where all lines begin
-            self._is_asked = True
+        self._asked += 1
+        if self._asked < 50:  # for a few, counting is cheaper than knowing where all lines begin
             return Location(self.path, self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at))
         if not self._line_starts:
             self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
@@ -72,11 +75,12 @@ class YamlFile:
         """Fold the whole document into one node; None where there is none to be had."""
         if not self._readable:
             return None
-        if self._is_printable:
+        if self.is_printable:
             with suppress(UnclearError):
                 return Lines(self.text).root()
         from orchtrace_corpus.base.yamlfile.parser import Parser
 
+        self.is_printable = False
         return Parser(self).root()
 
     def records(self) -> Iterator[Node]:
@@ -91,7 +95,7 @@ class YamlFile:
 
     def _records(self) -> Iterator[Node]:
         count = 0
-        if self._is_printable:
+        if self.is_printable:
             pending: Node | None = None  # the parser is to see the last record before what it refuses
             try:
                 for node in Lines(self.text).records():
@@ -109,6 +113,7 @@ class YamlFile:
 
         from orchtrace_corpus.base.yamlfile.parser import Parser
 
+        self.is_printable = False
         yield from islice(Parser(self).records(), count, None)
 
     def record_at(self, start: int, end: int) -> Node | None:
@@ -120,7 +125,7 @@ class YamlFile:
         column = self.location(start).column - 1
         excerpt = YamlFile(self.path, b"")
         excerpt.text = " " * column + self.text[start:end].rstrip(" -")
-        excerpt._readable, excerpt._is_printable = True, self._is_printable
+        excerpt._readable, excerpt.is_printable = True, self.is_printable
         node = excerpt.root()
         return None if node is None else _moved(node, start - column)
 
@@ -146,9 +151,9 @@ class YamlFile:
             return False
         if self.text.startswith("\ufeff"):
             self.refuse("Y102", 0, "the file begins with a byte order mark; save it as UTF-8 without one")
-            self.text, self._line_starts = self.text[1:], []  # editors do not count it as a column, either
-        self._is_printable = self.text.replace("\n", "").isprintable()
-        if self._is_printable:  # the common case, ten times faster than the pattern
+            self.text, data = self.text[1:], data[3:]  # editors do not count it as a column, either
+        self.is_printable = data.translate(None, _PLAIN_BYTES).decode().isprintable()
+        if self.is_printable:  # the common case, thirty times faster than the pattern
             return True
         forbidden = [match.start() for match in re.finditer(_FORBIDDEN, self.text)]
         advice = {"\r": ", or end the line with a line feed", "\x00": " (is this a text file?)"}
@@ -181,7 +186,9 @@ def read_bytes(path: str, shown_as: str, limit: int = MAX_BYTES) -> bytes:
     """
     try:
         with open(path, "rb") as handle:
-            return handle.read(limit + 1)
+            size = min(os.fstat(handle.fileno()).st_size, limit)
+            data = handle.read(size + 1)  # memory is taken for as much as is asked for
+            return data if len(data) <= size else data + handle.read(limit - size)
     except OSError as error:
         raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: {error.strerror}") from error
 

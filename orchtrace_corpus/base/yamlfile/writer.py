@@ -23,7 +23,7 @@ FLOW_WIDTH = 100
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`="
+_SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`= "
 _SPECIAL_IN_FLOW = ",[]{}?"
 _COMMENT_LINES = re.compile(r"(?:[^\S\n]*#[^\n]*\n)*")
 _WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
@@ -98,7 +98,7 @@ def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
     """A text as YAML that every reader gives back as that text: plain where possible, else in double quotes."""
     if bare and text.isascii() and text.isdigit():
         return text
-    return text if _is_plain(text, in_flow) else _quoted(text)
+    return _shown(text, in_flow)
 
 
 def field_lines(name: str, node: Node, style: Style, line_end: MappingType[Path, str], at: int = -1) -> Iterator[str]:
@@ -178,31 +178,28 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
 
 def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
     """The lines of a field that has no comments, as `_field_lines` gives them with their values."""
-    if type(node) is Scalar:
-        return [_scalar_line(name, node, style)]
-    key = _key(name)
-    if type(node) is Mapping:
-        return [f"{key}: {_flow(node)}"]
-    assert type(node) is Sequence
-    if all(type(item) is Scalar for item in node.items):
-        one_line = f"{key}: {_flow(node)}"
-        if not node.items or len(one_line) + 2 <= FLOW_WIDTH:
-            return [one_line]
-    lines = [f"{key}:"]
+    if type(node) is not Sequence:
+        return [f"{_shown(name, False)}: {_top(name, node, style)}"]
+    if one_line := _one_line(_shown(name, False), node):
+        return [one_line]
+    lines = [f"{_shown(name, False)}:"]
     for item in node.items:
         if type(item) is Mapping and item.entries:
             mark = "  - "
             for field, (_, value) in item.entries.items():
-                shown = (
-                    scalar_text(value.text, bare=field in style.bare)
-                    if type(value) is Scalar
-                    else _flow(value, top=True)
-                )
-                lines.append(f"{mark}{_key(field)}: {shown}")
+                lines.append(f"{mark}{_shown(field, False)}: {_top(field, value, style)}")
                 mark = "    "
         else:
             lines.append(f"  - {_flow(item, top=True)}")
     return lines
+
+
+def _one_line(key: str, node: Sequence) -> str:
+    """A list of texts that fits on one line; empty for any other."""
+    texts = [_shown(item.text, True) for item in node.items if type(item) is Scalar]
+    line = f"{key}: [{', '.join(texts)}]"
+    fits = not texts or len(line) + 2 <= FLOW_WIDTH
+    return line if fits and len(texts) == len(node.items) else ""
 
 
 @lru_cache(maxsize=1024)
@@ -213,56 +210,40 @@ def _ordered(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
 
 def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
     """The lines of a field, and the values that stand on each with their paths."""
-    if type(node) is Scalar:
-        yield _scalar_line(name, node, style), [(node, (name,))]
-    elif type(node) is Mapping:
-        yield f"{scalar_text(name)}: {_flow(node)}", [(node, (name,))]
-    elif type(node) is Sequence:
-        yield from _list_lines(name, scalar_text(name), node, style.bare)
+    if type(node) is not Sequence:
+        yield f"{_shown(name, False)}: {_top(name, node, style)}", [(node, (name,))]
+    elif one_line := _one_line(_shown(name, False), node):
+        yield one_line, [(node, (name,))]
+    else:
+        yield f"{_shown(name, False)}:", [(Scalar("", node.at), (name,))]
+        for number, item in enumerate(node.items):
+            path: Path = (name, number)
+            if type(item) is Mapping and item.entries:
+                for position, (field, (_, value)) in enumerate(item.entries.items()):
+                    mark = "    " if position else "  - "
+                    head: list[tuple[Node, Path]] = [] if position else [(Scalar("", item.at), path)]
+                    text = f"{mark}{_shown(field, False)}: {_top(field, value, style)}".rstrip()
+                    yield text, [*head, (value, (*path, field))]
+            else:
+                yield f"  - {_flow(item, top=True)}", [(item, path)]
 
 
-def _scalar_line(name: str, node: Scalar, style: Style) -> str:
-    return f"{_key(name)}: {scalar_text(node.text, bare=name in style.bare)}"
-
-
-@lru_cache(maxsize=1024)
-def _key(name: str) -> str:
-    """A field's name as it is written; few differ."""
-    return scalar_text(name)
-
-
-def _list_lines(
-    name: str, key: str, node: Sequence, bare: frozenset[str]
-) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
-    if all(type(item) is Scalar for item in node.items):
-        one_line = f"{key}: {_flow(node)}"
-        if not node.items or len(one_line) + 2 <= FLOW_WIDTH:
-            yield one_line, [(node, (name,))]
-            return
-    yield f"{key}:", [(Scalar("", node.at), (name,))]
-    for number, item in enumerate(node.items):
-        path: Path = (name, number)
-        if type(item) is Mapping and item.entries:
-            for position, (field, (_, value)) in enumerate(item.entries.items()):
-                mark = "    " if position else "  - "
-                head: list[tuple[Node, Path]] = [] if position else [(Scalar("", item.at), path)]
-                shown = scalar_text(value.text, bare=field in bare) if type(value) is Scalar else _flow(value, top=True)
-                text = f"{mark}{scalar_text(field)}: {shown}".rstrip()
-                yield text, [*head, (value, (*path, field))]
-        else:
-            yield f"  - {_flow(item, top=True)}", [(item, path)]
+def _top(field: str, node: Node, style: Style) -> str:
+    """What stands behind a field's name on its line."""
+    if type(node) is not Scalar:
+        return _flow(node, top=True)
+    return scalar_text(node.text, bare=True) if field in style.bare else _shown(node.text, False)
 
 
 def _flow(node: Node, *, top: bool = False) -> str:
     """A node on one line; a text at the top of a line may hold what a text inside brackets may not."""
     if type(node) is Scalar:
-        return scalar_text(node.text, in_flow=not top)
+        return _shown(node.text, not top)
     if type(node) is Sequence:
         return f"[{', '.join([_flow(item) for item in node.items])}]"
-    if type(node) is Mapping:
-        parts = [f"{scalar_text(key, in_flow=True)}: {_flow(value)}" for key, (_, value) in node.entries.items()]
-        return f"{{{', '.join(parts)}}}"
-    raise AssertionError(node)
+    assert type(node) is Mapping
+    parts = [f"{_shown(key, True)}: {_flow(value)}" for key, (_, value) in node.entries.items()]
+    return f"{{{', '.join(parts)}}}"
 
 
 def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
@@ -336,7 +317,10 @@ def _comment_texts(text: str, first: int) -> Iterator[tuple[int, str]]:
     comment behind it, so that nothing needs to be parsed again.
     """
     spans = []
-    if "\n#" in text[first:] or " #" in text[first:]:
+    at = text.find("#", first + 1)
+    while at > 0 and text[at - 1] not in "\n ":
+        at = text.find("#", at + 1)
+    if at > 0:
         # What stands on the line of a block scalar's mark is not yet the text.
         spans = [(text.index("\n", at) if style in ("|", ">") else at, end) for at, end, style in scalars(text)]
     if not spans:
@@ -367,12 +351,15 @@ def scalars(text: str) -> Iterator[tuple[int, int, str | None]]:
 
 
 @lru_cache(maxsize=65536)
+def _shown(text: str, in_flow: bool) -> str:
+    """A name or a text as it is written; many come again."""
+    return text if _is_plain(text, in_flow) else _quoted(text)
+
+
 def _is_plain(text: str, in_flow: bool) -> bool:
-    if not text or text[0] in _SPECIAL_FIRST or ": " in text or " #" in text or text[-1] == ":" or text == "...":
+    if not text or text[0] in _SPECIAL_FIRST or ": " in text or " #" in text or text[-1] in " :" or text == "...":
         return False
-    if text != text.strip() or not text.isprintable():
-        return False
-    if in_flow and not set(text).isdisjoint(_SPECIAL_IN_FLOW):
+    if not text.isprintable() or (in_flow and any(map(text.__contains__, _SPECIAL_IN_FLOW))):
         return False
     if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
         return len(text) > 5 or text.lower() not in _WORDS

@@ -69,9 +69,14 @@ _PUBLISHED_TERMS = (
 _NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to the record.")
 
 
-def paper_attributes(taxonomy: Taxonomy) -> Attributes:
+CONTESTED = "contested"
+"""The attribute that has the tags of a paper that are in open dispute."""
+
+
+def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
     """The attributes of papers, by name: fixed fields, then facets in the taxonomy's order.
 
+    Where the papers are `marked` with their tags in open dispute (`store.with_contested`), those are an attribute, too.
     A facet of evidence is one of its paper, too. Its terms go from the strongest to the weakest, and a paper has the
     weakest that its evidence has; of a facet of several terms it has all.
     """
@@ -79,6 +84,10 @@ def paper_attributes(taxonomy: Taxonomy) -> Attributes:
     for facet in evidence_facets(taxonomy):
         values = _evidence_values(facet)
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
+    if marked:
+        tags = [Term(one.field, one.label, one.definition) for one in taxonomy.papers if one.kind is Kind.SINGLE]
+        tags += [term for facet in taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms]
+        attributes[CONTESTED] = Attribute(CONTESTED, "Contested", ValueKind.TERM, _fixed_values(CONTESTED), tuple(tags))
     return attributes
 
 

@@ -28,12 +28,12 @@ from orchtrace_corpus.corpus.analysis.claim_outcome import (
     outcome,
 )
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
-from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
+from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Agreement, Claim, ClaimFile, Counts, Over, PoolName, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
-from orchtrace_corpus.corpus.model.records import Pool, Record
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 _SENTENCE_LIMIT = 300
 
@@ -112,65 +112,6 @@ def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     return tuple(one.claim.id for one in judged if not one.pools[PoolName.TODAY].holds)
 
 
-class Cause(NamedTuple):
-    """A candidate by which a claim would fall, or could, that holds over the pool of today.
-
-    Attributes:
-        claim: The claim.
-        name: The candidate's key.
-        is_certain: Whether it falls by tags that are settled; else it could, in a reading of tags that are open.
-        tags: The values of the tags that the claim looks at: settled ones, or those on record.
-        sources: The addresses at which they were read.
-        proposal: What is proposed for the candidate.
-    """
-
-    claim: Claim
-    name: str
-    is_certain: bool
-    tags: Mapping[str, tuple[str, ...]]
-    sources: tuple[str, ...]
-    proposal: Decision
-
-
-def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
-    """The candidates by which claims would fall, or could, that hold over the pool of today, claim by claim.
-
-    Args:
-        verdicts: What the claims come to with these candidates.
-        pool: The corpus.
-        candidates: The candidates.
-    """
-    judge, by_name = Judge(pool), {candidate.name: candidate for candidate in candidates}
-    found = []
-    for verdict in verdicts:
-        today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
-        if awaited is None or today is None or not today.holds:
-            continue
-        wanted = judge.filters(verdict.claim)[Over.PAPERS]
-        asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
-        tags = [name for attribute in asked for name in _tags(attribute)]
-        for name in (*awaited.falls_by, *awaited.could_fall_by):
-            one = by_name[name]  # no other record breaks what holds over the pool of today
-            settled = {tag: judge.attributes[Over.PAPERS][tag].values(one.paper) for tag in tags}
-            values = {tag: held or one.read_values(tag) for tag, held in settled.items() if held or one.is_open(tag)}
-            read = [reading for reading in one.readings if any(reading.tags.get(tag) in values[tag] for tag in values)]
-            sources = dict.fromkeys(source for reading in read for source in reading.sources)
-            is_certain = name in awaited.falls_by
-            found.append(
-                Cause(verdict.claim, name, is_certain, values, tuple(sources or one.paper.urls[:1]), one.proposal)
-            )
-    return tuple(found)
-
-
-def _tags(attribute: Attribute) -> tuple[str, ...]:
-    """The tags that a filter looks at: a facet, or all terms of one of levels; nothing for a field of the record."""
-    facet = attribute.facet
-    is_whole = facet is not None and facet.kind is Kind.LEVELS and attribute.name == facet.field
-    if facet is not None and is_whole:
-        return tuple(term.id for term in facet.terms)
-    return (attribute.name,) if attribute.terms and attribute.name != "published" else ()
-
-
 def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tuple[Finding, ...]:
     """All findings of the file: those of decoding, claims that fail, and claims that make no sense here.
 
@@ -221,6 +162,7 @@ class Judge:
         self._in_scope: dict[_Key, tuple[Record, ...]] = {}
         self._disputable = disputable(pool.taxonomy)
         self._papers = {paper.key: paper for paper in pool.papers}
+        self._readings: dict[Dispute, list[Paper]] = {}
 
     def records(self, kind: Over) -> Sequence[Record]:
         """The records of a kind."""
@@ -335,16 +277,21 @@ class Judge:
         wanted = filters.get(Over.PAPERS)
         if wanted is None or not disputes:
             return ()
-        known, papers = self._disputable, self._papers
         marked = set()
         for dispute in disputes_on(wanted, disputes, self.pool.taxonomy):
-            paper = papers.get(dispute.record)
-            if paper is not None and dispute.state is State.OPEN:
-                facet = known[dispute.tag]
-                others = (with_value(paper, facet, dispute.tag, value) for value in dispute.alternatives)
-                if any(wanted.part(other) != wanted.part(paper) for other in others):
+            paper = self._papers.get(dispute.record)
+            if paper is not None and dispute.state is State.OPEN and dispute.record not in marked:
+                part = wanted.part(paper)
+                if any(wanted.part(other) != part for other in self._otherwise(paper, dispute)):
                     marked.add(dispute.record)
-        return tuple(key for key in papers if key in marked)
+        return tuple(key for key in self._papers if key in marked)
+
+    def _otherwise(self, paper: Paper, dispute: Dispute) -> list[Paper]:
+        """The paper as the readings that the record does not follow have it; many claims ask for the same."""
+        if dispute not in self._readings:
+            facet, tag = self._disputable[dispute.tag], dispute.tag
+            self._readings[dispute] = [with_value(paper, facet, tag, value) for value in dispute.alternatives]
+        return self._readings[dispute]
 
 
 def disputes_on(wanted: Filters, disputes: Iterable[Dispute], taxonomy: Taxonomy) -> list[Dispute]:

@@ -1,21 +1,16 @@
-"""In which order candidates are best read, and what an order is worth.
+"""In which order candidates are best read.
 
 The likely order is that of a classifier that has seen the titles, and abstracts where they are stored, of what was
 included and of what was excluded: TF-IDF of words and pairs of words, and logistic regression with balanced classes, as
 scikit-learn has them. It reads nothing of our own about a paper, no summary, tag or reason. What a place in the order
 rests on is shown as the words that weigh most in it.
-
-Measures are those of screening in systematic reviews: recall after a part is read, and work saved over sampling at 95 %
-recall, WSS@95 = (N - n) / N - 0.05, where n of N must be read in this order to have seen 95 % of what is relevant
-(A. M. Cohen et al., "Reducing workload in systematic review preparation using automated citation classification", JAMIA
-13, 2006).
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from math import ceil, log, sqrt
+from math import log, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
@@ -23,9 +18,6 @@ from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
-
-RECALL = 0.95
-"""The recall at which saved work is measured."""
 
 FEWEST = 5
 """From how many included and excluded records on a classifier is trained."""
@@ -47,18 +39,6 @@ class Place(NamedTuple):
 
     score: float
     words: tuple[tuple[str, float], ...]
-
-
-class Measures(NamedTuple):
-    """What an order is worth.
-
-    Attributes:
-        recall: The share of the relevant texts that is seen, by the share of all that is read.
-        saved: WSS@95, from -0.05 to 0.95.
-    """
-
-    recall: Mapping[float, float]
-    saved: float
 
 
 def text_of(record: Record, abstracts: Mapping[str, str]) -> str:
@@ -144,26 +124,6 @@ def _words(row: Any, names: Any, weights: Any) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(moving, key=lambda pair: (-abs(pair[1]), pair[0]))[:_WORDS_SHOWN])
 
 
-def measure(relevant: Sequence[bool], parts: Sequence[float] = (0.1, 0.2, 0.5)) -> Measures:
-    """What an order is worth.
-
-    Args:
-        relevant: In the order of reading, whether each text is relevant; at least one must be.
-        parts: The shares of all texts after which recall is taken, rounded up to whole texts.
-    """
-    size, wanted = len(relevant), sum(relevant)
-    recall = {part: sum(relevant[: ceil(part * size)]) / wanted for part in parts}
-    read = next(count for count in range(1, size + 1) if sum(relevant[:count]) >= RECALL * wanted)
-    return Measures(recall, (size - read) / size - (1 - RECALL))
-
-
-def mean(measures: Sequence[Measures]) -> Measures:
-    """The mean of several measures of the same parts."""
-    parts = measures[0].recall
-    recall = {part: sum(one.recall[part] for one in measures) / len(measures) for part in parts}
-    return Measures(recall, sum(one.saved for one in measures) / len(measures))
-
-
 @lru_cache(maxsize=8192)
 def _tokens(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without the commonest and without plain plurals."""
@@ -212,17 +172,3 @@ class Similarity:
 def is_excluded(record: Record) -> bool:
     """Whether a record is one of the log that stands as excluded."""
     return isinstance(record, Exclusion) and not record.promoted_to
-
-
-def folds(included: Sequence[bool], number: int, seed: int) -> Iterator[list[int]]:
-    """Divide texts into parts with the same share of included ones, by chance that a seed decides."""
-    import random
-
-    generator = random.Random(seed)
-    parts: list[list[int]] = [[] for _ in range(number)]
-    for kind in (True, False):
-        members = [place for place, one in enumerate(included) if one is kind]
-        generator.shuffle(members)
-        for at, place in enumerate(members):
-            parts[at % number].append(place)
-    yield from (sorted(part) for part in parts)

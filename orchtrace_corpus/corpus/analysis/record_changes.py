@@ -52,6 +52,7 @@ class Question(StrEnum):
     AUTHORS = "authors"
     LINKS = "links"
     TAGS = "tags"
+    PUBLISHED = "published"
     SOURCES = "sources"
     LEVELS = "levels"
     SUMMARY = "summary"
@@ -135,11 +136,14 @@ def _item_changes(before: Value | None, after: Value | None) -> Iterator[ItemCha
 
 def to_judge(pool: Pool, added: Iterable[Record], changed: Iterable[Changed]) -> Iterator[ToJudge]:
     """What a person has to judge of the records that are new or changed, record by record."""
+    published = {column.field for column in (*pool.taxonomy.published, *pool.taxonomy.published_exclusions)}
     for record in added:
         asked = {question for field in fields(record, pool.taxonomy) for question in _questions(record, field)}
         yield ToJudge(record.name, tuple(question for question in Question if question in asked))
     for one in changed:
         asked = {Question.TAGS} if one.tags else set()
+        if not published.isdisjoint(change.field for change in one.tags if one.after.published):
+            asked.add(Question.PUBLISHED)
         for change in one.rest:
             parts = {
                 name

@@ -28,6 +28,7 @@ class Part(StrEnum):
     """Where in a record a word was found; a hit names the part that weighs most."""
 
     TITLE = "title"
+    KEY = "key"
     IDENTIFIER = "identifier"
     TAG = "tag"
     SYNONYM = "synonym"
@@ -43,6 +44,7 @@ class Part(StrEnum):
 
 _WEIGHTS = {
     Part.TITLE: 10.0,
+    Part.KEY: 9.0,
     Part.IDENTIFIER: 8.0,
     Part.TAG: 7.0,
     Part.SYNONYM: 7.0,
@@ -130,6 +132,24 @@ def search(
     return best(papers), best(excluded), best(awaiting)
 
 
+def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
+    """Those of some hits of which a word was found elsewhere than in the name or the meaning of a tag's field."""
+    return tuple(hit for hit in hits if any(one.part not in (Part.FACET, Part.DEFINITION) for one in hit.found))
+
+
+def near_words(pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str]) -> tuple[str, ...]:
+    """The words of records that are spelled most like words that none holds."""
+    from difflib import get_close_matches  # only for who has made a mistake
+
+    tags = {facet.field: facet for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)}
+    texts = [text for paper in pool.papers for text in _paper_texts(paper, tags)]
+    texts += [text for exclusion in pool.exclusions for text in _exclusion_texts(exclusion, tags)]
+    texts += [text for candidate in candidates for text in _candidate_texts(candidate, tags)]
+    known = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
+    asked = (word for one in words for word in _WORD.findall(folded(one)))
+    return tuple(near for word in asked for near in get_close_matches(word, known, n=1, cutoff=0.8))
+
+
 _WORD = re.compile(r"[^\W_]+")
 ENDINGS = (
     *(("ifications", "if"), ("ification", "if"), ("atively", ""), ("ations", ""), ("ically", ""), ("izations", "")),
@@ -213,7 +233,8 @@ def _scored(
 
 def _paper_texts(paper: Paper, facets: Mapping[str, Facet]) -> Iterator[_Text]:
     names = (*paper.authors, paper.affiliation, paper.venue, paper.proceedings)
-    yield _text(Part.TITLE, paper.key, paper.title)
+    yield _text(Part.TITLE, paper.title)
+    yield _text(Part.KEY, paper.key)
     yield _text(Part.IDENTIFIER, paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id)
     yield from _tag_texts(paper.tags, facets)
     yield _text(Part.NAME, *names)
@@ -322,7 +343,7 @@ def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str],
 def describe_near_misses(pool: Pool, name: str) -> str:
     """The second line of a message about a name that no record has: what may be meant, or where to look."""
     near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
-    return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
+    return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORD, corpus terms TERM or corpus list."
 
 
 def sort_records(records: Sequence[RecordType], order: str, attributes: Attributes) -> tuple[RecordType, ...]:

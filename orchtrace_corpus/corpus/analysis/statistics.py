@@ -1,11 +1,10 @@
 """Counts over a corpus: by one attribute, by two, by level, and the coverage of two axes."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice, product, zip_longest
 from math import isclose
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
@@ -20,6 +19,9 @@ from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.model.candidates import Candidate
 
 ABSENT = ""
 """Stands for "has no value" among counted values."""
@@ -122,6 +124,7 @@ class Coverage(NamedTuple):
         impossible: The cells that cannot arise, since a rule of the taxonomy forbids them.
         gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
         reading: The reading of disputed tags that the papers are by.
+        candidates: The candidates of each pair of values, as `fills` returns them; None if they were not asked for.
     """
 
     crosstab: Crosstab
@@ -131,6 +134,7 @@ class Coverage(NamedTuple):
     impossible: tuple[tuple[str, str], ...] = ()
     gaps: tuple[Gap, ...] = ()
     reading: ReadingName = ReadingName.PUBLISHED
+    candidates: Mapping[tuple[str, str], tuple[str, ...]] | None = None
 
     @property
     def size(self) -> int:
@@ -172,12 +176,10 @@ class Summary(NamedTuple):
         return tuple(c for c in self.facets if c not in self.axes)
 
 
-def count(records: Sequence[Record], attribute: Attribute, *, include_empty: bool = False) -> Counts:
-    """Count records by an attribute; with `include_empty`, terms that no record has count 0."""
-    tally: Counter[str] = Counter()
-    for record in records:
-        tally.update(attribute.values(record) or (ABSENT,))
-    values = ordered_values(tally, attribute, include_empty=include_empty)
+def count(records: Sequence[Record], attribute: Attribute) -> Counts:
+    """Count records by an attribute; terms that no record has count 0."""
+    tally = Counter(value for record in records for value in attribute.values(record) or (ABSENT,))
+    values = ordered_values(tally, attribute)
     return Counts(attribute, {value: tally[value] for value in values}, len(records))
 
 
@@ -192,19 +194,13 @@ def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
     return LevelCounts(facet, counts, len(records))
 
 
-def cross(records: Sequence[Record], rows: Attribute, columns: Attribute, *, include_empty: bool = False) -> Crosstab:
-    """Count records by two attributes; with `include_empty`, unused terms have rows and columns, too."""
-    cells: Counter[tuple[str, str]] = Counter()
-    row_tally: Counter[str] = Counter()
-    column_tally: Counter[str] = Counter()
-    for record in records:
-        row_values = rows.values(record) or (ABSENT,)
-        column_values = columns.values(record) or (ABSENT,)
-        row_tally.update(row_values)
-        column_tally.update(column_values)
-        cells.update((row, column) for row in row_values for column in column_values)
-    row_order = ordered_values(row_tally, rows, include_empty=include_empty)
-    column_order = ordered_values(column_tally, columns, include_empty=include_empty)
+def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Crosstab:
+    """Count records by two attributes; terms that no record has are rows and columns, too."""
+    pairs = [(rows.values(record) or (ABSENT,), columns.values(record) or (ABSENT,)) for record in records]
+    cells = Counter(cell for pair in pairs for cell in product(*pair))
+    row_tally, column_tally = (Counter(value for pair in pairs for value in pair[place]) for place in (0, 1))
+    row_order = ordered_values(row_tally, rows)
+    column_order = ordered_values(column_tally, columns)
     return Crosstab(rows, columns, row_order, column_order, dict(cells), len(records))
 
 
@@ -231,7 +227,7 @@ def coverage(
         impossible: The cells that cannot arise; one that holds papers is counted like any other.
         reading: The reading of disputed tags that the papers are by.
     """
-    crosstab = cross(papers, rows, columns, include_empty=True)
+    crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
     forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.number(*pair))
     possible = [pair for pair in pairs if pair not in forbidden]
@@ -239,6 +235,23 @@ def coverage(
     sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
     gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
     return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading)
+
+
+def fills(
+    candidates: "Iterable[Candidate]", rows: Attribute, columns: Attribute
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The keys of the candidates with each pair of values; with `?` behind where it takes a reading of an open tag."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in candidates:
+        settled = [axis.values(one.paper) for axis in (rows, columns)]
+        row_values, column_values = (
+            (*had, *(one.read_values(axis.name) if one.is_open(axis.name) else ()))
+            for axis, had in zip((rows, columns), settled, strict=True)
+        )
+        for row, column in dict.fromkeys(product(row_values, column_values)):
+            is_settled = row in settled[0] and column in settled[1]
+            found.setdefault((row, column), []).append(one.name + "?" * (not is_settled))
+    return {pair: tuple(sorted(names, key=lambda name: name.endswith("?"))) for pair, names in found.items()}
 
 
 def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
@@ -327,33 +340,30 @@ def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, At
     return axes
 
 
-def summarise(
-    pool: Pool, *, include_empty: bool = False, with_exclusions: bool = True, with_evidence: bool = True
-) -> Summary:
+def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool = True) -> Summary:
     """All statistics of a corpus at once; what evidence covers takes most of the time, and can be left out."""
     attributes = paper_attributes(pool.taxonomy)
     excluding = exclusion_attributes(pool.taxonomy)
     papers = pool.papers
     counted = (attributes[facet.field] for facet in pool.taxonomy.papers if facet.kind is not Kind.LEVELS)
     screened = pool.taxonomy.exclusions if with_exclusions else ()
-    tally, tabulate = partial(count, include_empty=include_empty), partial(cross, include_empty=include_empty)
     return Summary(
         papers=len(papers),
         excluded=len(pool.exclusions) if with_exclusions else None,
-        facets=tuple(tally(papers, attribute) for attribute in counted),
+        facets=tuple(count(papers, attribute) for attribute in counted),
         levels=tuple(count_levels(papers, facet) for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS),
         years=count(papers, attributes["year"]),
-        crosstabs=tuple(tabulate(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
-        exclusions=tuple(tally(pool.exclusions, excluding[facet.field]) for facet in screened),
+        crosstabs=tuple(cross(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
+        exclusions=tuple(count(pool.exclusions, excluding[facet.field]) for facet in screened),
         newest=max((paper.added for paper in papers), default=""),
         evidence=cover(papers, pool.taxonomy) if with_evidence else (),
     )
 
 
-def ordered_values(tally: Counter[str], attribute: Attribute, *, include_empty: bool = False) -> tuple[str, ...]:
+def ordered_values(tally: Counter[str], attribute: Attribute) -> tuple[str, ...]:
     """The counted values in the order in which tables show them; `ABSENT` last."""
     if attribute.terms:
-        values: Iterable[str] = (term for term in attribute.allowed if include_empty or tally[term])
+        values: Iterable[str] = attribute.allowed
     elif attribute.kind is ValueKind.TEXT:
         values = sorted(set(tally) - {ABSENT}, key=lambda value: (-tally[value], value))
     else:

@@ -52,8 +52,7 @@ def sample(
     size: Annotated[int, Option("--n", min=1, help="The number of papers.")] = 32,
     stratify: Annotated[str, option("--stratify", "FIELD", "Sample in proportion to the terms of this field.")] = "",
     include_sparse: Annotated[
-        bool,
-        Option("--include-sparse", help="Include every paper with a term of an axis that at most 2 papers have."),
+        bool, Option("--include-sparse", help="Include every paper with a term of an axis that at most 2 papers have.")
     ] = False,
     seed: Annotated[int, Option("--seed", help="The seed of the sample.")] = 0,
     fields: Annotated[str, option("--fields", "A,B,...", "The fields to code (default: every facet).")] = "",

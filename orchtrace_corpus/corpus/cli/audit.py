@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -12,7 +11,7 @@ from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.corpus.analysis import claims as core
-from orchtrace_corpus.corpus.cli.options import Reading
+from orchtrace_corpus.corpus.cli.options import Reading, With
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
 
 
-class TakenIn(StrEnum):
-    """What can be taken into the pool for a moment."""
-
-    CANDIDATES = "candidates"
-
-
 def claims(
     ctx: Context,
     names: Annotated[
@@ -42,10 +35,7 @@ def claims(
     pools: Annotated[
         list[PoolName] | None, Option("--pool", help="Only the verdicts over this pool (repeatable).")
     ] = None,
-    taken_in: Annotated[
-        TakenIn | None,
-        Option("--with", help="Show which claims fall or could fall with candidates, and which candidates cause it."),
-    ] = None,
+    taken_in: With = None,
     show_all: Annotated[bool, Option("--all", help="Also list claims that hold and are not contested.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
@@ -105,11 +95,12 @@ def claims(
     problems = core.check(claim_file, published, known)
     problems += disputes.check(dispute_file, published.papers, pool.taxonomy)
     if taken_in and proposed is not None:
+        from orchtrace_corpus.corpus.analysis.claim_readings import causes as find_causes
         from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
 
         left_out = [one for one in awaiting.candidates if one not in proposed]
-        causes = core.causes(verdicts, pool, proposed)
-        causes += core.causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
+        causes = find_causes(verdicts, pool, proposed)
+        causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
             Format.JSON: lambda: causes_data(causes),
             Format.TABLE: lambda: causes_lines(causes, verdicts, left_out, session.output.width),

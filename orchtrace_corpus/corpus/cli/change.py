@@ -10,8 +10,8 @@ import typer
 
 from orchtrace_corpus.base.commands.declarations import Argument, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import (
@@ -25,12 +25,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     read_coding,
 )
 from orchtrace_corpus.corpus.cli.interview import Interview
-from orchtrace_corpus.corpus.cli.options import (
-    Destination,
-    To,
-    argument,
-    option,
-)
+from orchtrace_corpus.corpus.cli.options import Destination, To, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
@@ -40,6 +35,7 @@ from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Details, Form, detail_problems, read_form, screening_day
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_exclusion, name_paper, name_papers
+from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
@@ -298,7 +294,12 @@ def tag(
         raise CommandUseError("an item of evidence needs a note", hint)
     names = split_names(supported) if supported else ()
     evidence = tagging.NewEvidence(note, source, location, names, facets, copy) if note else None
-    return apply(session, corpus, tagging.tag(corpus, target, words or [], evidence), dry_run=dry_run)
+    proposal = tagging.tag(corpus, target, words or [], evidence)
+    code = apply(session, corpus, proposal, dry_run=dry_run)
+    if code == ExitCode.DONE and isinstance(target.record, Paper):
+        for remark in tagging.remarks(target.record, proposal.changes, corpus.pool.taxonomy):
+            session.output.tell(f"corpus: {remark}")
+    return code
 
 
 @command()
@@ -338,13 +339,22 @@ def _details(said: DetailOptions, problems: list[TagProblem]) -> Details:
     except CommandUseError as error:
         given["supported"] = ()
         problems.append(TagProblem("", error))
+    try:
+        typed(said.authors)
+    except CommandUseError as error:
+        given["authors"] = ""
+        problems.append(TagProblem("authors", error))
+    seen: set[str] = set()
     for text in given.pop("sets") or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
         try:
             if name not in OPTIONAL_FIELDS or not equals:
-                hint = f"Write --set FIELD=VALUE; fields: {', '.join(OPTIONAL_FIELDS)}."
-                raise CommandUseError(f"--set {quote(text)} sets no field", hint)
+                known = suggestion(name, OPTIONAL_FIELDS) if name not in OPTIONAL_FIELDS else ""
+                raise CommandUseError(f"--set {quote(text)} sets no field{known}", "Write --set FIELD=VALUE.")
+            if name in seen:
+                raise CommandUseError(f"{name} is set twice", "Set it once; write several as a,b.")
+            seen.add(name)
             given[name] = read_optional(name, value)
         except CommandUseError as error:
             problems.append(TagProblem("", error))

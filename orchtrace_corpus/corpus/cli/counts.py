@@ -1,32 +1,31 @@
-"""The commands that count a corpus, and show the vocabulary that it is counted by: `stats`, `gaps`, `terms`, `scale`.
+"""The commands that count a corpus, and the systems in use: `stats`, `gaps`, `scale`.
 
 A renderer that one of them alone needs is imported where it is called: `stats` has to start fast.
 """
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
 from orchtrace_corpus.base.commands import options as shared
 from orchtrace_corpus.base.commands.declarations import Context, Option
-from orchtrace_corpus.base.commands.options import refuse_together, split_names
+from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line, line, wrap
-from orchtrace_corpus.base.text.table import Table, arranged
+from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
-from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, gap_axes, summarise
-from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, fills, gap_axes, summarise
+from orchtrace_corpus.corpus.cli.options import Reading, Where, With, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import contested_among, read_by
-from orchtrace_corpus.corpus.model.records import Pool, ReadingName, evidence_facets
+from orchtrace_corpus.corpus.model.disputes import contested_among
+from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Kind
-from orchtrace_corpus.corpus.render import statistics, statistics_page
+from orchtrace_corpus.corpus.render import statistics
 from orchtrace_corpus.corpus.render.readings import contested_text
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
@@ -47,7 +46,6 @@ def stats(
         bool, Option("--screening", help="Count the records found, screened and decided on, by run.")
     ] = False,
     full: Annotated[bool, Option("--full", help="All published statistics instead of one page.")] = False,
-    include_empty: shared.IncludeEmpty = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
     write: Annotated[bool, Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
@@ -74,7 +72,7 @@ def stats(
     Examples:
       corpus stats
       corpus stats --screening
-      corpus stats reward_family --include-empty
+      corpus stats reward_family
       corpus stats topology year
       corpus stats --by rl --by tier
       corpus stats --where rl=full --where "year>=2025"
@@ -85,6 +83,8 @@ def stats(
       corpus stats --format json
       corpus stats --check
     """
+    from orchtrace_corpus.corpus.render import statistics_page
+
     session = CorpusSession(*ctx.obj)
     if fields:
         if by or crossed:
@@ -117,11 +117,11 @@ def stats(
         return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
     if screening:
         return _show_screening(session, output_format)
-    pool, published = session.pool(), None
+    pool = session.pool()
     views: dict[Format, Callable[[], str | Sequence[Line]]]
-    if reading is ReadingName.SOURCES:
-        disputes = store.read_disputes(session.root_folder(), pool.taxonomy).sound()
-        pool, published = read_by(pool, disputes, reading), pool
+    as_published = pool
+    pool = session.read_by(pool, reading, *(where or ()), *(by or ()), *(crossed or ()))
+    published = None if reading is ReadingName.PUBLISHED else as_published
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=query.select(pool.papers))
     is_marked = output_format is Format.TABLE and published is None
@@ -137,8 +137,8 @@ def stats(
             views = {Format.JSON: lambda: statistics.listed_json(listed, tags)}
             session.show_report(views, lambda: [statistics.listed_table(listed, tags)], "evidence", output_format)
     elif crossed or by:
-        tables = _crossed(pool, crossed, query, include_empty, reading) if crossed else []
-        tables += [table for name in by or () for table in _by(pool, name, query, include_empty, published)]
+        tables = _crossed(pool, crossed, query, reading) if crossed else []
+        tables += [table for name in by or () for table in _by(pool, name, query, published)]
         views = {Format.JSON: lambda: statistics.counts_json(tables, reading)}
         session.show_report(views, lambda: tables, "counts", output_format)
         counted = [
@@ -147,7 +147,7 @@ def stats(
         if is_marked and (note := _contested_note(session, selected, counted, query)):
             session.output.show([(), *map(line, wrap(note, session.output.width or statistics_page.PIPE_WIDTH))])
     else:
-        count_all = partial(summarise, include_empty=include_empty, with_exclusions=not query.filters)
+        count_all = partial(summarise, with_exclusions=not query.filters)
         summary = count_all(selected)
         other = None if published is None else count_all(pool._replace(papers=query.select(published.papers)))
         views = {
@@ -159,10 +159,11 @@ def stats(
             width = session.output.width or statistics_page.PIPE_WIDTH
             shown = [facet.field for facet in pool.taxonomy.papers]
             note = _contested_note(session, selected, shown, query) if is_marked else ""
-            views[Format.TABLE] = lambda: statistics_page.page(summary, width, session.output.glyphs, other, note)
+            glyphs = session.output.glyphs
+            views[Format.TABLE] = lambda: statistics_page.page(summary, pool.taxonomy, width, glyphs, other, note)
         session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
     if query.filters and not selected.papers:
-        session.output.note("corpus: no paper passes the filters")
+        session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE
 
 
@@ -179,37 +180,34 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
 
     root, pool = session.root_folder(), session.pool()
     runs, protocol = store.read_searches(root).sound(), store.read_protocol(root, pool.taxonomy).sound()
+    tables = partial(render.tables, turned=output_format is Format.TABLE)
     found = flow.screening(pool, runs, store.read_candidates(root, pool.taxonomy).candidates, protocol)
-    session.show_report(
-        {Format.JSON: lambda: render.data(found)}, lambda: render.tables(found), "screening", output_format
-    )
+    session.show_report({Format.JSON: lambda: render.data(found)}, lambda: tables(found), "screening", output_format)
     return ExitCode.DONE
 
 
-def _by(pool: Pool, name: str, query: Query, include_empty: bool, published: Pool | None) -> list[Table]:
+def _by(pool: Pool, name: str, query: Query, published: Pool | None) -> list[Table]:
     attribute, of_papers = _field(pool, name)
     if not of_papers:
         if query.filters:
             raise CommandUseError(f"--where filters papers, but {attribute.name} is a field of exclusions")
-        return statistics.counts_tables(count(pool.exclusions, attribute, include_empty=include_empty))
+        return statistics.counts_tables(count(pool.exclusions, attribute))
     papers = query.select(pool.papers)
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:
         return [_headed(statistics.levels_table(count_levels(papers, facet)), is_published=published is None)]
     others = None if published is None else count(query.select(published.papers), attribute)
-    return statistics.counts_tables(count(papers, attribute, include_empty=include_empty), others)
+    return statistics.counts_tables(count(papers, attribute), others)
 
 
-def _crossed(
-    pool: Pool, names: tuple[str, str], query: Query, include_empty: bool, reading: ReadingName
-) -> list[Table]:
+def _crossed(pool: Pool, names: tuple[str, str], query: Query, reading: ReadingName) -> list[Table]:
     (rows, rows_of_papers), (columns, columns_of_papers) = (_field(pool, name) for name in names)
     if rows_of_papers != columns_of_papers:
         raise CommandUseError(f"{rows.name} and {columns.name} cannot be crossed: one is a field of exclusions")
     if query.filters and not rows_of_papers:
         raise CommandUseError(f"--where filters papers, but {rows.name} is a field of exclusions")
     records = query.select(pool.papers) if rows_of_papers else pool.exclusions
-    table = statistics.crosstab_table(cross(records, rows, columns, include_empty=include_empty))
+    table = statistics.crosstab_table(cross(records, rows, columns))
     return [_headed(table, is_published=reading is ReadingName.PUBLISHED)]
 
 
@@ -221,7 +219,7 @@ def _headed(table: Table, *, is_published: bool) -> Table:
 
 def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
     """The field of that name, and whether it is one of papers; papers come first where both have it."""
-    papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
+    papers, exclusions = paper_attributes(pool.taxonomy, marked=True), exclusion_attributes(pool.taxonomy)
     if name not in papers and name in exclusions:
         return exclusions[name], False
     return find(name, {**exclusions, **papers}), True
@@ -234,6 +232,7 @@ def gaps(
     sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,
+    taken_in: With = None,
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Show which cells of two axes are empty or sparse.
@@ -244,104 +243,44 @@ def gaps(
     Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells
     are ranked by how far they fall below the number of papers expected if the two tags were independent. Each
     is listed with papers of the nearest cells that have any. --reading sources counts, and filters by, the
-    tags that readers of the sources agree on (data/disputes.yaml).
+    tags that readers of the sources agree on (data/disputes.yaml). --with candidates names the candidates
+    proposed for inclusion that have both tags; "?" if that takes one reader's reading of an open tag.
 
     \b
     Examples:
       corpus gaps
+      corpus gaps --with candidates
       corpus gaps topology credit_unit
       corpus gaps stop reward_family --where rl=full
       corpus gaps --format csv
     """
+    from orchtrace_corpus.corpus.render import coverage as render
+
     session = CorpusSession(*ctx.obj)
-    pool = session.pool()
-    axes = gap_axes(rows, columns, pool.taxonomy)
-    if reading is ReadingName.SOURCES:
-        pool = read_by(pool, store.read_disputes(session.root_folder(), pool.taxonomy).sound(), reading)
+    as_published = session.pool()
+    axes = gap_axes(rows, columns, as_published.taxonomy)
+    pool = session.read_by(as_published, reading, *(where or ()))
     query = paper_query(where or [], pool.taxonomy)
     papers = query.select(pool.papers)
     if not papers:
-        session.output.note("corpus: no paper passes the filters")
+        session.note_no_paper(query, as_published, reading)
         return ExitCode.DONE
     impossible = cannot_arise(pool.taxonomy, *axes)
     found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading)
+    if taken_in:
+        awaiting = store.read_candidates(session.root_folder(), pool.taxonomy).sound()
+        chosen = [one for one in awaiting if query.matches(one.paper)]
+        found = found._replace(candidates=fills(chosen, *axes))
     names = [axis.name for axis in axes]
     is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED
     note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.TABLE: lambda: statistics.coverage_page(found, session.output.width, session.output.glyphs, note),
-        Format.MARKDOWN: lambda: statistics.coverage_document(found),
-        Format.JSON: lambda: statistics.coverage_json(found),
+        Format.TABLE: lambda: render.page(found, session.output.width, session.output.glyphs, note),
+        Format.MARKDOWN: lambda: render.document(found),
+        Format.JSON: lambda: render.json(found),
     }
-    session.show_report(views, lambda: [statistics.coverage_table(found)], "gaps", output_format)
+    session.show_report(views, lambda: [render.table(found)], "gaps", output_format)
     return ExitCode.DONE
-
-
-def terms(
-    ctx: Context,
-    axis: Annotated[str, argument("[FIELD]", "One field, with definitions.")] = "",
-    sort: shared.Sort = "",
-    columns: shared.Columns = "",
-    output_format: shared.OutputFormat = Format.TABLE,
-) -> int:
-    """Show the fields and the terms they are tagged with.
-
-    \b
-    Examples:
-      corpus terms
-      corpus terms credit_unit
-      corpus terms stop
-      corpus terms stage --sort -count
-      corpus terms --format csv
-    """
-    from orchtrace_corpus.corpus.render.vocabulary import all_terms_table, overview
-
-    session = CorpusSession(*ctx.obj)
-    pool = session.pool_as_read()
-    if not axis and output_format is Format.TABLE and not sort and not columns:
-        session.output.show(overview(pool.taxonomy, session.output.width))
-        return ExitCode.DONE
-    tables = _term_tables(pool, axis) if axis else [all_terms_table(pool.taxonomy)]
-    wanted = split_names(columns) if columns else ()
-    tables = [arranged(tables[0], wanted, sort), *tables[1:]]
-    if output_format is Format.CSV:
-        tables = tables[:1]
-    session.show_tables(tables, "terms", output_format)
-    if axis and output_format is Format.TABLE:
-        _show_codings(session, pool, axis)
-    return ExitCode.DONE
-
-
-def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
-    """How a field is coded, or one of its terms with levels and then all of them, below the table of terms."""
-    from orchtrace_corpus.corpus.render import codebook
-
-    codings = store.read_codebook(session.root_folder(), pool).sound()
-    attribute = find(name, {**exclusion_attributes(pool.taxonomy), **paper_attributes(pool.taxonomy)})
-    levels = (facet for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS)
-    whole = (facet.field for facet in levels if attribute.name in (term.id for term in facet.terms))
-    names = (attribute.name, *whole)  # of a term with levels, the rules of all terms hold, too
-    chosen = [coding for name in names for coding in codings if coding.tag == name]
-    session.output.show(codebook.lines(chosen, session.output.width))
-
-
-def _term_tables(pool: Pool, name: str) -> list[Table]:
-    from orchtrace_corpus.corpus.render.vocabulary import levels_table, terms_table
-
-    papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
-    closed = {name: a for name, a in {**exclusions, **papers}.items() if a.terms}
-    evidence = {facet.field: facet for facet in evidence_facets(pool.taxonomy)}
-    if name in evidence:
-        tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
-        return [terms_table(evidence[name], tally)]
-    attribute = find(name, closed, "axis or facet")
-    # A sub-decision is a term of its facet; its own values are the facet's levels.
-    facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
-    records = pool.papers if facet in pool.taxonomy.papers else pool.exclusions
-    counted = count(records, closed[facet.field]).counts
-    if attribute.facet is None:
-        facet = facet._replace(terms=tuple(term for term in facet.terms if term.id == attribute.name))
-    return [terms_table(facet, counted), *([levels_table(facet)] if facet.levels else [])]
 
 
 def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> int:

@@ -82,14 +82,7 @@ def discover(
     first = discovery.window_start(protocol, runs, discovery.CITATIONS, OPENALEX, since, until)
     with progress.shown(session.output, "queries") as show:
         found = discovery.discover(
-            corpus,
-            protocol,
-            planned,
-            today(),
-            client=client,
-            openalex=openalex,
-            citations_since=first,
-            progress=show,
+            corpus, protocol, planned, today(), client=client, openalex=openalex, citations_since=first, progress=show
         )
     written = write(judge(corpus, deduplication.propose(corpus, found))).written
     rows = tuple(

@@ -9,25 +9,27 @@ from typing import Annotated, assert_never
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.dates import today
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.build import canonical_document
-from orchtrace_corpus.corpus.cli.options import Destination, To, Where, argument, option
+from orchtrace_corpus.corpus.cli.options import Destination, Reading, To, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.edits import raw_records
-from orchtrace_corpus.corpus.edit.merge import merge, merge_versions
+from orchtrace_corpus.corpus.edit.merge import merge
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
+from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import arxiv_file, store
-from orchtrace_corpus.corpus.model.record_fields import candidate_style, exclusion_style, paper_style
-from orchtrace_corpus.corpus.model.records import Paper, in_published_order
+from orchtrace_corpus.corpus.model.record_fields import candidate_style, dispute_style, exclusion_style, paper_style
+from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
 from orchtrace_corpus.corpus.model.searches import search_style
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
@@ -45,6 +47,7 @@ def export(
     ],
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
+    reading: Reading = ReadingName.PUBLISHED,
     exclusions: Annotated[bool, Option("--exclusions", help="The exclusions, in their published form.")] = False,
     output: Annotated[
         str, Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
@@ -80,14 +83,16 @@ def export(
     root = session.root_folder()
     if not to_stdout:
         _refuse_target(output, root)
-    pool = session.pool()
+    as_published = session.pool()
+    pool = session.read_by(as_published, reading, "contested")
     content: str | bytes
     papers: tuple[Paper, ...] = ()
     if exclusions:
         records = parse(where or [], exclusion_attributes(pool.taxonomy)).select(pool.exclusions)
         content, counted = one.write_exclusions(records, pool.taxonomy, chosen), pluralize(len(records), "exclusion")
     else:
-        papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+        query = paper_query(where or [], pool.taxonomy)
+        papers = query.select(pool.papers)
         if chosen == "published":
             papers = in_published_order(papers, pool.published)
         known = store.read_arxiv(root) if one.has_categories else {}
@@ -100,6 +105,8 @@ def export(
     else:  # a file is UTF-8, whatever the terminal is
         session.output.write_bytes(content.encode() if isinstance(content, str) else content)
     session.output.note(counted if to_stdout else f"wrote {printable(output, limit=300)}: {counted}")
+    if not papers and not exclusions:
+        session.note_no_paper(query, as_published, reading)
     if lacking := one.left_out(papers):
         shown = ", ".join(f"{field} ({pluralize(number, 'paper')})" for field, number in lacking.items())
         session.output.note(f"{one.label} has no place for {shown}")
@@ -258,11 +265,12 @@ def merge_file(
 ) -> int:
     """Merge three versions of a data file, for git.
 
-    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges records field by field;
-    for arxiv.json, which merges whole papers; and for searches.yaml, which keeps the runs of both sides.
-    Changes of one side are applied, and OURS is written in canonical form. Where both sides changed a field,
-    OURS stays as it is, each conflict is named, and the exit code is 1. To let git use it, in a clone whose
-    .gitattributes contains the line "data/papers.yaml merge=corpus":
+    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges records field by field,
+    and sub_decisions level by level; for disputes.yaml; for arxiv.json, which merges whole papers; and for
+    searches.yaml, which keeps the runs of both sides. Changes of one side are applied, and OURS is written.
+    A new exclusion of theirs gets a free id where ours has the same. Where both sides changed a field, OURS
+    contains both values between git's marks, each conflict is named, and the exit code is 1. To let git use
+    it, in a clone whose .gitattributes contains the line "data/papers.yaml merge=corpus":
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 
@@ -271,25 +279,42 @@ def merge_file(
       corpus merge-file data/papers.yaml data/papers.yaml data/papers.yaml
     """
     session = CorpusSession(*ctx.obj)
-    files = [reader.read(path, path) for path in (base, ours, theirs)]
+    try:
+        name, merged = _merge_files(session, [reader.read(path, path) for path in (base, ours, theirs)])
+    except CorpusError:
+        from orchtrace_corpus.corpus.sources import revisions
+
+        revisions.merge_texts(ours, base, theirs)  # so that nothing is lost of a file that cannot be read
+        raise
+    for old, new in merged.ids.items():
+        session.output.tell(f"corpus: {name}: {old} of theirs is {new} now; ours has that id for another work")
+    for one in merged.conflicts:
+        what = f"both sides {'added it, with different' if one.is_new else 'changed'} {', '.join(one.fields)}"
+        what = what if one.fields else "one side changed it, the other removed it"
+        session.output.tell(f"corpus: {name}: {printable(one.name)}: {what}; decide between the marks")
+    write_atomic(ours, merged.text)
+    return ExitCode.FINDINGS if merged.conflicts else ExitCode.DONE
+
+
+def _merge_files(session: CorpusSession, files: list[YamlFile]) -> tuple[str, ThreeWay]:
+    """The name of a data file, and the merge of its three versions; a `DataFileError` where one cannot be read."""
+    if broken := next((file for file in files if file.findings), None):
+        raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus validate.")
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
         known = [arxiv_file.decode(file.text, file.path) if file.text.strip() else {} for file in files]
-        papers, differing = arxiv_file.merge(known[0], known[1], known[2])
-        for name in differing:
-            session.output.tell(f"corpus: {name}: both sides changed it; decide by hand")
-        if not differing:
-            write_atomic(ours, arxiv_file.encode(papers))
-        return ExitCode.FINDINGS if differing else ExitCode.DONE
+        return store.ARXIV, merge_arxiv(known[0], known[1], known[2])
     taxonomy = session.taxonomy()
     names = {name for file in files for record in raw_records(file) for name in record}
-    style = (exclusion_style if "id" in names else candidate_style if "proposal" in names else paper_style)(taxonomy)
-    style = search_style() if "searches" in names else style
-    versions = [canonical_document(file.path, file, style).wanted if file.text.strip() else "" for file in files]
-    merged = merge_versions(style, *versions)
-    for conflict in merged.conflicts:
-        what = f"both sides changed {', '.join(conflict.fields)}" if conflict.fields else "one side removed it"
-        session.output.tell(f"corpus: {printable(conflict.name)}: {what}; decide by hand")
-    if merged.conflicts:
-        return ExitCode.FINDINGS
-    write_atomic(ours, merged.text)
-    return ExitCode.DONE
+    kinds = {
+        "id": (store.EXCLUSIONS, exclusion_style(taxonomy)),
+        "proposal": (store.CANDIDATES, candidate_style(taxonomy)),
+        "searches": (store.SEARCHES, search_style()),
+        "stands": (store.DISPUTES, dispute_style()),
+    }
+    name, style = next((kind for field, kind in kinds.items() if field in names), (store.PAPERS, paper_style(taxonomy)))
+    # Disputes have no canonical form.
+    versions = [
+        canonical_document(file.path, file, style).wanted if name != store.DISPUTES and file.text.strip() else file.text
+        for file in files
+    ]
+    return name, merge_versions(style, *versions)

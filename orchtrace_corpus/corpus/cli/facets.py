@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, OPTIONAL_FIELDS, arising, assign
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, OPTIONAL_FIELDS, arising, assign, mistakes
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
@@ -64,8 +64,7 @@ class IntakeOptions(NamedTuple):
 
     tags: OtherTags = None
     despite_title: Annotated[
-        bool,
-        Option("--despite-title", help="Add it even if another work has nearly the same title."),
+        bool, Option("--despite-title", help="Add it even if another work has nearly the same title.")
     ] = False
     yes: Yes = False
     dry_run: DryRun = False
@@ -276,7 +275,8 @@ def _options(
                 try:
                     assign(tags, (facet,), name, text)
                 except CommandUseError as error:
-                    problems.append(TagProblem(facet.field, error))
+                    wrong = [error] if name != facet.field else mistakes(facet, text, error)
+                    problems.extend(TagProblem(facet.field, one) for one in wrong)
 
         yield TyperOption(
             param_decls=[f"facet_{prefix}{name}", option_name(f"{prefix}{name}")],

@@ -134,7 +134,9 @@ class Interview:
         if not self.problems:
             return gaps
         wrong, is_asked = {one.field for one in self.problems}, not self._options.no_fetch
-        given = [gap for gap in gaps if wrong.isdisjoint((*gap.depends_on, *([gap.facet.field] if gap.facet else ())))]
+        given = [
+            gap for gap in gaps if wrong.isdisjoint((*gap.depends_on, gap.facet.field if gap.facet else gap.field))
+        ]
         return [gap for gap in given if not (is_asked and gap.field in ("title", "authors", "year", "venue", "url"))]
 
     def finish(self, propose: Callable[[], Proposal]) -> int:

@@ -24,6 +24,12 @@ class ReadingOrder(StrEnum):
     LIKELY = "likely"
 
 
+class TakenIn(StrEnum):
+    """What can be taken into the pool for a moment."""
+
+    CANDIDATES = "candidates"
+
+
 class Destination(StrEnum):
     """Where papers are taken in."""
 
@@ -44,14 +50,15 @@ Where: TypeAlias = Annotated[
     ),
 ]
 Reading: TypeAlias = Annotated[
-    ReadingName,
-    Option("--reading", help="Use the published tags, or those that readers of the sources agree on."),
+    ReadingName, Option("--reading", help="Use the published tags, or those that readers of the sources agree on.")
+]
+With: TypeAlias = Annotated[
+    TakenIn | None, Option("--with", help="Show what would change if candidates were taken in, and which change it.")
 ]
 Offline: TypeAlias = Annotated[bool, Option("--offline", help="Make no requests; use stored answers.")]
 Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even if a recent answer is stored.")]
 ArxivUrl: TypeAlias = Annotated[
-    str,
-    Option("--arxiv-url", metavar="URL", help="Use a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False),
+    str, Option("--arxiv-url", metavar="URL", help="Use a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False)
 ]
 Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")]
 OtherTags: TypeAlias = Annotated[

@@ -20,6 +20,7 @@ _KINDS = (
     ("C2", "dispute", "disputes", "write what {names} has now as 'stands' in data/disputes.yaml, with why"),
     ("F119", "published record", "published records", "put {names} back, or take it out of data/published.yaml"),
     ("D11", "candidate", "candidates", "take {names} out of data/candidates.yaml"),
+    ("B104", "case of the codebook", "cases of the codebook", "change the case in data/codebook.yaml, or the record"),
     ("S1", "row of scale", "rows of scale", "name another record in data/scale.yaml, or leave the field out"),
 )
 """What can break: what the codes of its findings begin with, what one and several are called, and how it is mended."""

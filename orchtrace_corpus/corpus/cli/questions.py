@@ -167,14 +167,7 @@ class Questions:
     def _tag(self, facet: Facet, awaiting: Candidate | None = None, *, is_evidence: bool = False) -> Tag | None:
         """Ask for the tag of a facet, of papers or of evidence; None where it may be, and is, left out."""
         self._say(f"\n{facet.label}: {facet.definition}")
-        for reading in awaiting.readings if awaiting else ():
-            read = [
-                f"{tag} {reading.tags[tag]}"
-                for tag in (facet.field, *(term.id for term in facet.terms))
-                if tag in reading.tags
-            ]
-            if read:
-                self._say(f"  {reading.by} reads {', '.join(read)}")
+        self._say_readings(awaiting, (facet.field, *(term.id for term in facet.terms)))
         tag = self._levels(facet, awaiting) if facet.kind is Kind.LEVELS else self._term(facet)
         if tag is not None:
             self._note(f"evidence_{facet.field}" if is_evidence else facet.field, format_tag(tag))
@@ -182,6 +175,12 @@ class Questions:
             settled = awaiting.settled_levels(facet) if awaiting else {}
             return arising(in_order(facet, {**settled, **tag}))
         return tag
+
+    def _say_readings(self, awaiting: Candidate | None, tags: Iterable[str]) -> None:
+        """Say who reads what of some tags."""
+        for reading in awaiting.readings if awaiting else ():
+            if read := [f"{tag} {reading.tags[tag]}" for tag in tags if tag in reading.tags]:
+                self._say(f"  {reading.by} reads {', '.join(read)}")
 
     def _term(self, facet: Facet) -> Tag | None:
         names = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])

@@ -1,5 +1,6 @@
 """The commands that show records: `list`, `show`, `search`."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -17,10 +18,10 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.cli import reports
-from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where
+from orchtrace_corpus.corpus.cli.options import Reading, ReadingOrder, Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.records import Record
+from orchtrace_corpus.corpus.model.records import ReadingName, Record
 from orchtrace_corpus.corpus.render.records import listing, with_matches
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def list_records(
     sort: Sort = "",
     columns: Columns = "",
     limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")] = None,
+    reading: Reading = ReadingName.PUBLISHED,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """List papers or exclusions that match filters.
@@ -48,7 +50,7 @@ def list_records(
     Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
     terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
     separates alternatives; quote a value that contains one. Tags used in filters are shown as columns,
-    and marked where they are contested.
+    and marked where they are contested; the field "contested" names those tags.
 
     \b
     Examples:
@@ -58,10 +60,12 @@ def list_records(
       corpus list --where "arxiv_id=" --format json
       corpus list --where 'authors="Liu, Shuo"'
       corpus list --columns all --format csv
+      corpus list --where credit_unit=team --reading sources
+      corpus list --where contested=stop --columns key,stop,contested
       corpus list --exclusions --where stage=full_text_screen
     """
     session = CorpusSession(*ctx.obj)
-    return reports.list_records(session, where or (), exclusions, sort, columns, limit, output_format)
+    return reports.list_records(session, where or (), exclusions, sort, columns, limit, reading, output_format)
 
 
 def candidates(
@@ -112,7 +116,7 @@ def candidates(
         known = store.read_arxiv(session.root_folder())
         found, places = screening.in_order(found, pool, known, likely=order is ReadingOrder.LIKELY)
     asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
-    names = split_names(columns) if columns else tuple(dict.fromkeys(("key", "proposal", *asked, "title")))
+    names = split_names(columns) if columns else tuple(dict.fromkeys(("key", "year", "proposal", *asked, "title")))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records = found[:limit]
     if output_format is Format.JSON and not columns:
@@ -120,7 +124,9 @@ def candidates(
     else:
         session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
     left_out = f", {len(records)} shown" if len(records) < len(found) else ""
-    session.output.note(f"{pluralize(len(found), 'candidate')}{left_out}")
+    by_proposal = Counter(candidate.proposal.value for candidate in found).most_common()
+    told = ", ".join(f"{number} {proposal}" for proposal, number in by_proposal)
+    session.output.note(f"{pluralize(len(found), 'candidate')}{f' ({told})' if told else ''}{left_out}")
     return ExitCode.DONE
 
 
@@ -132,8 +138,8 @@ def show(
     """Show records by key, arXiv id, DOI or URL.
 
     Identifiers are accepted in every usual spelling, and keys in any case. Exclusions and candidates are
-    found, too. A paper is shown with the evidence of each tag and the disputes about it, a candidate
-    with every reading.
+    found, too. A paper is shown with its evidence, which sourced fields have, and the disputes about it; a
+    candidate with every reading.
 
     \b
     Examples:
@@ -184,6 +190,10 @@ def search(
     where: Where = None,
     sort: Sort = "",
     columns: Columns = "key,year,matched,title",
+    show_all: Annotated[
+        bool, Option("--all", help="Also show what has a word only in the name or meaning of a tag's field.")
+    ] = False,
+    reading: Reading = ReadingName.PUBLISHED,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Find records by words.
@@ -191,6 +201,7 @@ def search(
     A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and
     identifiers; the column "matched" shows where. Case, accents and endings do not matter: "stopping" finds
     "stop". Records with every word are shown, best first; if there are none, those with most of the words.
+    Those with a word only in the name or the meaning of a tag's field are counted; --all shows them, too.
     Without filters, exclusions and candidates are searched, too; CSV contains papers only.
 
     \b
@@ -203,14 +214,21 @@ def search(
     session = CorpusSession(*ctx.obj)
     if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")
-    pool = session.pool_as_read()
-    attributes = paper_attributes(pool.taxonomy)
+    as_published = session.pool_as_read()
+    pool = session.read_by(as_published, reading, columns, sort, *(where or ()))
+    attributes = paper_attributes(pool.taxonomy, marked=True)
     names = split_names(columns)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     known = () if where else store.read_candidates(session.root_folder(), pool.taxonomy).candidates
-    selected = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    query = paper_query(where or [], pool.taxonomy)
+    selected = query.select(pool.papers)
     searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)
-    papers, excluded, awaiting = lookup.search(searched, known, words)
+    papers, excluded, awaiting = found = lookup.search(searched, known, words)
+    if any(hit.missing for hits in found for hit in hits):
+        session.output.note("corpus: no record holds every word; these hold the most")
+    if output_format is Format.TABLE and not show_all:
+        papers, excluded, awaiting = lookup.direct(papers), lookup.direct(excluded), lookup.direct(awaiting)
+        papers, excluded, awaiting = (papers, excluded, awaiting) if papers or excluded or awaiting else found
     if sort:
         order = lookup.sort_records([hit.record for hit in papers], sort, attributes)
         papers = tuple(sorted(papers, key=lambda hit: order.index(hit.record)))
@@ -230,9 +248,16 @@ def search(
         table = render.listing([hit.record for hit in awaiting], own, "Candidates")
         tables.append(table if is_narrow and output_format is Format.TABLE else with_matches(table, awaiting, 2))
     session.show_tables(tables, "search", output_format)
-    if any(hit.missing for hits in (papers, excluded, awaiting) for hit in hits):
-        session.output.note("corpus: no record holds every word; these hold the most")
     numbers = ((len(papers), "paper"), (len(excluded), "exclusion"), (len(awaiting), "candidate"))
     told = [pluralize(number, noun) for number, noun in numbers if number or noun == "paper"]
     session.output.note(" and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part))
+    if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
+        session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
+    if not any(found) and selected:
+        near = lookup.near_words(searched, known, words)
+        meant = f"; did you mean: {', '.join(near)}?" if near else ""
+        whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
+        session.output.note(f"corpus: no {whose} holds these words{meant}")
+    if where and not selected:
+        session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE

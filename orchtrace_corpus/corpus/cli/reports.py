@@ -13,7 +13,7 @@ from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import ReadingName
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
@@ -84,6 +84,7 @@ def list_records(
     sort: str = "",
     columns: str = "",
     limit: int | None = None,
+    reading: ReadingName = ReadingName.PUBLISHED,
     output_format: Format = Format.TABLE,
 ) -> ExitCode:
     """List papers, or exclusions, and return the exit code.
@@ -95,55 +96,61 @@ def list_records(
         sort: The column to sort by, after `-` for falling order; the order of the file if empty.
         columns: The columns, between commas, or `all`; the tags that a reader asks for first if empty.
         limit: How many rows are shown at most.
+        reading: Whose tags papers are filtered and shown by.
         output_format: The form of the output.
 
     Raises:
         CommandUseError: A filter or a column does not exist.
         CorpusError: There is no corpus, or it has errors.
     """
-    from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find_all, paper_attributes
+    from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, exclusion_attributes, find_all, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
     from orchtrace_corpus.corpus.render.records import listing, records_json
 
-    pool = session.pool()
-    records: tuple[Record, ...]
+    as_published = session.pool()
+    taxonomy = as_published.taxonomy
     if exclusions:
-        noun, attributes = "exclusion", exclusion_attributes(pool.taxonomy)
+        noun, attributes = "exclusion", exclusion_attributes(taxonomy)
         query = parse(where, attributes)
-        records = query.select(pool.exclusions)
-        names: tuple[str, ...] = ("id", *(facet.field for facet in pool.taxonomy.exclusions))
+        facets = () if output_format is Format.TABLE else (facet.field for facet in taxonomy.exclusions)
+        names: tuple[str, ...] = ("id", *facets)
     else:
-        noun, attributes = "paper", paper_attributes(pool.taxonomy)
-        query = paper_query(where, pool.taxonomy)
-        records = query.select(pool.papers)
-        axes = (axis.field for axis in pool.taxonomy.axes if axis.kind != "levels")
-        names = ("key", "year", *axes)
+        noun, attributes = "paper", paper_attributes(taxonomy, marked=True)
+        query = paper_query(where, taxonomy)
+        axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
+        is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100  # too few cells for axes, too
+        has_others = any(condition.attribute.terms for condition in query.filters)
+        names = ("key", "year", *(() if is_narrow and has_others else axes))
     asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
-    names = (*dict.fromkeys((*names, *asked)), "title")
+    is_data, is_read = output_format is Format.JSON and not columns, output_format in (Format.TABLE, Format.MARKDOWN)
+    is_marked = not exclusions and (bool(asked) or is_data or columns == "all")
+    pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
+    is_column = not is_read and any(paper.contested for paper in pool.papers)
+    names = (*dict.fromkeys((*names, *asked, *((CONTESTED,) if is_column else ()))), "title")
+    names += ("reason",) if exclusions else ()
     if columns and columns != "all":
         from orchtrace_corpus.base.commands.options import split_names
 
-        names = split_names(columns)
+        names = tuple("id" if exclusions and name == "key" else name for name in split_names(columns))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
+    records: Sequence[Record] = query.select(pool.exclusions if exclusions else pool.papers)
     total = len(records)
     if sort:
         from orchtrace_corpus.corpus.analysis.search import sort_records
 
         records = sort_records(records, sort, attributes)
     records = records[:limit]
-    if output_format is Format.JSON and not columns:
+    if is_data:
         session.output.write(records_json(records, "list"))
     else:
-        is_read = output_format in (Format.TABLE, Format.MARKDOWN) and not exclusions
-        marks: frozenset[tuple[str, str]] = frozenset()
-        if asked and is_read:
-            from orchtrace_corpus.corpus.model.disputes import contested
-
-            disputes = store.read_disputes(session.root_folder(), pool.taxonomy).disputes
-            marks = frozenset(mark for mark in contested(disputes) if mark[1] in asked)
-        session.show_tables([listing(f"{noun}s", records, shown, contested=marks)], "list", output_format)
+        table = listing(f"{noun}s", records, shown, marked=asked if is_read else ())
+        session.show_tables([table._replace(wrapped="reason")], "list", output_format)
+        if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
+            session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
     left_out = f", {len(records)} shown" if len(records) < total else ""
     session.output.note(f"{pluralize(total, noun)}{left_out}")
+    if query.filters and not total and not exclusions:
+        session.note_no_paper(query, as_published, reading)
     if not records and any(", " in text for text in where):
         session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
     return ExitCode.DONE

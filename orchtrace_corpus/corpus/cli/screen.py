@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal,
 from orchtrace_corpus.corpus.intake import screening
 from orchtrace_corpus.corpus.intake.screening import Choice, Verdict
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag
@@ -50,7 +50,7 @@ def screen(
 
     Shows the protocol's rules once, and then, for each candidate, title, abstract if one is stored, the reason
     it was found, the most similar records with their tags, and similar exclusions with their reasons. Answers:
-    i to include (with tags and a summary, any of which may stay open), e to exclude (with a reason: a number of
+    i to include (with tags and a summary, or a reason while any is open), e to exclude (with a reason: a number of
     the list, or a sentence), l for later, b to go back and undo the last decision, ? for the rules, q to quit.
     Each decision is written at once, so nothing is lost. An included candidate with all its fields and evidence
     becomes a paper; "corpus add KEY" completes an open one.
@@ -195,12 +195,16 @@ class _Run:
     ) -> tuple[Choice, Proposal]:
         day = today().isoformat()
         if answer == "i":
-            rules = [rule.rule for rule in self._protocol.include] if self._protocol else []
-            reason = questions.reason(rules, candidate.reason)
             tags, summary = questions.tags(candidate), candidate.paper.summary or questions.summary()
-            return Choice.INCLUDE, screening.include(corpus, candidate, reason, tags, day, summary)
+            included = screening.include(corpus, candidate, "", tags, day, summary)
+            if not included.added:  # a paper has no reason; what stays a candidate has one
+                rules = [rule.rule for rule in self._protocol.include] if self._protocol else []
+                reason = questions.reason(rules, screening.proposed_reason(candidate, Decision.INCLUDE))
+                included = screening.include(corpus, candidate, reason, tags, day, summary)
+            return Choice.INCLUDE, included
         rules = [rule.rule for rule in self._protocol.exclude] if self._protocol else []
-        said = Exclusion(screened=day, reason=questions.reason(rules, ""))
+        reason = questions.reason(rules, screening.proposed_reason(candidate, Decision.EXCLUDE))
+        said = Exclusion(screened=day, reason=reason)
         draft, gaps = screening.draft_exclusion(corpus, candidate, said)
         record = questions.complete_exclusion(candidate.name, draft) if gaps else draft
         named = record._replace(identifier=draft.identifier)
@@ -245,6 +249,7 @@ class _Questions(Questions):
     def reason(self, rules: Sequence[str], known: str) -> str:
         """A sentence, or the rule of a number; Enter keeps what is known, and `?` lists the rules again."""
         listed = "".join(f"  {number} {rule}\n" for number, rule in enumerate(rules, 1))
+        listed += f"  proposed: {printable(known, limit=300)}\n" if known else ""
         self._say(listed)
         wanted = "a number of the list, or a sentence" if rules else "a sentence"
 
@@ -259,7 +264,7 @@ class _Questions(Questions):
                 raise CommandUseError(f"A reason is needed: {wanted}.")
             return answer or known
 
-        enter = f" [{printable(known)}]" if known else ""
+        enter = " [as proposed]" if known else ""
         return self._ask(f"Reason, {'a number or a sentence' if rules else 'a sentence'}{enter}: ", read)
 
     def summary(self) -> str:
@@ -274,14 +279,14 @@ class _Questions(Questions):
                 levels = {
                     term.id: level
                     for term in facet.terms
-                    if candidate.is_open(term.id) and (level := self._open(facet, term.id))
+                    if candidate.is_open(term.id) and (level := self._open(candidate, facet, term.id))
                 }
                 given |= {facet.field: levels} if levels else {}
-            elif facet.field not in candidate.tags and (tag := self._open(facet)):
+            elif facet.field not in candidate.tags and (tag := self._open(candidate, facet)):
                 given[facet.field] = read_tag(facet, tag)
         return given
 
-    def _open(self, facet: Facet, term: str = "") -> str:
+    def _open(self, candidate: Candidate, facet: Facet, term: str = "") -> str:
         """A term, or the level of a term; empty where it stays open."""
         names = [*(level.id for level in facet.levels), NO_TERM] if term else list(facet.values)
         asked = next((one for one in facet.terms if one.id == term), None)
@@ -294,6 +299,7 @@ class _Questions(Questions):
             read_tag(facet, spelled(answer, names))
             return spelled(answer, names)
 
+        self._say_readings(candidate, [term or facet.field])
         self._say(numbered(names))
         explained = (*([asked] if asked else ()), *(facet.levels if term else facet.terms))
         return self._ask(f"{term or facet.field} [open], ? explains: ", read, explained)

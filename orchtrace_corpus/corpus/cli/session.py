@@ -8,8 +8,9 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import has_errors, is_malformed, quote
 from orchtrace_corpus.base.text.findings import summary
-from orchtrace_corpus.base.text.layout import first_and_more
+from orchtrace_corpus.base.text.layout import first_and_more, pluralize
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import ReadingName
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.query import Query
@@ -97,6 +98,26 @@ class CorpusSession(Session):
             self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus validate")
         return loaded.pool
 
+    def read_by(self, pool: "Pool", reading: ReadingName, *asked: str) -> "Pool":
+        """The corpus with the tags of a reading, and those in open dispute if words ask for it; errors as of `pool`."""
+        if any("contested" in text for text in asked):
+            pool = store.with_contested(pool, self.root_folder(), reading)
+        if reading is ReadingName.PUBLISHED:
+            return pool
+        from orchtrace_corpus.corpus.model.disputes import read_by
+
+        return read_by(pool, store.read_disputes(self.root_folder(), pool.taxonomy).sound(), reading)
+
+    def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
+        """Say that no paper of the published pool passes by a reading, and what does by the other or awaits."""
+        other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
+        papers = len(query.select(self.read_by(pool, other).papers))
+        known = store.read_candidates(self.root_folder(), pool.taxonomy).candidates
+        awaiting = len(query.select(candidate.paper for candidate in known))
+        others = f"; {pluralize(papers, 'paper')} by --reading {other}" * bool(papers)
+        others += f"; {pluralize(awaiting, 'candidate')} (see corpus candidates)" * bool(awaiting)
+        self.output.note(f"corpus: no paper passes the filters{others}")
+
 
 def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
     """Read filters on papers.
@@ -107,7 +128,7 @@ def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
 
-    attributes = paper_attributes(taxonomy)
+    attributes = paper_attributes(taxonomy, marked=True)
     try:
         return parse(filters, attributes)
     except CommandUseError as error:

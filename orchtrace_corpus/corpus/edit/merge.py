@@ -1,10 +1,7 @@
-"""Merges: records of another file into the pool, by their keys, and three versions of a data file, as git does.
+"""Merges records of another file into the pool, by their keys.
 
 A format holds some fields of a record, not all. Those that it lacks stay as they are, and so does a
 value that says the same. Nothing is judged by halves: one problem anywhere, and there is no merge.
-
-Of three versions, a record, or a field of it, that only one side changed is taken from that side. What both changed to
-different values is a conflict, and nothing is guessed. Comments go with the record that they belong to.
 """
 
 import re
@@ -13,16 +10,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError
+from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind
-from orchtrace_corpus.base.yamlfile import reader
-from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
-from orchtrace_corpus.base.yamlfile.record import values
-from orchtrace_corpus.base.yamlfile.splice import change_fields
-from orchtrace_corpus.base.yamlfile.writer import Style, comments
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records, raw_records
 from orchtrace_corpus.corpus.formats import Item, Problem, completed
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
@@ -231,131 +224,3 @@ def _plain(value: object) -> object:
         plain = [_plain(part) for part in value]
         return NOT_APPLICABLE if plain == [NOT_APPLICABLE] else plain
     return None if value is None else str(value)
-
-
-_T = TypeVar("_T")
-_ABOUT_THE_FILE = ("the comments at the head", "the comments at the end")
-_COMMENTS = "comments"
-_RUN = "the run of "
-
-
-class Conflict(NamedTuple):
-    """A record that both sides changed, and the fields with two new values; none where one side removed it."""
-
-    name: str
-    fields: tuple[str, ...]
-
-
-class ThreeWay(NamedTuple):
-    """The merged text, and what could not be merged; of a record in conflict the text has our version."""
-
-    text: str
-    conflicts: tuple[Conflict, ...]
-
-
-def merge_versions(style: Style, base: str, ours: str, theirs: str) -> ThreeWay:
-    """Merge three versions of a data file, each in canonical form.
-
-    A run of searches is never changed, so two versions have the runs of both, in the order of their days.
-
-    Raises:
-        DataFileError: A record has neither key nor id and is no run, or a key or id is given twice.
-    """
-    versions = [_blocks(text) for text in (base, ours, theirs)]
-    names = dict.fromkeys((*versions[1], *versions[2]))
-    blocks: dict[str, str] = {}
-    conflicts = []
-    for name in sorted(names, key=lambda name: (name if style.key else _day(name), _number(name))):
-        if name in _ABOUT_THE_FILE:
-            continue
-        block, fields = _merged_block(style, *(version.get(name) for version in versions))
-        if fields is not None:
-            conflicts.append(Conflict(name, fields))
-        if block is not None:
-            blocks[name] = block
-    for name in _ABOUT_THE_FILE:
-        before, own, other = (version.get(name) for version in versions)
-        if (taken := _one_sided(before, own, other)) is None:
-            conflicts.append(Conflict(name, (_COMMENTS,)))
-        elif taken[0]:
-            blocks[name] = taken[0]
-    head, foot = (blocks.pop(name, "") for name in _ABOUT_THE_FILE)
-    return ThreeWay("\n".join(part for part in (head, *(blocks.values() or ("[]\n",)), foot) if part), tuple(conflicts))
-
-
-def _blocks(text: str) -> dict[str, str]:
-    """The parts of a file in canonical form: each record by its name, and the comments about the file."""
-    found: dict[str, str] = {}
-    for part in text.strip("\n").split("\n\n"):
-        lines = [line for line in part.splitlines(keepends=True) if line.strip() != "[]"]
-        block = "".join(lines).rstrip("\n") + "\n"
-        nodes = list(YamlFile("", block.encode()).records()) if any(line[:1] == "-" for line in lines) else []
-        if nodes and type(nodes[0]) is reader.Mapping:
-            fields = values(nodes[0])
-            assert isinstance(fields, dict)
-            name = str(fields.get("key") or fields.get("id") or "")
-            if not name and "searches" in fields:
-                name = next(
-                    run for number in count() if (run := f"{_RUN}{fields['day']} {number} {fields}") not in found
-                )
-            if not name or name in found:
-                raise DataFileError(f"{quote(name)} names no record, or two", "See corpus validate.")
-        elif not block.strip():
-            continue
-        else:
-            name = _ABOUT_THE_FILE[bool(found)]
-        found[name] = block
-    return found
-
-
-def _day(name: str) -> str:
-    """The day of a run of searches; empty for other records."""
-    return name.removeprefix(_RUN).partition(" ")[0] if name.startswith(_RUN) else ""
-
-
-def _number(name: str) -> int:
-    """The number of an exclusion's id, which is its place in the log; 0 for the key of a paper."""
-    return int(name[1:]) if name[:1] == "E" and name[1:].isdecimal() else 0
-
-
-def _one_sided(base: _T, ours: _T, theirs: _T) -> tuple[_T] | None:
-    """The value that stands after the change of one side, or of both alike; None if they differ."""
-    if ours in (theirs, base):
-        return (theirs,)
-    return (ours,) if theirs == base else None
-
-
-def _merged_block(
-    style: Style, base: str | None, ours: str | None, theirs: str | None
-) -> tuple[str | None, tuple[str, ...] | None]:
-    """A record's merged text, and the fields in conflict; None for no text and for no conflict."""
-    if (taken := _one_sided(base, ours, theirs)) is not None:
-        return taken[0], None
-    if ours is None or theirs is None:
-        return ours, ()
-    sides = (base or "", ours, theirs)
-    notes = [[comment for _, comment in comments(text)] for text in sides]
-    before, own, other = (_fields(text) for text in sides)
-    fields = [] if _one_sided(*notes) else [_COMMENTS]
-    result: dict[str, Node | None] = {}
-    plain = [{name: values(node) for name, node in record.items()} for record in (before, own, other)]
-    for name in dict.fromkeys((*own, *other, *before)):
-        taken_value = _one_sided(*(record.get(name) for record in plain))
-        if taken_value is None:
-            fields.append(name)
-        else:
-            side = own if plain[1].get(name) == taken_value[0] else other
-            result[name] = side.get(name)
-    if fields:
-        return ours, tuple(fields)
-    # The side with the newer comments is edited, so that they stay.
-    text, present = (theirs, plain[2]) if notes[1] == notes[0] else (ours, plain[1])
-    changes = {
-        name: node for name, node in result.items() if (None if node is None else values(node)) != present.get(name)
-    }
-    return change_fields(YamlFile("", text.encode()), {0: changes}, style) if changes else text, None
-
-
-def _fields(block: str) -> dict[str, Node]:
-    record = next(YamlFile("", block.encode()).records(), None) if block else None
-    return {name: node for name, (_, node) in record.entries.items()} if type(record) is reader.Mapping else {}

@@ -72,12 +72,14 @@ class Proposal(NamedTuple):
         added: The records that are new.
         changed: The records that change, as they were.
         removed: The records that go.
+        changes: Where fields of one record change, their new values; None for one that goes.
     """
 
     texts: Mapping[str, str]
     added: tuple[Record, ...] = ()
     changed: tuple[Record, ...] = ()
     removed: tuple[Record, ...] = ()
+    changes: Mapping[str, Value | None] = {}
 
 
 class Judgement(NamedTuple):
@@ -266,7 +268,7 @@ def change(corpus: Editable, target: Target, changes: Mapping[str, Value | None]
     """Fields of one record change; None takes one away; errors as for `change_records`."""
     style = paper_style if isinstance(target.record, Paper) else exclusion_style
     text = change_records(corpus.files[target.name], {target.position: changes}, style(corpus.pool.taxonomy))
-    return Proposal({target.name: text}, changed=(target.record,))
+    return Proposal({target.name: text}, changed=(target.record,), changes=changes)
 
 
 def remove(corpus: Editable, target: Target, *, unpublished: bool = False) -> Proposal:
@@ -334,4 +336,5 @@ def _findings_beside(root: str, loaded: Loaded, texts: Mapping[str, str]) -> lis
         *loaded.missing,
         *store.read_scale(root, loaded, scale_file).findings,
         *candidates.check(store.read_candidates(root, pool.taxonomy, candidate_file), loaded),
+        *(finding for finding in store.read_codebook(root, pool).findings if finding.code == "B104"),
     ]

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
     Attributes,
@@ -27,11 +28,12 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.edit.edits import raw_records
+from orchtrace_corpus.corpus.edit.edits import add_records, raw_records
 from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, change
-from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State, disputable
-from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, evidence_fields, tag_value
-from orchtrace_corpus.corpus.model.records import Paper, Tag, classified_evidence
+from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State, disputable, value_of
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, dispute_style, evidence_fields, tag_value
+from orchtrace_corpus.corpus.model.records import EvidenceVerdict, Paper, Tag, classified_evidence
 from orchtrace_corpus.corpus.model.tagging import (
     NO_TERM,
     OPTIONAL_FIELDS,
@@ -94,6 +96,25 @@ def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvi
             raise DataFileError(message, "Mend it first; see corpus validate.")
         changes["evidence"] = [*items, item]
     return change(corpus, target, {field: value for field, value in changes.items() if value != present.get(field)})
+
+
+def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy) -> Iterator[str]:
+    """What speaks against changes of a paper's tags: evidence for the old value, and that the value was published."""
+    items = enumerate(paper.evidence, 1) if "evidence" not in changes else ()
+    tagged = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
+    numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and tagged & {*item.tags}]
+    if numbers:
+        yield f"evidence {', '.join(numbers)} of {paper.key} is for the old value; change it, or add --evidence"
+    columns = {column.field for column in taxonomy.published if paper.published}
+    for field, facet in disputable(taxonomy).items():
+        if field in tagged & columns:
+            old, new = value_of(paper, facet, field), str(changes[field] or NOT_APPLICABLE)
+            read = Reading((old,), "the published table"), Reading((new,), "YOU")
+            dispute = dispute_fields(Dispute(paper.key, field, old, read, "WHY IT STANDS.", "ADDRESS"))
+            record = add_records(YamlFile("", b"[]\n"), [dispute], dispute_style()).rstrip()
+            back = f"take the edit back with corpus tag {paper.key} {field}={old}"
+            told = f"{paper.key} is in the published pool, whose tags stay as published; {back}"
+            yield f"{told}, and add the other reading to data/disputes.yaml:\n{record}"
 
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:

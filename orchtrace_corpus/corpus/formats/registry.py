@@ -166,11 +166,7 @@ FORMATS: dict[str, FileFormat] = {
             endings=(".csv",),
         ),
         FileFormat(
-            "json",
-            "JSON",
-            {"records": "whole records, in one document"},
-            module="records:document",
-            endings=(".json",),
+            "json", "JSON", {"records": "whole records, in one document"}, module="records:document", endings=(".json",)
         ),
         FileFormat(
             "jsonl",

@@ -257,7 +257,7 @@ def _header_problems(header: Sequence[str], known: Mapping[str, object], key: st
 _FIXED = ("title", "authors", "first_author", "affiliation", "year", "venue_year", "venue", "proceedings")
 _MORE = (
     *("arxiv_id", "doi", "openreview_id", "acl_id", "urls", "code", "base_models", "algorithm", "benchmarks"),
-    *("summary", "added", "cite_key", "notes"),
+    *("summary", "added", "cite_key", "notes", "contested"),
 )
 
 
@@ -267,7 +267,8 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
     A facet of one term is an ordered categorical over its vocabulary, so that a cross-tabulation can
     show unused terms; `NA` is one of its categories, and only an absent tag is missing. A facet of
     kind `levels` gives a column for each of its terms, whose values are the levels. Fields of several
-    texts, such as `authors`, hold tuples; `added` is a date, `year` and `venue_year` are integers.
+    texts, such as `authors`, hold tuples, as does `contested` with the tags in open dispute; `added` is
+    a date, `year` and `venue_year` are integers.
     Evidence and what `bibtex` keeps are left out: they have rows and fields of their own.
     """
     import pandas as pd

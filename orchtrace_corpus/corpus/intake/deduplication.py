@@ -22,17 +22,10 @@ from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
-from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.record_fields import candidate_fields, candidate_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
-from orchtrace_corpus.corpus.model.searches import (
-    Maker,
-    Run,
-    Search,
-    run_fields,
-    search_style,
-)
+from orchtrace_corpus.corpus.model.searches import Maker, Run, Search, run_fields, search_style
 from orchtrace_corpus.corpus.rules import candidates as candidate_rules
 
 
@@ -87,8 +80,7 @@ def take_items(corpus: Editable, items: Sequence[Item], name: str, day: date) ->
     papers = []
     for item in items:
         values, _ = completed(item, None)
-        paper, key = intake.from_fields(values), str(values.get("key", ""))
-        papers.append((paper._replace(key=key if is_key(key) else ""), (name,)))
+        papers.append((intake.from_entry(values, item.annotation), (name,)))
     found = SearchResult(Search(name, name, 0, found=len(papers)), tuple(papers))
     return deduplicate(corpus, [found], day, Maker.IMPORT, None)
 
@@ -169,6 +161,8 @@ def deduplicate(
 def propose(corpus: Editable, found: Discovery) -> Proposal:
     """The edit that puts a run on record: its new candidates, the run itself, and what arXiv says of the candidates.
 
+    The same file imported again without anything new is no run.
+
     Raises:
         DataFileError: A file cannot be read, or is not written record below record.
         InvalidCorpusError: The searches on record have errors.
@@ -179,9 +173,10 @@ def propose(corpus: Editable, found: Discovery) -> Proposal:
         records = [candidate_fields(one, taxonomy) for one in found.new]
         texts[store.CANDIDATES] = add_records(_candidate_file(corpus), records, candidate_style(taxonomy))
     searches = store.read_searches(corpus.root)
-    searches.sound()
+    before = {search.query for run in searches.sound() if run.by is Maker.IMPORT for search in run.searches}
+    is_again = found.run.by is Maker.IMPORT and not found.new and before.issuperset(s.query for s in found.run.searches)
     file = searches.places.file if searches.places else YamlFile(store.SEARCHES, b"[]\n")
-    if found.run.searches:
+    if found.run.searches and not is_again:
         texts[store.SEARCHES] = add_records(file, [run_fields(found.run)], search_style())
     if found.metadata:
         texts[store.ARXIV] = arxiv_text(corpus, found.metadata)

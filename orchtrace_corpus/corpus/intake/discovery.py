@@ -22,14 +22,7 @@ from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.fields import is_iso_date
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.records import Paper, Pool
-from orchtrace_corpus.corpus.model.searches import (
-    ARXIV,
-    OPENALEX,
-    Maker,
-    Run,
-    Search,
-    last_day,
-)
+from orchtrace_corpus.corpus.model.searches import ARXIV, OPENALEX, Maker, Run, Search, last_day
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import OpenAlex
 

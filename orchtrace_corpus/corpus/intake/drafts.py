@@ -241,6 +241,8 @@ def detail_problems(
     """What cannot be of some details, whatever the papers are: what they say of several, or name that is not there."""
     if len(candidates) > 1 and details.of_one_paper:
         yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one paper only", "Name one paper.")
+    if details.year and not 1000 <= details.year <= 9999:
+        yield CommandUseError(f"--year {details.year} is not a year", "Write four digits.")
     if details.key and not is_key(details.key):
         yield CommandUseError(
             f"{quote(details.key)} is not a valid key: use lower-case letters, digits and single hyphens"

@@ -8,13 +8,12 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
-from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex
+from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem
-from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag, identities
 from orchtrace_corpus.corpus.model.tagging import assign
 
@@ -85,7 +84,7 @@ def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] 
     candidates: list[NamedPaper] = []
     for word in words:
         if word.lower().endswith(".bib") and recognise(word) is None and "://" not in word:
-            candidates += _read_entries(word, pool)
+            candidates += _read_entries(word, pool, awaiting)
         else:
             candidates.append(name_paper(word.strip(), pool, awaiting))
     return candidates
@@ -187,7 +186,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
     return NamedPaper(word, Paper(urls=(url,)), source=url)
 
 
-def _read_entries(path: str, pool: Pool) -> list[NamedPaper]:
+def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[NamedPaper]:
     """The entries of a BibTeX file, each under its own key if that could be one of ours.
 
     Keywords that are written as tags, such as `stop=explicit`, are its tags, and its annotation is its summary: so
@@ -201,19 +200,19 @@ def _read_entries(path: str, pool: Pool) -> list[NamedPaper]:
     items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")
+    known = RecordIndex([one.paper for one in awaiting])
     candidates = []
     for item in items:
         values, _ = completed(item, None)
-        key, kept = str(values.get("key", "")), values.get("bibtex")
-        paper = intake.from_fields(values)._replace(
-            key=key if is_key(key) else "",
-            cite_key=key if is_cite_key(key) and not is_key(key) else None,
-            bibtex={name: str(latex) for name, latex in kept.items()} if isinstance(kept, Mapping) else {},
-            summary=intake.plain(item.annotation),
-        )
+        paper = intake.from_entry(values, item.annotation)
         source = next(iter(paper.urls), "")
         one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper))
         problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
+        match = known.find(paper)
+        if match and (match.sign is not Sign.TITLE or match.record.name == paper.key):
+            problem = (
+                problem or f"it is the candidate {match.record.name}; to include it: corpus add {match.record.name}"
+            )
         tags: dict[str, Tag] = {}
         try:
             for keyword in item.keywords:

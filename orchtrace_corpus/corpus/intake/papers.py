@@ -23,18 +23,12 @@ from orchtrace_corpus.base.identifiers import (
     recognise_url,
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.matching import (
-    LONGEST_NAME,
-    Match,
-    RecordIndex,
-    Sign,
-    identifier_text,
-    identifiers_of,
-)
+from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign, identifier_text, identifiers_of
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
@@ -89,6 +83,17 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
     return paper._replace(urls=tuple(dict.fromkeys(urls)))
 
 
+def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
+    """A record of an entry of a file: under its own key if that could be one of ours, with what else it says."""
+    key, kept = str(values.get("key", "")), values.get("bibtex")
+    return from_fields(values)._replace(
+        key=key if is_key(key) else "",
+        cite_key=key if is_cite_key(key) and not is_key(key) else None,
+        bibtex={name: str(latex) for name, latex in kept.items()} if isinstance(kept, Mapping) else {},
+        summary=plain(annotation),
+    )
+
+
 def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
     """The record with an identifier in the field of its kind."""
     field: dict[str, Any] = {identifier.kind.value: identifier.value}
@@ -127,17 +132,6 @@ def plain(text: str) -> str:
     # What has no characters goes, and `remarks` quotes what was there.
     mended = FIXES["M103"](text, "title") or re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text)
     return " ".join(mended.split())
-
-
-def find_match(paper: Paper, pool: Pool, *, by_title: bool = True) -> Match | None:
-    """The record that a paper seems to be: of the pool or excluded, by the surest sign that there is.
-
-    Args:
-        paper: What is known of it so far; what is empty is compared with nothing.
-        pool: The corpus.
-        by_title: Whether a title that is nearly the same is a sign.
-    """
-    return RecordIndex([*pool.papers, *pool.exclusions]).find(paper, by_title=by_title)
 
 
 def describe_match(found: Match) -> str:

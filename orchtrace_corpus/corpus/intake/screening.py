@@ -175,12 +175,13 @@ def exclude(
 def draft_exclusion(corpus: Editable, candidate: Candidate, said: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
     """A candidate as a record of the log, and what that lacks; arguments as for `exclude`."""
     paper = candidate.paper
-    known = said._replace(tags={**candidate.screening, **said.tags}, reason=said.reason or _proposed_reason(candidate))
+    known = said._replace(tags={**candidate.screening, **said.tags}, reason=said.reason or proposed_reason(candidate))
     return drafts.complete_exclusion(paper, corpus, known)
 
 
-def _proposed_reason(candidate: Candidate) -> str:
-    return candidate.reason if candidate.proposal is Decision.EXCLUDE else ""
+def proposed_reason(candidate: Candidate, decision: Decision = Decision.EXCLUDE) -> str:
+    """The reason of a candidate where this decision is proposed for it; empty where another is."""
+    return candidate.reason if candidate.proposal is decision else ""
 
 
 def _candidate_value(settled: Candidate, facet: Facet, tag: Tag) -> Value:

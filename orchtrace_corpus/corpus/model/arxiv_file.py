@@ -62,22 +62,6 @@ def merged(known: Mapping[str, Metadata], found: Mapping[str, Metadata], ids: It
     return {name: max(of, key=lambda metadata: metadata.version) for name, of in candidates.items() if of}
 
 
-def merge(
-    base: Mapping[str, Metadata], ours: Mapping[str, Metadata], theirs: Mapping[str, Metadata]
-) -> tuple[dict[str, Metadata], list[str]]:
-    """Two versions of what is known as one, and the ids of which both changed what they come from, differently."""
-    result: dict[str, Metadata] = {}
-    conflicts = []
-    for name in sorted({*ours, *theirs}):
-        before, one, other = (side.get(name) for side in (base, ours, theirs))
-        if before not in (one, other) and one != other:
-            conflicts.append(name)
-        kept = other if one == before else one
-        if kept is not None:
-            result[name] = kept
-    return result, conflicts
-
-
 class _FormError(Exception):
     """What is wrong with the document, and where in it."""
 

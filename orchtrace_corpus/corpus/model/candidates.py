@@ -14,14 +14,7 @@ from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.decode import paper_schema
-from orchtrace_corpus.corpus.model.disputes import (
-    NOT_ARISING,
-    Dispute,
-    Reading,
-    disputable,
-    value_of,
-    values_for,
-)
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading, disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Places, Tag, require_none
 from orchtrace_corpus.corpus.model.tagging import arising, in_order

@@ -196,8 +196,8 @@ def _check_cases(coding: Coding, facet: Facet, node: Sequence, papers: dict[str,
             near = near_suggestion(case.record, list(papers))
             report.add("B103", at["record"], f"there is no paper {quote(case.record)}{near}")
         elif (value := value_of(papers[case.record], facet, coding.tag)) != case.value:
-            message = f"{quote(case.record)} has {coding.tag} {quote(value)}, not {quote(case.value)}; mend either"
-            report.add("B104", at["value"], message)
+            message = f"{quote(case.record)} has {coding.tag} {quote(value)}, not {quote(case.value)}"
+            report.add("B104", at["value"], f"{message}; change the record or the case")
 
 
 def _coding_schema(tags: tuple[str, ...]) -> Schema:

@@ -118,12 +118,7 @@ def term_list(
 
 
 def levels(
-    name: str,
-    label: str,
-    allowed: tuple[str, ...],
-    level_ids: tuple[str, ...],
-    *,
-    codes: Codes = MappingProxyType({}),
+    name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...], *, codes: Codes = MappingProxyType({})
 ) -> Decoder:
     """A mapping from terms to levels; an empty one says that no term applies."""
     level = terms(name, f"level of {name}", level_ids, code="V103")
@@ -138,6 +133,9 @@ def levels(
         for term, (key_at, value) in node.entries.items():
             if term not in known and (named := codes.get(term.casefold())):
                 _refuse_code(name, term, named, key_at, report, is_given=named[0] in node.entries)
+            elif term not in known and term.partition(":")[0] in known:
+                report.add("V102", key_at, f"{quote(term)} lacks a blank after its colon")
+                continue
             elif term not in known:
                 report.add("V102", key_at, f"unknown {label} {quote(term)}{suggestion(term, allowed)}")
             values[known.get(term, term)] = level(value, report)

@@ -295,12 +295,7 @@ def _agreed(node: Node, report: Report) -> Agreed | None:
     return Agreed(**values) if values is not None and is_whole else None
 
 
-_AGREED = Schema(
-    "what the readers agree on",
-    "",
-    {name: fields.text(name) for name in Agreed._fields},
-    Agreed._fields,
-)
+_AGREED = Schema("what the readers agree on", "", {name: fields.text(name) for name in Agreed._fields}, Agreed._fields)
 
 
 def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote, suggestion
@@ -103,15 +103,7 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
 
 def text(name: str) -> Decoder:
     """One line of text."""
-
-    def decode(node: Node, report: Report) -> str | None:
-        if type(node) is Scalar:
-            value = node.text
-            if value and value.isprintable() and value[0] != " " and value[-1] != " ":
-                return value
-        return checked_text(name, node, report)
-
-    return decode
+    return partial(checked_text, name)
 
 
 def parsed(name: str, code: str, parse: Callable[[str], Any]) -> Decoder:
@@ -327,7 +319,9 @@ def refuse_no_list(name: str, node: Node, report: Report) -> None:
 def checked_text(name: str, node: Node, report: Report) -> str | None:
     """One line of visible text; None, reported, if the node is none."""
     value = node.text if type(node) is Scalar else ""
-    if value and value.isprintable() and value[0] != " " and value[-1] != " ":  # as nearly all are
+    if (
+        value and (report.file.is_printable or value.isprintable()) and value[0] != " " and value[-1] != " "
+    ):  # nearly all
         return value
     if type(node) is not Scalar:
         report.add("F103", node.at, f"{quote(name)} must be text, not {kind_of(node)}")

@@ -37,11 +37,7 @@ VERDICT = Facet(
     terms=(
         Term(EvidenceVerdict.SUPPORTED, "Supported", "The source bears the tags out."),
         Term(EvidenceVerdict.PARTLY, "Partly", "It bears them out in part, or for a part of the work."),
-        Term(
-            EvidenceVerdict.NOT_FOUND,
-            "Not found",
-            "What could be read does not say; such an item is not evidence.",
-        ),
+        Term(EvidenceVerdict.NOT_FOUND, "Not found", "What could be read does not say; such an item is not evidence."),
         Term(EvidenceVerdict.CONTRADICTED, "Contradicted", "It speaks against them."),
     ),
     required=False,
@@ -118,6 +114,8 @@ class Paper(NamedTuple):
         waive: The warnings that do not apply to the record.
         published: Whether the record is one of the published pool; no field of the record itself, but what
             `data/published.yaml` says. None where the corpus has no such file.
+        contested: The tags in open dispute, by `data/disputes.yaml`, where they were asked for: facets, and terms
+            with levels.
     """
 
     key: str = ""
@@ -146,6 +144,7 @@ class Paper(NamedTuple):
     notes: str | None = None
     waive: tuple[Waiver, ...] = ()
     published: bool | None = None
+    contested: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -318,14 +317,15 @@ class Loaded(NamedTuple):
         return self.pool.exclusions if self.pool else ()
 
 
+_KINDS = tuple(IdentifierKind)
+
 Path: TypeAlias = tuple[str | int, ...]
 """Where in a record a value stands, such as `("urls", 0)`."""
 
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
     """The paper's identifiers: those of its fields, and those that only a URL carries."""
-    for kind in IdentifierKind:
-        value = getattr(paper, kind)
+    for kind, value in zip(_KINDS, (paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id), strict=True):
         if value is not None:
             yield Identifier(kind, value), (kind.value,)
     for number, url in enumerate(paper.urls):

@@ -11,13 +11,8 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
-from orchtrace_corpus.corpus.model.decode import (
-    decode_exclusions,
-    decode_papers,
-    decode_published,
-    missing_records,
-)
-from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool
+from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers, decode_published, missing_records
+from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
@@ -221,14 +216,23 @@ def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -
         return decode_disputes(read_file(root, DISPUTES, instead), taxonomy)
 
 
-def read_open_tags(root: str) -> dict[tuple[str, str], bool]:
-    """The tags in open dispute, each with whether something is agreed on it; errors as for `read_disputes`."""
+def read_open_tags(root: str, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
+    """The tags in open dispute by a reading, each with whether something is agreed; errors as for `read_disputes`."""
     from orchtrace_corpus.corpus.model.disputes import open_tags
 
     if not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
         return {}
     with _collector_paused():
-        return open_tags(read_file(root, DISPUTES))
+        found = open_tags(read_file(root, DISPUTES))
+        return {tag: agreed for tag, agreed in found.items() if not agreed or reading is ReadingName.PUBLISHED}
+
+
+def with_contested(pool: Pool, root: str, reading: ReadingName = ReadingName.PUBLISHED) -> Pool:
+    """The corpus with the tags in open dispute of each paper, in the order of the file; as for `read_open_tags`."""
+    tags: dict[str, tuple[str, ...]] = {}
+    for key, tag in read_open_tags(root, reading):
+        tags[key] = (*tags.get(key, ()), tag)
+    return pool._replace(papers=tuple(one._replace(contested=tags.get(one.key, ())) for one in pool.papers))
 
 
 def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":

@@ -36,7 +36,7 @@ def read_tag(facet: Facet, text: str) -> Tag:
             if not equals:
                 form = f"TERM=LEVEL, such as {facet.terms[0].id}={facet.levels[0].id}"
                 raise CommandUseError(f"{quote(part)} is not part of {facet.field}", f"Write {form}, or {NO_TERM}.")
-            name = _named(facet.terms, term, facet.field, facet.values)
+            name = _named(facet.terms, term, facet.field, facet.values, f"term of {facet.field}")
             if name in levels:
                 raise CommandUseError(f"{name} of {facet.field} is given twice")
             levels[name] = read_level(facet, level)
@@ -47,6 +47,17 @@ def read_tag(facet: Facet, text: str) -> Tag:
     if NOT_APPLICABLE in terms and len(terms) > 1:
         raise CommandUseError(f"{NOT_APPLICABLE} in {facet.field} must stand alone")
     return terms
+
+
+def mistakes(facet: Facet, text: str, whole: CommandUseError) -> list[CommandUseError]:
+    """What is wrong with each part of a text that `read_tag` refuses as a `whole`: every one, or the refusal."""
+    found = []
+    for part in filter(str.strip, text.split(",") if facet.kind is not Kind.SINGLE else ()):
+        try:
+            read_tag(facet, part)
+        except CommandUseError as error:
+            found.append(error)
+    return found or [whole]
 
 
 def read_term(facet: Facet, text: str) -> str:
@@ -134,7 +145,7 @@ def in_order(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
     return {term.id: levels[term.id] for term in facet.terms if term.id in levels}
 
 
-def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str]) -> str:
+def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str], unknown: str = "") -> str:
     wanted = text.strip().casefold()
     for name in ("id", "label", "code"):
         found = [term.id for term in terms if getattr(term, name).casefold() == wanted]
@@ -143,4 +154,4 @@ def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str]) 
         if found and wanted:
             message = f"{quote(text.strip())} is the {name} of {len(found)} terms of {noun}: {', '.join(found)}"
             raise CommandUseError(message, "Name one of them.")
-    raise CommandUseError(f"unknown {noun} {quote(text.strip())}{suggestion(text.strip(), allowed)}")
+    raise CommandUseError(f"unknown {unknown or noun} {quote(text.strip())}{suggestion(text.strip(), allowed)}")

@@ -63,6 +63,8 @@ def screening_card(
     entries += [("came by", ", ".join(candidate.found_by) or "a search by hand"), ("found", candidate.found)]
     if candidate.proposal is not Decision.UNREAD:
         entries.append(("proposed", f"{candidate.proposal}: {candidate.reason}"))
+    entries += [("summary", paper.summary)] if paper.summary else []
+    entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
     entries += [("likely", f"{place.score:.2f} by {words_text(place)}")] if place else []
     entries.append(("abstract", abstract or "None is stored; corpus discover stores abstracts."))
     for label, records in (("alike", neighbours.papers), ("excluded", neighbours.exclusions)):

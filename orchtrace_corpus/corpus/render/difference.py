@@ -38,6 +38,7 @@ _ASKED = {
     "authors": Own("the authors are these, in this order"),
     "links": Own("the links lead to this very work"),
     "tags": Own("the tags are what the sources say, by the definitions of the terms"),
+    "published": Own("tags of the published pool stay as published, another reading is a dispute"),
     "sources": Own("each source exists, and says what its note says"),
     "levels": Own("level and confidence fit each source"),
     "summary": Own("summary and notes are right, and sentences of our own"),

@@ -6,7 +6,8 @@ from typing import Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
-from orchtrace_corpus.corpus.analysis.claims import Cause, PoolVerdict, Verdict
+from orchtrace_corpus.corpus.analysis.claim_readings import Cause
+from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 
@@ -146,7 +147,7 @@ def causes_lines(
         lines += [line(text) for sentence in (told, reach_text(awaited)) for text in wrap(sentence, available)]
         for one in own:
             lines.append((Span(f"  {one.name}", "key"), Span(f": {_tags(one)}")))
-            lines += [line(f"    {source}", "muted") for source in one.sources]
+            lines += [line(f"    {source}{' (a copy)' * (source in one.copies)}", "muted") for source in one.sources]
     if lines:
         lines = [*(line(text) for text in wrap(_AS_IF, available)), line(), *lines]
     else:
@@ -192,6 +193,7 @@ def causes_data(causes: Sequence[Cause]) -> str:
             "certain": one.is_certain,
             "tags": {tag: list(values) for tag, values in one.tags.items()},
             "sources": list(one.sources),
+            "copies": list(one.copies),
         }
         for one in causes
     ]

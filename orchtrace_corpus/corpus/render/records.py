@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
-from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind
+from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind
 from orchtrace_corpus.corpus.analysis.search import Part
 from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.record_fields import evidence_fields
@@ -21,15 +21,13 @@ _PIPE_WIDTH = 100
 
 
 def listing(
-    name: str,
-    records: Sequence[Record],
-    columns: Sequence[Attribute],
-    title: str = "",
-    contested: Collection[tuple[str, str]] = (),
+    name: str, records: Sequence[Record], columns: Sequence[Attribute], title: str = "", marked: Collection[str] = ()
 ) -> Table:
-    """Records as rows, the values of attributes as columns; those in open dispute, by key and tag, are marked."""
-    rows = tuple(tuple(_marked(record, column, contested) for column in columns) for record in records)
-    return Table(name, title, tuple(column.name for column in columns), rows)
+    """Records as rows, the values of attributes as columns; of some columns, those in open dispute are marked."""
+    rows = tuple(tuple(_marked(record, column, marked) for column in columns) for record in records)
+    contested = {tag for record in records for tag in getattr(record, CONTESTED, ())}
+    notes = ("?: sources or readers disagree; see corpus show KEY.",) * (not contested.isdisjoint(marked))
+    return Table(name, title, tuple(column.name for column in columns), rows, notes)
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
@@ -56,10 +54,10 @@ def match_text(hit: "Hit[Any]") -> str:
     return ", ".join(shown)
 
 
-def _marked(record: Record, column: Attribute, contested: Collection[tuple[str, str]]) -> Cell:
+def _marked(record: Record, column: Attribute, marked: Collection[str]) -> Cell:
     cell = column_value(record, column)
-    is_contested = isinstance(record, Paper) and (record.key, column.name) in contested
-    return f"{cell or 'none'} (contested)" if is_contested else cell
+    is_contested = isinstance(record, Paper) and column.name in marked and column.name in record.contested
+    return f"{cell or 'none'}?" if is_contested else cell
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
@@ -180,7 +178,7 @@ def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
         return None
     if column.kind is ValueKind.NUMBER:
         return int(values[0])
-    is_list = column.name in (*TEXT_LISTS, "open", "by") or (
+    is_list = column.name in (*TEXT_LISTS, CONTESTED, "open", "by") or (
         column.facet is not None and column.facet.kind is Kind.MANY
     )
     return values if is_list else values[0]

@@ -12,15 +12,16 @@ _COLUMNS = (
 _COUNTS = ("found", "repeated", "known", "refused", "new", "screened")
 
 
-def tables(found: Screening) -> list[Table]:
-    """The flow of each run and of all, and what was excluded by stage and reason."""
+def tables(found: Screening, *, turned: bool = False) -> list[Table]:
+    """The flow of each run and of all, in rows or, turned, in columns; and what was excluded by stage and reason."""
     included, excluded, flows, whole, by_hand, stage = found
     unknown = (None,) * 5
     rows: list[tuple[Cell, ...]] = [("published", *unknown, included + excluded, excluded, included, 0, 0)]
     rows += [_row(flow, flow.name) for flow in flows]
     rows += [_row(whole, "all runs")] if flows else []
     rows += [_row(by_hand, by_hand.name)] if by_hand.new else []
-    shown = [Table("runs", "Screening", _COLUMNS, tuple(rows))]
+    heads, *numbers = zip(_COLUMNS, *rows, strict=True) if turned else (_COLUMNS, *rows)
+    shown = [Table("runs", "Screening", tuple(map(str, heads)), tuple(numbers))]
     if since := total((whole, by_hand)).excluded:
         labels = {term.id: term.label for term in stage.terms} if stage else {}
         reasons = tuple((labels.get(tag, tag) or None, reason, count) for (tag, reason), count in sorted(since.items()))

@@ -19,7 +19,9 @@ from orchtrace_corpus.base.text.layout import (
 )
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_TITLE, totals
+from orchtrace_corpus.corpus.rules.tags import possible_cells
 
 PIPE_WIDTH = 80
 """The width of the page where no terminal says how wide it may be."""
@@ -31,12 +33,18 @@ _NEXT_STEPS = "Next: corpus gaps | corpus list | corpus terms | corpus --help"
 
 
 def page(
-    summary: Summary, width: int, glyphs: Glyphs = UNICODE, published: Summary | None = None, note: str = ""
+    summary: Summary,
+    taxonomy: Taxonomy,
+    width: int,
+    glyphs: Glyphs = UNICODE,
+    published: Summary | None = None,
+    note: str = "",
 ) -> list[Line]:
     """One page that lets a newcomer see the state of the field: head counts, axes as bars, gaps.
 
     Args:
         summary: The statistics.
+        taxonomy: The vocabulary behind them.
         width: How many cells a line may take.
         glyphs: The characters to draw with.
         published: The statistics as published, where the others are by the reading of the sources: shown in brackets
@@ -65,7 +73,7 @@ def page(
             lines += [*chart, line()]
     for levels in summary.levels:
         lines += [line(), *_level_chart(levels, width, glyphs)]
-    gaps = _gap_lines(summary, width, glyphs)
+    gaps = _gap_lines(summary, taxonomy, width, glyphs)
     if gaps:
         lines += [line(), line(f"Sparse (up to {_SPARSE_LIMIT}) and empty", "heading"), *gaps]
     lines += [line(), *(line(text, "muted") for text in wrap(note, width))]
@@ -176,12 +184,12 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
     return lines
 
 
-def _gap_lines(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
+def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs) -> list[Line]:
     entries: list[tuple[str, str]] = []
     for counts in summary.axes:
-        wanted = [term.id for term in counts.attribute.terms if term.id != NOT_APPLICABLE]
-        few = [(name, counts.counts.get(name, 0)) for name in wanted if counts.counts.get(name, 0) <= _SPARSE_LIMIT]
-        parts = [f"{name} {number}" for name, number in sorted(few, key=lambda pair: pair[1])]
+        few = [(number, name) for name, number in counts.counts.items() if number <= _SPARSE_LIMIT]
+        few.sort(key=lambda pair: pair[0])
+        parts = [f"{name} {number}" for number, name in few if name not in (NOT_APPLICABLE, ABSENT)]
         if parts:
             entries.append((counts.attribute.name, glyphs.separator.join(parts)))
     for levels in summary.levels:
@@ -190,14 +198,9 @@ def _gap_lines(summary: Summary, width: int, glyphs: Glyphs) -> list[Line]:
             if none:
                 entries.append((levels.facet.field, f"no {level.id} method for {' and '.join(none)}"))
     for crosstab in summary.crosstabs[:1]:
-        cells = [
-            crosstab.number(row.id, column.id)
-            for row in crosstab.rows.terms
-            for column in crosstab.columns.terms
-            if NOT_APPLICABLE not in (row.id, column.id)
-        ]
+        possible = possible_cells(taxonomy, crosstab.rows, crosstab.columns, crosstab.cells)
         pair = f"{crosstab.rows.name} x {crosstab.columns.name}"
-        entries.append((pair, f"{cells.count(0)} of {len(cells)} cells empty"))
+        entries.append((pair, f"{len(possible - crosstab.cells.keys())} of {len(possible)} cells empty"))
     label_width = max((display_width(name) for name, _ in entries), default=0) + 2
     lines: list[Line] = []
     for name, text in entries:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, line, pad, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, first_names_and_more, line, pad, wrap
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.corpus.model.records import evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -11,8 +11,8 @@ _PIPE_WIDTH = 100
 _NEXT_STEPS = "Definitions: corpus terms FIELD. Filters: corpus list --where FIELD=TERM."
 
 
-def terms_table(facet: Facet, counts: Mapping[str, int]) -> Table:
-    """The terms of one facet with their meaning and how many records have them."""
+def terms_table(facet: Facet, counts: Mapping[str, int], having: Mapping[str, Sequence[str]] = {}) -> Table:
+    """The terms of one facet with their meaning and how many records have them; below, some of those that have one."""
     coded = any(term.code for term in facet.terms)
     rows: list[tuple[Cell, ...]] = [
         (term.id, *((term.code,) if coded else ()), term.label, counts.get(term.id, 0), term.definition)
@@ -25,6 +25,7 @@ def terms_table(facet: Facet, counts: Mapping[str, int]) -> Table:
     notes = tuple(
         f"corpus search finds {one.id} also as: {', '.join(one.synonyms)}." for one in facet.terms if one.synonyms
     )
+    notes += tuple(f"{facet.field}={one}: {first_names_and_more(keys, 5)}" for one, keys in having.items() if keys)
     return Table(facet.field, facet.label, columns, tuple(rows), notes, wrapped="definition")
 
 

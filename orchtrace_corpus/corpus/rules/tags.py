@@ -81,6 +81,14 @@ def _query(conditions: tuple[Condition, ...], attributes: Attributes) -> Query:
     return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
 
 
+def possible_cells(
+    taxonomy: Taxonomy, rows: Attribute, columns: Attribute, filled: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """The pairs of terms that papers can have, as `corpus gaps` counts them: those that are filled are possible."""
+    pairs = {pair for pair in product(rows.allowed, columns.allowed) if NOT_APPLICABLE not in pair}
+    return pairs - (cannot_arise(taxonomy, rows, columns) - {*filled})
+
+
 def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> frozenset[tuple[str, str]]:
     """The pairs of terms of two attributes that no paper can have, since a rule of the taxonomy forbids them.
 

@@ -74,7 +74,7 @@ def check_names(loaded: Loaded) -> Iterator[Finding]:
     """Two or three capitalised words as an author: most likely a person whose names were not told apart."""
     for index, paper in enumerate(loaded.papers):
         for number, name in enumerate(paper.authors):
-            if "," in name or not re.fullmatch(_SPOKEN_NAME, name):
+            if "," in name or " " not in name or name[0] == "{" or not re.fullmatch(_SPOKEN_NAME, name):
                 continue
             from orchtrace_corpus.corpus.model.author_names import bibliographic  # most corpora have no such name
 

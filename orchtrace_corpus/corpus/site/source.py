@@ -66,7 +66,7 @@ class Source:
     @cached_property
     def summary(self) -> Summary:
         """The statistics of the corpus, terms that no record has included; without those of evidence."""
-        return summarise(self.pool, include_empty=True, with_evidence=False)
+        return summarise(self.pool, with_evidence=False)
 
     @cached_property
     def contested(self) -> frozenset[tuple[str, str]]:

@@ -19,13 +19,7 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.sources.exchange import (
-    MOST_RETRIES_UNREADABLE,
-    BusyError,
-    Exchange,
-    Protocol,
-    Trouble,
-)
+from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, BusyError, Exchange, Protocol, Trouble
 from orchtrace_corpus.corpus.sources.http import Response, Transport
 from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, Clock, Limiter, Service, default_folder
 

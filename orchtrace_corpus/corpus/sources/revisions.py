@@ -142,6 +142,17 @@ def find(folder: str, name: str) -> Revision:
     return Revision(folder, found[0], found[0])
 
 
+def unmerged(root: str) -> list[str]:
+    """The data files of a corpus that a merge in its repository has left undecided; errors as for `find`."""
+    listed = _checked(root, "ls-files", "--unmerged", "-z", "--", "data").split(b"\0")[:-1]
+    return list(dict.fromkeys(os.fsdecode(line.partition(b"\t")[2]) for line in listed))
+
+
+def merge_texts(ours: str, base: str, theirs: str) -> None:
+    """Put into our file what git makes of three texts, marks where they conflict; a `DataFileError` without git."""
+    _run("", "merge-file", "-Lours", "-Lbase", "-Ltheirs", *map(os.path.abspath, (ours, base, theirs)))
+
+
 def _commit(folder: str, name: str) -> Revision:
     answer = ""
     if name and name.isprintable():

@@ -163,6 +163,10 @@ def stats(
     ctx: Context,
     folder: Annotated[str, Argument(metavar="DIR", help="The dataset.")],
     by: Annotated[str, Option("--by", metavar="A,B,...", help=f"Divide the traces by: {', '.join(GROUPINGS)}.")] = "",
+    part: Annotated[
+        Literal["all", "overview", "measures", "sub_decisions", "models", "outliers"],
+        Option("--table", help="Show only this table; a CSV file then has one header."),
+    ] = "all",
     output_format: OutputFormat = Format.TABLE,
     engine: EngineName = "local",
     master: Master = "",
@@ -176,7 +180,7 @@ def stats(
     \b
     Examples:
       corpus trace dataset stats dataset
-      corpus trace dataset stats dataset --by topology --format csv
+      corpus trace dataset stats dataset --by topology --table measures --format csv
     """
     session = Session(*ctx.obj)
     found = Folder(folder)
@@ -188,6 +192,7 @@ def stats(
             "corpus: a build is at work here, or was broken off; these are the traces that it has finished"
         )
     shown = render.tables(described, exact=output_format in (Format.JSON, Format.CSV))
+    shown = [one for one in shown if part in ("all", one.name)]
     width = session.output.width
     if output_format is Format.TABLE and width is not None:
         shown = [render.narrow(one, width) for one in shown]

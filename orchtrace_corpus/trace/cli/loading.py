@@ -219,7 +219,7 @@ def derive_each(
     from orchtrace_corpus.base.workers import in_order
 
     checked = _Checked()
-    for examined in in_order(partial(_examine, derive), given, size_bytes=_size):
+    for examined in in_order(partial(_examine, derive), given, size_bytes=lambda one: one[0].size()):
         yield from checked.sound(examined)
     checked.report(session)
 
@@ -229,10 +229,6 @@ def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], one: Ju
 
     document, outcome = one
     return rules.examine(partial(derive, outcome), document)
-
-
-def _size(one: Judged) -> int:
-    return one[0].size()
 
 
 class _Checked:

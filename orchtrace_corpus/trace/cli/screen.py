@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, in_files, sound_traces
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
@@ -129,16 +128,19 @@ def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], req
         width = session.output.width
         size = None if width is None else (width, _height())
         lines = render.page(diagnose(*first[0]), size, session.output.glyphs)
-        session.output.show([_renamed(session, one) for one in lines])
+        renamed = session.output.renamed  # commands have the name by which the program was started
+        session.output.show([tuple(span._replace(text=renamed(span.text)) for span in one) for one in lines])
         return
-    has_prices = any(one.cost_usd is not None for one in summaries)
-    tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=session.output.width)]
     if len(first) == len(paths) == 2:
-        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table
+        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table, path_table
 
         (one, _), (other, _) = first
         sides, found = ((paths[0], one.trace), (paths[1], other.trace)), _compare(one, other)
+        tables = [path_table(*(diagnose(*run) for run in first))] if summaries[0].unit == summaries[1].unit else []
         tables.append(difference_table(found, sides, exact=False, most=MOST_DIFFERENCES))
+    else:
+        has_prices, width = any(one.cost_usd is not None for one in summaries), session.output.width
+        tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=width)]
     session.show_tables(tables, "trace-sessions", Format.TABLE)
 
 
@@ -147,11 +149,6 @@ def _compare(first: TraceView, second: TraceView) -> "Sequence[Difference]":
     from orchtrace_corpus.trace.diagnosis import comparison
 
     return comparison.compare(first, second)
-
-
-def _renamed(session: Session, one: Line) -> Line:
-    """A line that speaks of commands, under the name by which the program was started."""
-    return tuple(span._replace(text=session.output.renamed(span.text)) for span in one)
 
 
 def _recent(session: Session, name: str) -> logs.Inputs:

@@ -5,6 +5,7 @@ Nothing here makes sentences; `trace.render.sentences` does.
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain as joined
 from itertools import groupby, pairwise
 
 from orchtrace_corpus.trace.diagnosis import findings, values
@@ -14,7 +15,7 @@ from orchtrace_corpus.trace.measures.work import concurrency
 from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_costs, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
 from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
 
 OF_TOOLS = (Activity.TOOL, Activity.OPEN)
@@ -23,6 +24,8 @@ OF_TOOLS = (Activity.TOOL, Activity.OPEN)
 _LONG_PAUSE_S = 3600.0
 LEAST_GAP = 0.02
 """Gaps of the critical path that take a smaller share of the elapsed time are only added up."""
+_LEAST_WORK = 1e-6
+"""Work that takes a smaller share of a gap is a rounding error."""
 
 
 def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosis:
@@ -178,27 +181,54 @@ def _path(view: TraceView, assumed: frozenset[int]) -> values.CriticalPath:
 
     span = work_path(times)
     span_if_waiting = work_path(view.timing_if_waiting) if opened else span
-    return values.CriticalPath(chain, stretches(chain, least), gaps, span, span_if_waiting, len(times.unknown))
+    idle = _idle(times, chain)
+    return values.CriticalPath(chain, stretches(chain, least), gaps, idle, span, span_if_waiting, len(times.unknown))
+
+
+def _idle(times: Timing, chain: Chain) -> float:
+    """For how long nobody worked in the gaps of a chain."""
+    gaps, at = list[tuple[float, float]](), times.begin
+    for part, gap in zip([*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
+        gaps += [(at, at + gap)] if gap > 0 else []
+        at += gap + part
+    busy = union((start, start + work) for start, work in zip(times.starts, times.works, strict=True)) if gaps else []
+    return length(without(gaps, busy))
 
 
 def _stretches(
     times: Timing, chain: Chain, assumed: frozenset[int], opened: frozenset[int], least: float
 ) -> Iterator[values.Stretch]:
-    pieces: list[tuple[str, Activity, str, float]] = []  # agent, what it does, the tool, how long; in gaps no agent
-    for place, (number, part, gap) in enumerate(zip(chain.events, chain.parts, chain.gaps, strict=True)):
+    pieces: list[tuple[str, Activity, str, float, float]] = []  # agent, activity, tool, how long, since when
+    at = times.begin
+    for number, part, gap in zip([*chain.events, -1], [*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
         if gap >= least and gap > 0:
-            pieces.append(("", Activity.IDLE if place else Activity.UNKNOWN, "", gap))
+            pieces.append(("", Activity.IDLE, "", gap, at))
         if part > 0:
             event = times.of.events[number]
             activity = activity_of(event, is_assumed=number in assumed, is_open=number in opened)
-            pieces.append((event.agent, activity, event.tool if activity in OF_TOOLS else "", part))
-    if chain.after >= least and chain.after > 0:
-        pieces.append(("", Activity.IDLE, "", chain.after))
+            pieces.append((event.agent, activity, event.tool if activity in OF_TOOLS else "", part, at))
+        at += gap + part
     for agent, group in groupby(pieces, key=lambda piece: piece[0]):
+        found = list(group)
+        seconds = sum(piece[3] for piece in found)
+        if not agent:
+            yield _gap(times, found[0][4], found[-1][4] + found[-1][3], seconds)
+            continue
         took: dict[tuple[Activity, str], float] = {}
-        for _, activity, tool, seconds in group:
-            took[activity, tool] = took.get((activity, tool), 0.0) + seconds
-        yield values.Stretch(agent, sum(took.values()), *max(took, key=took.__getitem__), len(took) > 1)
+        for _, activity, tool, part, _ in found:
+            took[activity, tool] = took.get((activity, tool), 0.0) + part
+        yield values.Stretch(agent, seconds, *max(took, key=took.__getitem__), len(took) > 1)
+
+
+def _gap(times: Timing, begin: float, end: float, seconds: float) -> values.Stretch:
+    """A gap of the critical path, and who worked meanwhile."""
+    at_work: dict[str, Intervals] = {}
+    for agent, start, work in zip(times.of.agents, times.starts, times.works, strict=True):
+        inside = max(start, begin), min(start + work, end)
+        if inside[1] - inside[0] > _LEAST_WORK * seconds:
+            at_work.setdefault(agent, []).append(inside)
+    worked = min(length(union(joined(*at_work.values()))), seconds)
+    return values.Stretch("", seconds, Activity.GAP if at_work else Activity.IDLE, "", False, tuple(at_work), worked)
 
 
 def activity_of(event: Event, *, is_assumed: bool = False, is_open: bool = False) -> Activity:

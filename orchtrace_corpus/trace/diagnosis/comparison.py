@@ -141,7 +141,7 @@ _LEADING_MEASURES = frozenset(("elapsed", "tokens", "cost"))
 
 
 def largest_first(differences: Sequence[Difference]) -> list[Difference]:
-    """The differences by weight: what came out; elapsed time, tokens, cost and findings; the others, by their change.
+    """The differences by weight: what came out; elapsed time, tokens and cost; findings; the others, by their change.
 
     A figure weighs the share of the larger side that it changes by; a count that share of all that differs in its
     part, so that many small parts do not come before a large one. A figure that is stated and measured alike is
@@ -152,9 +152,9 @@ def largest_first(differences: Sequence[Difference]) -> list[Difference]:
         sums[one.part] = sums.get(one.part, 0.0) + abs(one.change or 0.0)
     measured = {(one.before, one.after) for one in differences if one.part == "measures"}
 
-    def weight(one: Difference) -> tuple[bool, bool, float]:
-        is_leading = one.part == "findings" or (one.part == "measures" and one.name in _LEADING_MEASURES)
-        tier = one.part not in _OUTCOMES, not is_leading
+    def weight(one: Difference) -> tuple[bool, int, float]:
+        is_leading = one.part == "measures" and one.name in _LEADING_MEASURES
+        tier = one.part not in _OUTCOMES, 0 if is_leading else 1 if one.part == "findings" else 2
         if one.change is None or isinstance(one.before, str) or isinstance(one.after, str):
             return *tier, 0.0
         whole = max(abs(one.before or 0.0), abs(one.after or 0.0))

@@ -35,30 +35,40 @@ def biggest_lever(diagnosis: Diagnosis) -> Lever | None:
     """What takes the largest part of the critical path, summed over all its stretches; None where nothing takes time.
 
     Waste goes first, since it can be spared without loss: calls that perhaps waited, and what findings cost. Else it
-    is the largest activity; all gaps together are one. None, too, where it is time that nobody saw, since nobody can
-    say what is in it.
+    is the largest activity; all time of gaps in which nobody works is one. None, too, where it is time that nobody
+    saw, since nobody can say what is in it.
     """
-    from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
-
-    view, chain, elapsed = diagnosis.view, diagnosis.path.chain, diagnosis.summary.elapsed
-    events, opened = view.trace.events, {one.number for one in view.open_calls}
-    took: dict[tuple[str, Activity, str], float] = {("", Activity.IDLE, ""): sum((*chain.gaps, chain.after))}
+    chain, elapsed = diagnosis.path.chain, diagnosis.summary.elapsed
     parts = dict(zip(chain.events, chain.parts, strict=True))
-    for number, part in parts.items():
-        event = events[number]
-        activity = activity_of(event, is_assumed=number in diagnosis.assumed, is_open=number in opened)
-        of = event.agent, activity, event.tool if activity in OF_TOOLS else ""
-        took[of] = took.get(of, 0.0) + part
     wasted = [
         Lever("", Activity.FINDING, "", seconds, elapsed, kind) for kind, seconds in _findings(diagnosis, parts).items()
     ]
-    levers = [Lever(*of, seconds, elapsed) for of, seconds in took.items()]
+    levers = [Lever(*of, took, elapsed) for of, took in on_path(diagnosis).items() if of[1] is not Activity.GAP]
     wasted += [one for one in levers if one.activity in _OPEN]
     most = max(wasted, key=lambda one: one.seconds, default=None)
     if most is not None and most.seconds >= LEAST_WASTE * elapsed > 0:
         return most
     largest = max(levers, key=lambda one: one.seconds)
     return largest if elapsed and largest.seconds and largest.activity is not Activity.ASSUMED else None
+
+
+def on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
+    """What the critical path consists of, by agent, activity and tool; all of it adds up to the elapsed time.
+
+    Its gaps have no agent: they are idle as far as nobody works in them.
+    """
+    from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
+
+    path, events = diagnosis.path, diagnosis.view.trace.events
+    opened, chain = {one.number for one in diagnosis.view.open_calls}, path.chain
+    gaps = sum((*chain.gaps, chain.after))
+    took = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
+    for number, part in zip(chain.events, chain.parts, strict=True):
+        event = events[number]
+        activity = activity_of(event, is_assumed=number in diagnosis.assumed, is_open=number in opened)
+        of = event.agent, activity, event.tool if activity in OF_TOOLS else ""
+        took[of] = took.get(of, 0.0) + part
+    return took
 
 
 def _findings(diagnosis: Diagnosis, parts: dict[int, float]) -> dict[FindingKind, float]:
@@ -74,5 +84,4 @@ def _findings(diagnosis: Diagnosis, parts: dict[int, float]) -> dict[FindingKind
         elif one.kind is not FindingKind.LARGE_CONTEXT:
             costs.setdefault(one.kind, set()).update(one.cost_events)
     found = {kind: sum(parts.get(number, 0.0) for number in numbers) for kind, numbers in costs.items()}
-    chain = diagnosis.path.chain
-    return {**found, FindingKind.IDLE_LEAD: min(idle, sum((*chain.gaps, chain.after)))}
+    return {**found, FindingKind.IDLE_LEAD: min(idle, diagnosis.path.idle)}

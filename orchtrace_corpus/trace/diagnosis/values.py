@@ -93,9 +93,9 @@ class Activity(StrEnum):
     OPEN = "perhaps waiting"
     OPEN_MODEL = "model, perhaps waiting"
     ASSUMED = "assumed"
+    GAP = "gap"
     IDLE = "idle"
     FINDING = "finding"
-    UNKNOWN = "unknown"
 
 
 class Stretch(NamedTuple):
@@ -107,6 +107,8 @@ class Stretch(NamedTuple):
         activity: What takes most of it.
         tool: The tool that does; empty where its name is unknown, and for other activities.
         is_mixed: Whether something else takes the rest.
+        workers: In a gap, the agents that work meanwhile, beside the path.
+        worked: For how much of the gap any of them does.
     """
 
     agent: str
@@ -114,6 +116,8 @@ class Stretch(NamedTuple):
     activity: Activity
     tool: str
     is_mixed: bool
+    workers: tuple[str, ...] = ()
+    worked: float = 0.0
 
 
 class WorkPath(NamedTuple):
@@ -137,6 +141,7 @@ class CriticalPath(NamedTuple):
         chain: Its events, how long each of them worked, and the gaps between them.
         stretches: The same by agent, small gaps left out.
         gaps: How long these small gaps take together.
+        idle: For how much of all its gaps nobody works.
         span: The path of the most work, wherever it lies, if open calls worked.
         span_if_waiting: The same if open calls did nothing but wait.
         unknown: How many working events have no end, and are taken as 0 s.
@@ -145,6 +150,7 @@ class CriticalPath(NamedTuple):
     chain: Chain
     stretches: tuple[Stretch, ...]
     gaps: float
+    idle: float
     span: WorkPath
     span_if_waiting: WorkPath
     unknown: int

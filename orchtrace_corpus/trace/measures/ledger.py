@@ -131,7 +131,7 @@ def _spawned(trace: Trace) -> dict[str, tuple[float | None, float | None]]:
 
 
 def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
-    """What the tools cost that a model called, in US dollars, highest first; nothing where no event states a cost.
+    """What the tools cost that a model called, in US dollars, highest first; nothing where no event has a cost.
 
     The cost of an answer goes in equal parts to the calls, spawns and messages that follow from it by an edge, that of
     a tool's own event to the tool. Answers that call no tool stand under the empty name.
@@ -236,7 +236,7 @@ def cost(run: Run) -> Measure:
     events = run.trace.events
     stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:
-        return Measure(None, "no event states a cost")
+        return Measure(None, "no event has a cost")
     asked = [number for kind in ASKED for number in run.times.of.of_type.get(kind, ())]
     asked = [number for number in asked if not events[number].copied_context]
     lacking = sorted(number for number in asked if events[number].cost_usd is None)

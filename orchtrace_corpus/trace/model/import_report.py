@@ -40,9 +40,9 @@ class Problem(StrEnum):
 
     NO_EVENT_TIME = "event without a time: that of the one before it is taken"
     NO_ROW_TIME = "row without a time: that of the row before it is taken"
-    BACKWARD_EDGE = "dependency against the order of time: left out"
+    BACKWARD_EDGE = "dependency that points back in time: left out"
     CYCLE = "dependency in a circle at one instant: left out"
-    EARLY_CHILD = "sub-agent that begins before its spawn: the spawn is taken to be as early"
+    EARLY_CHILD = "sub-agent that begins before its spawn: the spawn was moved there"
     SPAWN_CYCLE = "spawn by which an agent would be above itself: left out"
     NO_TRANSCRIPT = "sub-agent without a transcript"
     NO_WORKFLOW_TRANSCRIPT = "agent of a workflow without a transcript"
@@ -267,13 +267,17 @@ class ImportReport(Struct):
             records: How many usage records.
             tokens: Their tokens by kind: those counted, or those left out, as the line says.
         """
+        self.enter_all(line, tokens, records)
+
+    def enter_all(self, line: LedgerLine, tokens: Mapping[str, float], records: int = 1) -> None:
+        """Enter usage records, as `enter` does, with tokens by kind that are at hand: each answer has some."""
         entry = self.token_ledger.get(line)
         if entry is None:
             entry = self.token_ledger[line] = Line()
         entry.records += records
         known = entry.tokens
         for kind, number in tokens.items():
-            known[kind] = known.get(kind, 0) + number
+            known[kind] = known[kind] + number if kind in known else number
 
     @property
     def unread(self) -> int:

@@ -84,7 +84,7 @@ class Tables:
             ("elapsed", self._time(elapsed), ""),
             ("waited for people", self._time(run.waited), ""),
             ("worked", *self._range(worked, if_waiting)),
-            ("path of the most work", *self._range(path.span.length, path.span_if_waiting.length)),
+            ("longest path of work", *self._range(path.span.length, path.span_if_waiting.length)),
         ]
         if elapsed:
             ratios = worked / elapsed, if_waiting / elapsed
@@ -94,7 +94,7 @@ class Tables:
             rows.append(("most at once", _count(working.most), _count(waiting.most)))
             shares = (working.together, waiting.together), (working.alone, waiting.alone), (working.idle, waiting.idle)
             for name, pair in zip(("several at work", "one at work", "nobody at work"), shares, strict=True):
-                rows.append((name, *(Figure(f"{share:.0%}", share) for share in pair)))
+                rows.append((name, *(Figure(f"{share:.1%}", share) for share in pair)))
         rows += [
             ("events", _count(summary.events), ""),
             ("errors", _count(summary.errors), ""),

@@ -50,7 +50,7 @@ def tables(found: Statistics, *, exact: bool) -> list[Table]:
 
 _EXPENDABLE = (
     *("p5", "p95", "p25", "p75", "null", "reasoning", "cache_write", "cache_read", "without tokens"),
-    *("trace", "code", "cost_usd", "min", "unit"),
+    *("trace", "code", "cost_usd", "min", "mean"),
 )
 
 
@@ -76,6 +76,9 @@ def _overview(found: Statistics) -> Table:
     return Table("overview", "Dataset", ("what", "number"), rows, notes)
 
 
+_OPEN = "Open calls count as work; corpus trace measure shows both readings."
+
+
 def _distributions(found: Statistics, exact: bool) -> Table:
     names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
     columns = (*found.by, "measure", "unit", "n", "null", "mean", "min", *names, "max")
@@ -85,7 +88,7 @@ def _distributions(found: Statistics, exact: bool) -> Table:
         if one.n or exact
     ]
     without = sum(not one.n for one in found.distributions)
-    notes = (f"{without} rows without any value are left out.",) if without and not exact else ()
+    notes = (_OPEN, f"{without} rows without any value are left out.")[: 2 if without and not exact else 1]
     return Table("measures", "Measures", columns, _rows(rows, exact=exact), notes)
 
 

@@ -231,15 +231,27 @@ def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) 
     return [Span("".join(character for character, _ in run), style) for style, run in runs]
 
 
-def state_lines(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
-    """A state: the event, and how things stand after it.
+_COUNTERS = {"live": 5, "calls": 6, "flight": 7, "tokens": 11}
+"""The counters of a replay, and how wide their columns are on a terminal that has room for them."""
+_ROOM_FOR_COUNTERS = 70
 
-    On a terminal, counters that do not fit beside the event are left out; of them, those that the event has
-    changed go last. An event that is itself too long goes on in further lines.
+
+def replay_heading(width: int | None) -> list[Line]:
+    """What stands above the columns of a replay; nothing where there are none."""
+    if width is None or width < _ROOM_FOR_COUNTERS:
+        return []
+    counters = "".join(name.rjust(room) for name, room in _COUNTERS.items())
+    return [line(pad(f"{'#':>5}  {'time':>9}  event", width - len(counters)) + counters, "heading")]
+
+
+def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int | None) -> list[Line]:
+    """A state: the event, and in columns, how things stand after it, unless the terminal is too narrow for these.
+
+    An event that is itself too long goes on in further lines.
 
     Args:
         state: The state.
-        before: The state before it, if that was shown.
+        names: What the agents are called.
         unit: The unit of the trace's times.
         width: The cells of the terminal; None where there is none.
     """
@@ -247,20 +259,35 @@ def state_lines(state: State, before: State | None, unit: Unit, width: int | Non
     steps = "step" if event.t == 1 else "steps"
     time = f"{event.t:.10g} {steps if unit is Unit.STEP else unit}"
     place = f"{state.step:>5}  {time:>9}  "
-    name, said = printable(event.id, limit=200), _said(event)
-    counters = _counters(state)
+    name, said = printable(event.id, limit=200), _said(event, names)
+    figures = [*map(str, state.counts), f"{state.tokens:,.10g}{'+?' if state.without_tokens else ''}"]
     if width is None:
+        counters = [
+            f"{what} {figure}" for what, figure in zip(("live", "calls", "in flight", "tokens"), figures, strict=True)
+        ]
         return [(Span(f"{place}{name}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
-    indent = " " * len(place)
-    pieces = _pieces(name, max(width - len(place), 8))
+    after = "".join(figure.rjust(room) for figure, room in zip(figures, _COUNTERS.values(), strict=True))
+    after = after if width >= _ROOM_FOR_COUNTERS else ""
+    room, indent = width - len(after), " " * len(place)
+    pieces = _pieces(name, max(room - len(place), 8))
     first, rest = place + pieces[0], [indent + piece for piece in pieces[1:]]
-    if not rest and display_width(first) + 2 + display_width(said) <= width:
+    if not rest and display_width(first) + 2 + display_width(said) <= room:
         first += f"  {said}"
     else:
-        rest += [clip(part, width) for part in wrap(said, width, first=indent, rest=indent)]
-    shown = _fitting(counters, _counters(before) if before is not None else [], width - display_width(first) - 2)
-    gap = " " * (width - display_width(first) - display_width(shown)) if shown else ""
-    return [(Span(first), Span(gap + shown, "muted")), *((Span(part),) for part in rest)]
+        rest += [clip(part, width) for part in wrap(said, room, first=indent, rest=indent)]
+    return [(Span(pad(first, room) if after else first), Span(after, "muted")), *((Span(part),) for part in rest)]
+
+
+def standing(state: State, view: TraceView, names: Mapping[str, str], width: int | None) -> list[Line]:
+    """Who is active after an event, which calls are open, and which messages nobody has read."""
+    calls = {of.call_id: of for of in view.trace.events if of.type is EventType.TOOL_CALL and of.call_id}
+    known = {of.id: of for of in view.trace.events} | calls
+    rows = {"Active": [names.get(agent) or printable(agent, limit=40) for agent in state.live]}
+    for label, ids in (("Open", state.open_calls), ("In flight", state.in_flight)):
+        rows[label] = [f"{printable(one, limit=40)} ({_said(known[one], names)})" for one in ids]
+    room = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    texts = [(label, ", ".join(map(keep, found)) or "nothing") for label, found in rows.items()]
+    return [line(part) for label, text in texts for part in break_lines(text, room, label=f"{label} ", indent=11)]
 
 
 def _pieces(text: str, room: int) -> list[str]:
@@ -272,27 +299,11 @@ def _pieces(text: str, room: int) -> list[str]:
     return found
 
 
-def _fitting(counters: Sequence[str], before: Sequence[str], room: int) -> str:
-    """As many of the counters as there is room for, those that are as before, or 0, left out first."""
-    kept: list[int] = []
-    for place in sorted(range(len(counters)), key=lambda at: (counters[at] in before, counters[at].endswith(" 0"))):
-        tried = sorted([*kept, place])
-        if display_width(", ".join(counters[one] for one in tried)) <= room:
-            kept = tried
-    return ", ".join(counters[one] for one in kept)
-
-
-def _counters(state: State) -> list[str]:
-    live, calls, in_flight = state.counts
-    tokens = f"tokens {state.tokens:,.10g}{'+?' if state.without_tokens else ''}"
-    return [f"live {live}", f"calls {calls}", f"in flight {in_flight}", tokens]
-
-
-def _said(event: Event) -> str:
-    to = f" -> {printable(event.target, limit=40)}" if event.target else ""
+def _said(event: Event, names: Mapping[str, str]) -> str:
+    to = f" -> {names.get(event.target) or printable(event.target, limit=40)}" if event.target else ""
     tool = f" {printable(event.tool, limit=40)}" if event.tool else ""
     failed = " (error)" if event.status is Status.ERROR else ""
-    return f"{printable(event.agent, limit=40)}: {event.type.value}{tool}{to}{failed}"
+    return f"{names.get(event.agent) or printable(event.agent, limit=40)}: {event.type.value}{tool}{to}{failed}"
 
 
 def as_data(state: State) -> dict[str, object]:

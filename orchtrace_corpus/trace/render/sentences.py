@@ -72,7 +72,7 @@ class Sentences:
             named += ", perhaps waiting"
         if found.finding is not None:
             named = findings.NOUNS[found.finding]
-        yield "Lever", f"{named}: {self._time(found.seconds)} of {self._time(found.elapsed)}."
+        yield "Saving", f"{named}: up to {self._time(found.seconds)} of {self._time(found.elapsed)}."
 
     def _what(self, activity: Activity, tool: str) -> str:
         if activity in OF_TOOLS:
@@ -125,16 +125,16 @@ class Sentences:
         models = self._range(waiting.worked - waiting.tools, found.worked - found.tools)
         kinds = f"models {models}" + (f", tools {self._range(waiting.tools, found.tools)}" if found.tools else "")
         kinds += f"; {self._time(found.assumed)} of it assumed" if found.assumed else ""
-        work = f"Work in all: {self._range(waiting.worked, found.worked)} ({kinds})"
+        work = f"Work: {self._range(waiting.worked, found.worked)} ({kinds})"
         is_idle = max(found.idle, waiting.idle) >= 0.005
         alone, idle = shares(lambda one: one.alone), shares(lambda one: one.idle)
         idly = f", nobody {idle}" if is_idle else ""
         if not found.together:
             yield "Parallel", f"nothing ran beside another: one at work {alone} of the time{idly}. {work}."
             return
-        together = f"up to {found.most} at once {shares(lambda one: one.together)} of the time, one alone {alone}{idly}"
+        several = f"several at once {shares(lambda one: one.together)} of the time (at most {found.most})"
         speed_up = between(f"{waiting.worked / elapsed:.3g}", f"{found.worked / elapsed:.3g}")
-        yield "Parallel", f"{together}. {work}; {keep(f'speed-up {speed_up}')}."
+        yield "Parallel", f"{several}, one alone {alone}{idly}. {work}; {keep(f'speed-up {speed_up}')}."
 
     def _range(self, least: float, most: float) -> str:
         return between(self._time(least), self._time(most))
@@ -144,10 +144,9 @@ class Sentences:
         path, elapsed = self._run.path, self._run.summary.elapsed
         if not path.span.length or not elapsed:
             return
-        idle = text = keep(f"{self._time(path.gaps)} idle")
+        gaps = text = keep(f"{self._time(path.gaps)} in small gaps")
         if path.stretches:
-            between = f"; {idle} in between" if path.gaps > _LEAST_IDLE * elapsed else ""
-            text = f"{self._chain(path.stretches)}{between}"
+            text = self._chain(path.stretches) + (f"; {gaps}" if path.gaps > _LEAST_IDLE * elapsed else "")
         note = f" {quantity(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
         least, most = path.span_if_waiting, path.span
         opened = {one.number for one in self._run.view.open_calls}
@@ -192,6 +191,9 @@ class Sentences:
     def _stretch(self, one: Stretch) -> str:
         name = self._name(one.agent) if one.agent else one.activity.value
         text = keep(f"{name} {self._time(one.seconds)}")
+        if one.workers:
+            who = self._name(one.workers[0]) if len(one.workers) == 1 else quantity(len(one.workers), "agent")
+            return f"{text} ({who} worked {keep(self._time(one.worked))} of it)"
         if not one.agent or one.activity is Activity.MODEL:
             return text
         what = self._what(one.activity, one.tool)
@@ -219,7 +221,7 @@ class Sentences:
         records, tokens = found.left_out
         if tokens:
             repeats = f"{keep(f'{tokens:,.15g} tokens')} of {quantity(records, 'record')}"
-            notes.append(f"{keep('Not counted twice:')} {repeats}.")
+            notes.append(f"{keep('Ignored as duplicates:')} {repeats}.")
         if notes:
             yield "", " ".join(notes)
 

@@ -9,8 +9,11 @@ from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
+from orchtrace_corpus.trace.diagnosis.lever import on_path
+from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis
 from orchtrace_corpus.trace.model.trace import Decision, Trace
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
+from orchtrace_corpus.trace.render.names import duration, names_in
 
 CODES = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
 """The codes of the sub-decisions, O1 to O5."""
@@ -146,11 +149,60 @@ def difference_table(
         sides = zip((one.before, one.after), one.are_least, strict=True)
         before, after = (_side(value, is_least and not exact, exact=exact) for value, is_least in sides)
         change = round_figure(one.change, exact=exact)
+        unit = None if one.unit == "1" and not exact else one.unit or None
         least = one.are_least if exact else ()
-        rows.append((one.part, printable(one.name), before, after, change, one.unit or None, *least))
+        rows.append((one.part, printable(one.name), before, after, change, unit, *least))
     columns = ("part", "name", "A", "B", "change", "unit", *(("A_at_least", "B_at_least") if exact else ()))
     more = 0 if most is None else len(largest_first(differences)) - len(shown)
     return Table("differences", "", columns, tuple(rows), tuple(_notes(shown, runs, more)))
+
+
+_MOST_PARTS = 8
+"""So many parts of the critical path are compared one by one."""
+
+
+def path_table(first: Diagnosis, second: Diagnosis) -> Table:
+    """Which of two runs is faster, and what makes the difference on their critical paths, the largest first."""
+    unit, of_first, of_second = first.summary.unit, _on_path(first), _on_path(second)
+    pairs = {name: (of_first.get(name, 0.0), of_second.get(name, 0.0)) for name in {**of_first, **of_second}}
+    ordered = sorted(pairs.items(), key=lambda pair: -abs(pair[1][1] - pair[1][0]))
+    shown = [(name, before, after) for name, (before, after) in ordered[:_MOST_PARTS]]
+    if rest := [both for _, both in ordered[_MOST_PARTS:]]:
+        shown.append((f"{len(rest):,} more", sum(one for one, _ in rest), sum(two for _, two in rest)))
+    before, after = first.summary.elapsed, second.summary.elapsed
+    texts = [(name, _words(one, unit), _words(two, unit), _change(two - one, unit)) for name, one, two in shown]
+    widths = [max(map(len, column)) for column in list(zip(*texts, strict=True))[1:]]
+    rows = tuple((name, *map(str.rjust, figures, widths)) for name, *figures in texts)
+    columns = ("on the critical path", *map(str.rjust, ("A", "B", "change"), widths))
+    times = f"{_words(after, unit)}, not {_words(before, unit)}"
+    verdict = f"B took {_words(abs(after - before), unit)} {'less' if after < before else 'more'} than A: {times}."
+    if _words(before, unit) == _words(after, unit):
+        verdict = f"A and B took equally long: {_words(after, unit)}."
+    return Table("critical_path", verdict, columns, rows)
+
+
+def _on_path(run: Diagnosis) -> dict[str, float]:
+    """The parts of a critical path in words; those of agents of one role are one, since ids differ between runs."""
+    names, found = names_in(run.view), dict[str, float]()
+    names |= {one.agent: printable(one.role, limit=30) for one in run.view.agents if one.role}
+    for (agent, activity, tool), seconds in on_path(run).items():
+        what = printable(tool, limit=30) or activity.value
+        text = f"{what} of {names[agent]}" if agent else _GAPS[activity]
+        text += ", perhaps waiting" if tool and activity is Activity.OPEN else ""
+        if seconds:
+            found[text] = found.get(text, 0.0) + seconds
+    return found
+
+
+_GAPS = {Activity.IDLE: "nobody at work", Activity.GAP: "gaps in which others worked"}
+
+
+def _words(time: float, unit: str) -> str:
+    return duration(time, unit).replace("\ue000", " ")
+
+
+def _change(time: float, unit: str) -> str:
+    return f"{'-' if time < 0 else '+'}{_words(abs(time), unit)}" if time else ""
 
 
 def _side(value: float | str | None, is_least: bool, *, exact: bool) -> Cell:

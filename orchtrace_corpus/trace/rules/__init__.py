@@ -10,7 +10,6 @@ from typing import Generic, NamedTuple, TypeVar
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import RULES, Finding, Location, Severity, has_errors, quote
 from orchtrace_corpus.base.json_places import json_path
-from orchtrace_corpus.base.workers import in_order
 from orchtrace_corpus.trace.model.decode import Decoded, Document, Problem, decode
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.rules import agents, edges, totals
@@ -128,6 +127,8 @@ class Validation(NamedTuple):
 
 def validate(documents: Iterable[Document]) -> Validation:
     """Check traces against the schema and the graph rules, in several processes where there are many."""
+    from orchtrace_corpus.base.workers import in_order  # not for who checks a few
+
     found: list[Finding] = []
     count = schema_only = 0
     names = Names()

@@ -83,7 +83,7 @@ def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
     section = taxonomy.section
     if section is None:
         return _draw(figure.name, caption, _Matrix((), titles, (), (), totals), bars=True)
-    crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"], include_empty=True)
+    crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])
     cells = tuple(
         tuple(
             sum(crosstab.number(row, str(year)) for year in by_year if first <= year <= last) for first, last in spans

@@ -11,6 +11,7 @@ from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
+from orchtrace_corpus.corpus.rules.tags import possible_cells
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.flow import Screening
@@ -191,7 +192,7 @@ def _coverage(source: Source) -> Caption:
     crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
     cells = {cell: n for cell, n in crosstab.cells.items() if n and _ASIDE.isdisjoint(cell)}
-    size = len(_regular(rows.terms)) * len(_regular(columns.terms))
+    size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
         f"{count_noun(crosstab.total, 'paper')} by {rows.label} and {columns.label}: "

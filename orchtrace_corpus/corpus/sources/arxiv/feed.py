@@ -16,13 +16,7 @@ from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.exchange import (
-    MOST_RETRIES_UNREADABLE,
-    Protocol,
-    TooLongError,
-    Trouble,
-    refusal,
-)
+from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Protocol, TooLongError, Trouble, refusal
 from orchtrace_corpus.corpus.sources.http import Response
 from orchtrace_corpus.corpus.sources.limiter import Service
 

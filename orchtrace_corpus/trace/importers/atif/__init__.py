@@ -272,14 +272,12 @@ class _Session:
         if any(one.has_times for one in self._all):
             for one in self._all:
                 spawn = self._spawns.get(id(one))
-                known = next((step.time for step in one.thread.steps if step.time != steps.NO_TIME), None)
-                if known is None and spawn is not None:
-                    for step in one.thread.steps[:1]:
-                        step.time = spawn.time
-                lacking = [step for step in one.thread.steps if step.time == steps.NO_TIME]
-                if lacking:
-                    self._report.note(Problem.NO_ROW_TIME, str(lacking[0].place))
-                one.thread.fill_times()
+                times = [step.time for step in one.thread.steps]
+                if spawn is not None and times.count(steps.NO_TIME) == len(times) > 0:
+                    one.thread.steps[0].time = times[0] = spawn.time
+                if steps.NO_TIME in times:
+                    self._report.note(Problem.NO_ROW_TIME, str(one.thread.steps[times.index(steps.NO_TIME)].place))
+                    one.thread.fill_times()
             return Unit.SECOND
         spawned = {id(call): child.thread for child in self._all if (call := self._spawns.get(id(child)))}
         count = 0.0
@@ -299,14 +297,16 @@ class _Session:
 
     def _returns(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
         """What comes back from sub-agents: with the result of their call, or later, where they worked on."""
-        after: dict[int, float] = {}  # for each step the time of the next that is later
         deferred = [(self._heads.get(id(one), one), reference, child) for one, reference, child in self._joins]
         receivers = [*(one for one, _, _ in deferred), *(parent for parent, _, _ in self._absent)]
+        telling = {id(reference.step) for _, reference, _ in (*self._joins, *self._absent)}
+        after: dict[int, float] = {}  # for each step that tells of a sub-agent the time of the next that is later
         for thread in {id(one.thread): one.thread for one in receivers}.values():
             later, before = _NEVER, _NEVER
             for step in reversed(thread.steps):
-                later = before if before > step.time else later
-                after[id(step)], before = later, step.time
+                later, before = before if before > step.time else later, step.time
+                if id(step) in telling:
+                    after[id(step)] = later
         told: dict[int, list[Notification]] = {}
         for one in self._all:
             for said in one.notifications:

@@ -13,7 +13,6 @@ from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.importers.spans.usage import amount, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs
@@ -84,22 +83,16 @@ class Trajectory:
         file: The file.
         document: Its members.
         lines: The lines of its steps, and of those embedded in it.
-        pointer: The JSON pointer of the trajectory in its file.
+        path: The JSON pointer of the trajectory in its file.
         privacy: How contents are referred to.
         report: What becomes of its records.
     """
 
     def __init__(
-        self,
-        file: LogFile,
-        document: Document,
-        lines: Iterator[int],
-        pointer: str,
-        privacy: Privacy,
-        report: ImportReport,
+        self, file: LogFile, document: Document, lines: Iterator[int], path: str, privacy: Privacy, report: ImportReport
     ) -> None:
         self.file = file
-        self._pointer, self._privacy, self._report = pointer, privacy, report
+        self._pointer, self._privacy, self._report = path, privacy, report
         agent = document.agent or Agent()
         self.id, self.session = string(document.trajectory_id), string(document.session_id)
         self.name = masked(string(agent.name))
@@ -168,13 +161,14 @@ class Trajectory:
             self._report.pass_over("agent step without a model call")
             self.thread.add(steps.Note(time, place))
             return None
-        before = self.thread.steps[-1] if self.thread.steps else None
-        if usage is None and step.llm_call_count is None and isinstance(before, steps.ModelCall) and before.tokens:
-            before.end, before.final = max(before.end, time), not step.tool_calls  # one answer, written as two steps
-            return before
-        call = steps.ModelCall(time, place)
-        call.end, call.final = time, not step.tool_calls
-        call.model = masked(step.model_name) if type(step.model_name) is str else self._model
+        if usage is None and step.llm_call_count is None:
+            before = self.thread.steps[-1] if self.thread.steps else None
+            if isinstance(before, steps.ModelCall) and before.tokens:  # one answer, written as two steps
+                before.end, before.final = max(before.end, time), not step.tool_calls
+                return before
+        model = masked(step.model_name) if type(step.model_name) is str else self._model
+        call = steps.ModelCall(time, place, 0.0, time, model)
+        call.final = not step.tool_calls
         call.ref = self._privacy.reference(step.message)
         more: dict[str, Any] = {}
         if invocation is not None and time != steps.NO_TIME:
@@ -182,15 +176,15 @@ class Trajectory:
             call.time = more["t_request"] = min(begin, call.end)
         if usage is not None:
             call.tokens, call.basis = divided(usage, self._report), _REPORTED
-            for kind, amount in call.tokens.items():
-                self._counted[kind] = self._counted.get(kind, 0) + amount
+            for kind, number_of in call.tokens.items():
+                self._counted[kind] = self._counted.get(kind, 0) + number_of
             self._paid += 1
-            self.spent = self.spent[0] + (usage.input or 0), self.spent[1] + (usage.output or 0)
+            self.spent = self.spent[0] + (usage[0] or 0), self.spent[1] + (usage[1] or 0)
         else:
             self.without += 1
         if metrics is not None:
             cost = metrics.cost_usd
-            if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e300:
+            if type(cost) in _NUMBERS and 0 <= cost < 1e300:
                 more["cost_usd"] = float(cost)
             if (refs := self._token_refs(metrics, number)) is not None:
                 more["token_refs"] = refs
@@ -209,25 +203,21 @@ class Trajectory:
         marks = (bytes(memoryview(raw)[:1]) for raw in held)
         return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
 
-    def _usage(self, metrics: Metrics, report: ImportReport, place: steps.Place | None) -> Usage | None:
-        """What metrics state; None, and entered as unknown, where that is nothing."""
-        prompt, completion, cached = metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens
-        amounts = prompt, completion, cached
-        are_plain = metrics.extra is None and set(map(type, amounts)) == {int}
-        if are_plain and prompt and min(amounts) >= 0 and max(amounts) < 2**53:  # as nearly all are
-            return Usage(*amounts)
+    def _usage(self, metrics: Metrics, report: ImportReport, place: steps.Place | None) -> tuple[Any, ...] | None:
+        """What metrics state, as in a `Usage`; None, and entered as unknown, where that is nothing."""
         written = reasoning = None
         if type(metrics.extra) is dict:
             written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
             reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
-        stated = (prompt, completion, cached, written, reasoning)
-        usage = Usage(*map(amount, stated))
-        if stated != usage[:5]:
+        stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
+        usage = tuple(map(amount, stated))
+        is_known = usage[0] is not None or usage[1] is not None
+        if stated != usage:
             report.note(Problem.USAGE_NO_NUMBER, str(place))
-            self.odd += place is not None and not usage.is_known
-        if usage.is_known and any(usage):
+            self.odd += place is not None and not is_known
+        if is_known and any(usage):
             return usage
-        if usage.is_known:
+        if is_known:
             report.enter(LedgerLine.ZERO)
         return None
 
@@ -251,14 +241,13 @@ class Trajectory:
         self, one: Call, call: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
     ) -> None:
         use, tool = string(one.tool_call_id), masked(string(one.function_name))
-        tool_call = steps.ToolCall(time, place)
-        tool_call.call, tool_call.id, tool_call.tool = call, masked(use), tool
+        tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)
         tool_call.ref = self._privacy.reference(one.arguments)
         invocation = _invocation(one.extra) if one.extra is not None else None
         if invocation is not None and time != steps.NO_TIME:
             begin, end = invocation
             tool_call.time = max(begin, time)
-            tool_call.more = {"run_time": round(max(end - begin, 0.0), 6)}
+            tool_call.more = {"run_time": round(end - begin, 6)}
         if use in own:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return
@@ -270,8 +259,7 @@ class Trajectory:
         """The result of a call of this step or, as some programs write it, of an earlier one."""
         use = string(result.source_call_id)
         tool_call = own.get(use) or self.calls.get(use)
-        found = steps.ToolResult(time, place)
-        found.status, found.ref = _UNKNOWN, self._privacy.reference(result.content)
+        found = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
         if tool_call is not None and tool_call.more is not None:
             found.time = tool_call.time + tool_call.more["run_time"]
         if result.extra is not None:

@@ -75,8 +75,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: No agent said anything.
     """
-    report = ImportReport()
-    run = _Run(privacy, report)
+    run = _Run(privacy, ImportReport())
     for file in files:
         run.take_file(file)
     trace = run.trace()
@@ -105,12 +104,13 @@ class _Row(Struct, gc=False):
     messages: Raw = Raw(b"null")
 
 
-class _Said(NamedTuple):
-    """A message at its place, with its time."""
+class _Said(Struct, gc=False):
+    """A message at its place, with its time and who sent it."""
 
     message: Mapping[str, Any]
     place: steps.Place
     time: float
+    source: str
 
 
 class _Called(NamedTuple):
@@ -141,6 +141,7 @@ class _Run:
         self._messages: dict[str, _Said] = {}
         self._model_calls: list[_Called] = []
         self._managers: set[str] = set()
+        self._last: tuple[Any, frozenset[str]] = (None, frozenset())  # the last payload, and the ids in it
         self._unread = 0
         self._time = steps.NO_TIME
         self._threads: dict[str, steps.Transcript] = {}
@@ -180,24 +181,21 @@ class _Run:
         if row.type in _CALLS:
             agent, spent = masked(_agent_of(row.agent_id)) or "agent", (row.prompt_tokens, row.completion_tokens)
             self._model_calls.append(_Called(agent, *spent, row.response or _Response(), self._time, place))
-        elif isinstance(row.payload, str) and self._are_known(row.payload):
+            return
+        payload = row.payload
+        if payload != self._last[0]:  # one goes to each receiver, mostly in rows that follow one another
+            self._last = payload, frozenset(_MESSAGE_ID.findall(payload) if isinstance(payload, str) else ())
+        names = self._last[1]
+        if names and names <= self._messages.keys():
             self._report.pass_over("copy of a message")
-            if _USAGE.search(row.payload):
+            if _USAGE.search(payload):
                 self._report.enter(LedgerLine.RESTATED)
-        else:
-            given = parts.decoded(row.payload) if isinstance(row.payload, str) else row.payload
-            asked: Any = row.messages
-            asked = parts.decoded(asked) if isinstance(asked, Raw) else asked
-            found = list(_messages(given)) or list(_messages(asked))
-            for message in found:
-                self._take(message, place)
-            if not found and row.payload is None:
-                self._report.pass_over(masked(row.type) or "row without a message")
-
-    def _are_known(self, payload: str) -> bool:
-        """Whether all messages in a payload were there before, by their ids."""
-        names = _MESSAGE_ID.findall(payload)
-        return bool(names) and all(name in self._messages for name in names)
+            return
+        found = list(_messages(payload)) or list(_messages(row.messages))
+        for message in found:
+            self._take(message, place)
+        if not found and payload is None:
+            self._report.pass_over(masked(row.type) or "row without a message")
 
     def _take(self, message: Any, place: steps.Place) -> None:
         """A message, unless it was there before."""
@@ -208,12 +206,11 @@ class _Run:
         self._time = max(self._time, time)
         name = text_field(message, "id") or parts.encoded(message).decode()
         if name in self._messages:
-            usage = message.get("models_usage")
             self._report.pass_over("copy of a message")
-            if isinstance(usage, dict):
+            if isinstance(message.get("models_usage"), dict):
                 self._report.enter(LedgerLine.RESTATED)
             return
-        self._messages[name] = _Said(message, place, time)
+        self._messages[name] = _Said(message, place, time, masked(message["source"]))
         self._name = self._name or text_field(message, "id")
 
     def trace(self) -> Trace | None:
@@ -231,11 +228,12 @@ class _Run:
     def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
         """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""
         waiting: dict[tuple[str, ...], list[int]] = {}
-        for number, one in reversed(list(enumerate(said))):
-            message, usage = one.message, one.message.get("models_usage")
+        for number in reversed(range(len(said) if self._model_calls else 0)):
+            one = said[number]
+            usage = one.message.get("models_usage")
             if isinstance(usage, dict):
                 stated = str(usage.get("prompt_tokens")), str(usage.get("completion_tokens"))
-                for of in (masked(message["source"]), ""):
+                for of in (one.source, ""):
                     waiting.setdefault((of, *stated), []).append(number)
         found: dict[int, _Called] = {}
         for called in self._model_calls:
@@ -255,7 +253,7 @@ class _Run:
             self._spend(call, called.prompt, called.completion, called.response)
             thread.add(call)
         silent = self._managers - {called.agent for called in self._model_calls}
-        for _ in silent - {masked(one.message["source"]) for one in said}:
+        for _ in silent - {one.source for one in said}:
             self._report.enter(LedgerLine.NO_USAGE)
             self._team.lack(Missing.USAGE)
         return found
@@ -274,14 +272,13 @@ class _Run:
         self._team.spend(call, (prompt, completion, read.get("cached_tokens"), None, written.get("reasoning_tokens")))
 
     def _say(self, said: _Said, called: _Called | None) -> None:
-        message, place, time = said
-        kind, source = text_field(message, "type"), masked(message["source"])
-        usage, content = message.get("models_usage"), message.get("content")
+        message, place, time, source = said.message, said.place, said.time, said.source
+        kind, usage, content = text_field(message, "type"), message.get("models_usage"), message.get("content")
         caller = self._caller(source)
         if kind == "UserInputRequestedEvent":
             self._people[source] = time
         elif source in self._people:
-            self._type(said, source)
+            self._type(said)
         elif kind == "ThoughtEvent":
             self._thoughts[source] = string(content)
         elif kind == "ToolCallExecutionEvent":
@@ -303,12 +300,12 @@ class _Run:
     def _caller(self, source: str) -> _Open | None:
         """The call in which an agent works: one of its name, else the last that has given a task to somebody."""
         waiting = [one for one in self._calls.values() if one.thread.key != source]
-        named = [one for one in waiting if one.call.tool == source]
-        found = named or [one for one in waiting if one.task is not None]
+        found = [one for one in waiting if one.call.tool == source] or [one for one in waiting if one.task is not None]
         return found[-1] if found else None
 
-    def _type(self, said: _Said, source: str) -> None:
+    def _type(self, said: _Said) -> None:
         """What a person wrote; while a tool runs, the task that it has for its agent."""
+        source = said.source
         if source == steps.USER and self._calls:
             last = list(self._calls)[-1]
             self._calls[last] = self._calls[last]._replace(task=steps.Note(said.time, said.place))
@@ -320,8 +317,8 @@ class _Run:
         self._before = None
 
     def _answer(self, said: _Said, called: _Called | None, caller: _Open | None) -> None:
-        message, place, time = said
-        source, content, usage = masked(message["source"]), message.get("content"), message.get("models_usage")
+        message, place, time, source = said.message, said.place, said.time, said.source
+        content, usage = message.get("content"), message.get("models_usage")
         thread = self._thread(source)
         if caller is None:
             self._deliver(thread)
@@ -387,9 +384,11 @@ def _agent_of(name: str) -> str:
 
 
 def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """The messages in a payload, wherever they stand."""
+    """The messages in a payload, which may be left undecoded, wherever they stand."""
+    if depth == 0 and isinstance(value, (str, Raw)):
+        value = parts.decoded(value)
     if isinstance(value, dict):
-        if value.keys() >= {"source", "type"} and not isinstance(value["source"], dict):
+        if "source" in value and "type" in value and not isinstance(value["source"], dict):
             yield value
         elif depth < _MOST_NESTED:
             for inner in value.values():

@@ -7,14 +7,16 @@ a call. A sub-agent without a transcript has worked from spawn to return. A spaw
 """
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
+from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any
 
 from msgspec import UNSET
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.transcript import ModelCall, ToolCall, ToolResult
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.model.import_report import Problem
@@ -22,9 +24,10 @@ from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, Event
 
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
-_TOKENS = Tokens.__struct_fields__
+_TOOL_USE, _T, _TIME = steps.TOOL, attrgetter("t"), attrgetter("time")
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
+_FROM_OTHERS = (steps.Delivery, steps.Return)
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
 """Events that are about another agent as well: what an agent has done last is none of them."""
 
@@ -37,8 +40,19 @@ def add_events(transcripts: Sequence[steps.Transcript], builder: Builder) -> Non
     run.join_transcripts()
     run.end_agents()
     run.declare()
-    for transcript in transcripts:
-        steps.part(transcript.steps)
+
+
+class _Life:
+    """What is known of an agent so far: its name, whether it only warms caches, its last moment, and the step then."""
+
+    def __init__(self, agent: str, *, is_warm_up: bool) -> None:
+        self.agent, self.is_warm_up, self.last = agent, is_warm_up, -inf
+        self.step: steps.Step | None = None
+
+    def note(self, time: float, step: steps.Step) -> None:
+        """The agent is known to live at a time."""
+        if time >= self.last:
+            self.last, self.step = time, step
 
 
 class _Run:
@@ -51,54 +65,38 @@ class _Run:
         self._roots = {transcript.agent: transcript for transcript in transcripts if transcript.is_root}
         self._warm_ups = frozenset(transcript.agent for transcript in transcripts if transcript.is_warm_up)
         self._acting = {transcript.agent for transcript in transcripts if transcript.steps}
-        self._begins = self._first_times()
-        self._last: dict[str, tuple[float, steps.Step]] = {}
-        self._own: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
-        self._starts: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self._lives: dict[str, _Life] = {}
         self._call_ids = Names()
         self._spawned: dict[str, list[tuple[float, str]]] = {}
         self._returns: list[tuple[str, str, float]] = []
-        self._later: list[tuple[steps.ToolCall, str]] = []
-        self._absent: list[tuple[str, steps.ToolCall]] = []
-        self._closed: dict[str, tuple[str, steps.ToolCall]] = {}
+        self._later: list[tuple[ToolCall, str]] = []
+        self._absent: list[tuple[str, ToolCall]] = []
+        self._closed: dict[str, tuple[str, ToolCall]] = {}
 
-    def begin(
-        self, kind: EventType, agent: str, step: steps.Step, time: float | None = None, end: float | None = None
-    ) -> Event:
-        """Add an event, and remember it as the agent's own."""
-        if time is None:
-            time = step.time
+    def life(self, agent: str) -> _Life:
+        """What is known of an agent."""
+        if agent not in self._lives:
+            self._lives[agent] = _Life(agent, is_warm_up=agent in self._warm_ups)
+        return self._lives[agent]
+
+    def begin(self, kind: EventType, life: _Life, step: steps.Step, time: float, end: float | None = None) -> Event:
+        """Add an event of an agent, of which more may be said."""
         place = step.place
-        event = self.builder.begin(kind, agent, time, place.file, place.line, end)
-        if agent in self._warm_ups:
+        event = self.builder.begin(kind, life.agent, time, place.file, place.line, end)
+        if life.is_warm_up:
             event.warm_up = True
-        last = self._last.get(agent)  # as `note_time` does, for every event there is
-        if last is None or time >= last[0]:
-            self._last[agent] = (time, step)
-        if kind not in _OF_OTHERS:
-            moment = (time, event.id)
-            self._own[agent].append(moment)
-            if kind in _STARTS and type(step) is not steps.CopiedHistory:
-                self._starts[agent].append(moment)
+        if time >= life.last:  # as `note` does, for every event there is
+            life.last, life.step = time, step
         return event
 
-    def emit(
-        self, kind: EventType, agent: str, step: steps.Step, time: float | None = None, *, end: float | None = None,
-        **fields: Any,
-    ) -> str:  # fmt: skip
-        """Add an event with further fields, and return its id."""
-        event = self.begin(kind, agent, step, time, end)
+    def emit(self, kind: EventType, agent: str, step: steps.Step, time: float | None = None, **fields: Any) -> str:
+        """Add an event with its `end` and further fields, and return its id."""
+        event = self.begin(kind, self.life(agent), step, step.time if time is None else time, fields.pop("end", None))
         for name, value in fields.items():
             setattr(event, name, value)
         return event.id
 
-    def note_time(self, agent: str, time: float, step: steps.Step) -> None:
-        """An agent is known to live at a time."""
-        last = self._last.get(agent)
-        if last is None or time >= last[0]:
-            self._last[agent] = (time, step)
-
-    def call_id(self, tool_call: steps.ToolCall) -> str:
+    def call_id(self, tool_call: ToolCall) -> str:
         """The id of a call, with a number behind it where another call of the run has it, too."""
         found = self._call_ids.new(tool_call.id)
         if found != tool_call.id:
@@ -110,7 +108,7 @@ class _Run:
         if delivery.sent is not None:
             self._later.append((delivery.sent, target))
 
-    def spawn(self, agent: str, tool_call: steps.ToolCall) -> None:
+    def spawn(self, agent: str, tool_call: ToolCall) -> None:
         """The spawn of an agent goes before all that is known of it."""
         time = tool_call.time
         begins = self._begins.get(tool_call.target, time)
@@ -118,18 +116,10 @@ class _Run:
             if not tool_call.is_inferred:
                 self.builder.report.note(Problem.EARLY_CHILD, str(tool_call.place))
             time = begins
-        tool_call.event = self.emit(
-            EventType.SPAWN,
-            agent,
-            tool_call,
-            time,
-            target=tool_call.target,
-            role=tool_call.role,
-            tool=tool_call.tool,
-            call_id=tool_call.id,
-            content_ref=tool_call.ref,
-            inferred=tool_call.is_inferred,
-        )
+        event = self.begin(EventType.SPAWN, self.life(agent), tool_call, time)
+        event.target, event.role, event.tool = tool_call.target, tool_call.role, tool_call.tool
+        event.call_id, event.content_ref, event.inferred = tool_call.id, tool_call.ref, tool_call.is_inferred
+        tool_call.event = event.id
         self._spawned.setdefault(tool_call.target, []).append((time, tool_call.event))
         if tool_call.target not in self._acting:
             self._absent.append((agent, tool_call))
@@ -143,21 +133,14 @@ class _Run:
             work = self.emit(EventType.INFERENCE, step.child, step, begin, end=step.time, inferred=True)
             self.builder.edge(spawn, work, EdgeType.SPAWN)
         kind = EventType.RETURN if self._may_return(step.child, agent) else EventType.MESSAGE
-        event = self.emit(
-            kind,
-            step.child,
-            step,
-            target=agent,
-            content_ref=step.ref,
-            status=step.status,
-            error_type=step.error,
-            inferred=step.is_inferred,
-        )
-        self._returns.append((event, step.child, step.time))
-        self.note_time(agent, step.time, step)
-        return event
+        event = self.begin(kind, self.life(step.child), step, step.time)
+        event.target, event.content_ref, event.inferred = agent, step.ref, step.is_inferred
+        event.status, event.error_type = step.status, step.error
+        self._returns.append((event.id, step.child, step.time))
+        self.life(agent).note(step.time, step)
+        return event.id
 
-    def close(self, agent: str, tool_call: steps.ToolCall) -> None:
+    def close(self, agent: str, tool_call: ToolCall) -> None:
         """An agent is ended by another."""
         self._closed[tool_call.target] = (agent, tool_call)
 
@@ -167,7 +150,8 @@ class _Run:
             above = self._parents.get(above, "")
         return above == agent
 
-    def _first_times(self) -> dict[str, float]:
+    @cached_property
+    def _begins(self) -> dict[str, float]:
         """When the first is known of each agent, or of one below it."""
         found: dict[str, float] = {}
 
@@ -177,11 +161,11 @@ class _Run:
         for transcript in self.transcripts:
             if transcript.steps:
                 note(transcript.agent, min([step.time for step in transcript.steps]))
-            for step in transcript.steps:
-                if isinstance(step, steps.Delivery) and step.sender:
-                    note(step.sender, step.time)
-                elif isinstance(step, steps.Return):
+            for step in [step for step in transcript.steps if isinstance(step, _FROM_OTHERS)]:
+                if isinstance(step, steps.Return):
                     note(step.child, step.time)
+                elif step.sender:
+                    note(step.sender, step.time)
         for transcript in reversed(self.transcripts):
             if transcript.parent and transcript.agent in found:
                 note(transcript.parent, found[transcript.agent])
@@ -189,31 +173,31 @@ class _Run:
 
     def join_transcripts(self) -> None:
         """Join each spawn to what its child begins with, each return to what the child did before, and messages."""
-        for events in (*self._own.values(), *self._starts.values()):
-            events.sort(key=itemgetter(0))
+        own = {child: list[Event]() for child in (*self._spawned, *(child for _, child, _ in self._returns))}
+        for one in self.builder.events.values() if own else ():
+            if one.agent in own and one.type not in _OF_OTHERS:
+                own[one.agent].append(one)
+        for events in own.values():
+            events.sort(key=_T)
         for child, spawns in self._spawned.items():
-            starts = self._starts.get(child, [])
+            starts = [one for one in own[child] if one.type in _STARTS and not one.copied_context]
             for time, event in spawns:
-                place = bisect_left(starts, time, key=itemgetter(0))
+                place = bisect_left(starts, time, key=_T)
                 if place < len(starts):
-                    self.builder.edge(event, starts[place][1], EdgeType.SPAWN)
+                    self.builder.edge(event, starts[place].id, EdgeType.SPAWN)
         for event, child, time in self._returns:
-            own = self._own.get(child, [])
-            place = bisect_right(own, time, key=itemgetter(0))
+            place = bisect_right(own[child], time, key=_T)
             if place:
-                self.builder.edge(own[place - 1][1], event, EdgeType.CAUSAL)
+                self.builder.edge(own[child][place - 1].id, event, EdgeType.CAUSAL)
         for tool_call, target in self._later:
             self.builder.edge(tool_call.event, target, EdgeType.MESSAGE)
 
     def declare(self) -> None:
         """Say of each agent what transcripts and spawns tell."""
         self.builder.agent(steps.USER, kind=AgentKind.HUMAN)
-        for transcript in self.transcripts:
-            if not transcript.aside:
-                parent, kind = transcript.parent, transcript.kind
-                self.builder.agent(
-                    transcript.agent, role=transcript.role, model=transcript.model, parent=parent, kind=kind
-                )
+        for one in self.transcripts:
+            if not one.aside:
+                self.builder.agent(one.agent, role=one.role, model=one.model, parent=one.parent, kind=one.kind)
         for parent, tool_call in self._absent:
             self.builder.agent(tool_call.target, role=tool_call.role, parent=parent, kind=AgentKind.MODEL)
 
@@ -222,19 +206,19 @@ class _Run:
         for agent in dict.fromkeys(transcript.agent for transcript in reversed(self.transcripts)):
             if agent in self._closed and agent in self._spawned:
                 closer, tool_call = self._closed.pop(agent)
-                done = tool_call.answer.time if tool_call.answer is not None else tool_call.time
+                done = max((tool_call.answer or tool_call).time, self.life(agent).last)
                 if closer in self._spawned or closer in self._roots:
-                    last = self._last[agent][0] if agent in self._last else done
-                    end = self.emit(EventType.DESPAWN, closer, tool_call, max(done, last), target=agent)
+                    end = self.emit(EventType.DESPAWN, closer, tool_call, done, target=agent)
                     del self._spawned[agent]
                     self.builder.edge(tool_call.call.event if tool_call.call is not None else "", end, EdgeType.CAUSAL)
         for agent in self._spawned:
-            if agent in self._last and agent not in self._roots:
-                self.emit(EventType.DESPAWN, agent, *self._last[agent][::-1], inferred=True)
+            life = self.life(agent)
+            if life.step is not None and agent not in self._roots:
+                self.emit(EventType.DESPAWN, agent, life.step, life.last, inferred=True)
         for agent, transcript in self._roots.items():
-            call = next((step for step in reversed(transcript.steps) if isinstance(step, steps.ModelCall)), None)
+            call = next((step for step in reversed(transcript.steps) if isinstance(step, ModelCall)), None)
             if call is not None and call.final:
-                stop = self.emit(EventType.STOP, agent, call, max(self._last[agent][0], call.end), inferred=True)
+                stop = self.emit(EventType.STOP, agent, call, max(self.life(agent).last, call.end), inferred=True)
                 self.builder.edge(call.event, stop, EdgeType.CAUSAL)
 
 
@@ -244,9 +228,13 @@ class _TranscriptEvents:
     def __init__(self, run: _Run, transcript: steps.Transcript) -> None:
         self._run = run
         self._builder = run.builder
+        self._begin = run.begin
         self._emit = run.emit
+        self._edge = run.builder.edge
         self._thread = transcript
         self._agent = transcript.agent
+        self._life = run.life(transcript.agent)
+        self._is_script = transcript.kind == steps.SCRIPT
         self._ready = steps.NO_TIME  # when the input of the next answer was there
         self._busy = steps.NO_TIME  # when the agent last did something: while it does, nobody waits for a person
         self._call = ""  # the event of the last answer
@@ -256,23 +244,25 @@ class _TranscriptEvents:
         self._is_over = True  # whether its turn is: it is a person's, until they have written
 
     def add(self) -> None:
-        self._thread.steps.sort(key=attrgetter("time", "order"))
+        self._thread.steps.sort(key=attrgetter("order"))
+        self._thread.steps.sort(key=_TIME)  # what has a moment in common stays in the order of the log
         local = steps.local_commands(self._thread.steps) if self._thread.is_root else ()
         for step in self._thread.steps:
+            if isinstance(step, ModelCall):
+                self._take_call(step)
+                continue
+            if isinstance(step, ToolCall):
+                self._take_tool_call(step)
+                if step.time > self._busy:
+                    self._busy = step.time
+                continue
             match step:
-                case steps.ModelCall():
-                    self._take_call(step)
-                    self._busy = max(self._busy, step.end)
-                    self._is_over = step.final
-                    continue
-                case steps.ToolCall():
-                    self._take_tool_call(step)
-                    self._busy = max(self._busy, step.time)
-                    continue
-                case steps.ToolResult():
+                case ToolResult():
                     self._take_answer(step)
-                    self._busy = max(self._busy, step.time)
+                    if step.time > self._busy:
+                        self._busy = step.time
                     self._is_over = self._is_over or step.error == steps.REJECTED
+                    step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
                 case steps.UserInput():
                     if id(step) in local:
                         continue
@@ -283,91 +273,86 @@ class _TranscriptEvents:
                 case steps.Delivery():
                     self._take_delivery(step)
                 case steps.SafetyEvent():
-                    tool, status, error, ref = step.tool, step.status, step.error, step.ref
-                    alarm = self._emit(
-                        EventType.SAFETY, self._agent, step, tool=tool, status=status, error_type=error, content_ref=ref
-                    )
+                    alarm = self._begin(EventType.SAFETY, self._life, step, step.time)
+                    alarm.tool, alarm.status, alarm.error_type = step.tool, step.status, step.error
+                    alarm.content_ref = step.ref
                     cause = self._call if step.asking is None else step.asking.event
-                    self._builder.edge(cause, alarm, EdgeType.SAFETY)
+                    self._edge(cause, alarm.id, EdgeType.SAFETY)
                     self._busy = max(self._busy, step.time)
                 case steps.CopiedHistory():
-                    self._emit(
-                        _INFERENCE,
-                        self._agent,
-                        step,
-                        end=step.time,
-                        tokens=Tokens(**step.tokens) if step.tokens else UNSET,
-                        token_basis=TokenBasis.REPORTED,
-                        copied_context=True,
-                        inferred=True,
-                    )
+                    copied = self._begin(_INFERENCE, self._life, step, step.time, step.time)
+                    copied.tokens = Tokens(**step.tokens) if step.tokens else UNSET
+                    copied.token_basis, copied.copied_context, copied.inferred = TokenBasis.REPORTED, True, True
             self._ready = step.time
 
-    def _take_call(self, call: steps.ModelCall) -> None:
-        begin = max(self._ready, self._busy)
-        kind = _INFERENCE
-        if call.decides or self._returned:
-            kind = EventType.DECISION if call.decides else EventType.AGGREGATE
-        time = call.time if call.is_dated or begin == steps.NO_TIME else min(begin, call.time)
-        event = self._run.begin(kind, self._agent, call, time, call.end)
-        call.event, event.inferred = event.id, True
+    def _take_call(self, call: ModelCall) -> None:
+        life, end = self._life, call.end
+        kind = EventType.DECISION if call.decides else EventType.AGGREGATE if self._returned else _INFERENCE
+        time, begin = call.time, self._ready if self._ready > self._busy else self._busy
+        if not call.is_dated and steps.NO_TIME != begin < time:
+            time = begin
+        event = self._begin(kind, life, call, time, end)
+        call.event = self._call = event.id
+        event.inferred = True
+        if call.is_dated:
+            event.t_request = call.time
         event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref
         if call.tokens:
-            event.tokens = Tokens(*map(call.tokens.get, _TOKENS))
+            event.tokens = Tokens(**call.tokens)
         if call.error:
             event.status, event.error_type = Status.ERROR, call.error
         for name, value in call.more.items() if call.more else ():
             setattr(event, name, value)
-        self._run.note_time(self._agent, call.end, call)
+        life.note(end, call)
         for given, how in self._inputs:
-            self._builder.edge(given, call.event, how)
+            self._edge(given, event.id, how)
         for delivery in self._deliveries:
-            self._run.join_to_sender(delivery, call.event)
+            self._run.join_to_sender(delivery, event.id)
         self._inputs, self._deliveries, self._returned = [], [], False
-        self._call = call.event
+        if end > self._busy:
+            self._busy = end
+        self._is_over = call.final
 
-    def _take_tool_call(self, tool_call: steps.ToolCall) -> None:
+    def _take_tool_call(self, tool_call: ToolCall) -> None:
+        purpose, answer = tool_call.purpose, tool_call.answer
         cause = tool_call.call.event if tool_call.call is not None else self._call
-        match tool_call.purpose:
-            case steps.SPAWN:
-                self._run.spawn(self._agent, tool_call)
-            case steps.MESSAGE | steps.TOOL | steps.ASK:
-                kind, target = _MESSAGE, tool_call.target
-                if tool_call.purpose is not steps.MESSAGE:
-                    kind, target = _TOOL_CALL, ""
-                    tool_call.id = tool_call.id and self._run.call_id(tool_call)
-                event = self._run.begin(kind, self._agent, tool_call)
-                tool_call.event, event.target = event.id, target
-                event.tool, event.call_id, event.content_ref = tool_call.tool, tool_call.id, tool_call.ref
-                for name, value in tool_call.more.items() if tool_call.more else ():
-                    setattr(event, name, value)
-            case steps.CLOSE:
-                self._run.close(self._agent, tool_call)
-        self._builder.edge(cause, tool_call.event, _CAUSAL)
-        if self._thread.kind == steps.SCRIPT and self._inputs:  # a script goes on when the last of its agents is back
-            self._builder.edge(self._inputs[-1][0], tool_call.event, EdgeType.TEMPORAL)
-        if tool_call.answer is not None and (
-            tool_call.purpose is steps.ASK or tool_call.answer.error == steps.REJECTED
-        ):
-            asked = self._emit(EventType.HUMAN, steps.USER, tool_call, end=tool_call.answer.time, target=self._agent)
-            self._builder.edge(tool_call.event, asked, _CAUSAL)
+        if purpose is _TOOL_USE or purpose is steps.ASK or purpose is steps.MESSAGE:
+            event = self._begin(
+                _MESSAGE if purpose is steps.MESSAGE else _TOOL_CALL, self._life, tool_call, tool_call.time
+            )
+            if purpose is steps.MESSAGE:
+                event.target = tool_call.target
+            elif tool_call.id:
+                tool_call.id = self._run.call_id(tool_call)
+            tool_call.event = event.id
+            event.tool, event.call_id, event.content_ref = tool_call.tool, tool_call.id, tool_call.ref
+            for name, value in tool_call.more.items() if tool_call.more else ():
+                setattr(event, name, value)
+        elif purpose is steps.SPAWN:
+            self._run.spawn(self._agent, tool_call)
+        elif purpose is steps.CLOSE:
+            self._run.close(self._agent, tool_call)
+        self._edge(cause, tool_call.event, _CAUSAL)
+        if self._is_script and self._inputs:  # a script goes on when the last of its agents is back
+            self._edge(self._inputs[-1][0], tool_call.event, EdgeType.TEMPORAL)
+        if answer is not None and (purpose is steps.ASK or answer.error == steps.REJECTED):
+            asked = self._emit(EventType.HUMAN, steps.USER, tool_call, end=answer.time, target=self._agent)
+            self._edge(tool_call.event, asked, _CAUSAL)
 
-    def _take_answer(self, answer: steps.ToolResult) -> None:
+    def _take_answer(self, answer: ToolResult) -> None:
         if answer.is_repeated:
             return
         tool_call = answer.tool_call
-        if tool_call is not None and tool_call.purpose not in (steps.TOOL, steps.ASK):
+        if tool_call is not None and tool_call.purpose is not _TOOL_USE and tool_call.purpose is not steps.ASK:
             if tool_call.purpose is steps.MESSAGE and tool_call.event:
                 message = self._builder.get(tool_call.event)
                 message.status, message.error_type = answer.status, answer.error
             return
-        if tool_call is not None and not tool_call.event:
-            tool_call = None  # its call is not among the transcript's own steps
-        event = self._run.begin(_TOOL_RESULT, self._agent, answer)
+        event = self._begin(_TOOL_RESULT, self._life, answer, answer.time)
         event.status, event.error_type, event.content_ref = answer.status, answer.error, answer.ref
-        if tool_call is not None:
+        if tool_call is not None and tool_call.event:  # its call is among the transcript's own steps
             event.tool, event.call_id = tool_call.tool, tool_call.id
-            self._builder.edge(tool_call.event, event.id, _TOOL)
+            self._edge(tool_call.event, event.id, _TOOL)
         self._inputs.append((event.id, _TOOL))
 
     def _take_typed(self, step: steps.UserInput) -> None:
@@ -380,7 +365,7 @@ class _TranscriptEvents:
         event = self._emit(
             EventType.HUMAN, steps.USER, step, waited_from, end=time, target=agent, content_ref=ref, status=how
         )
-        self._builder.edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
+        self._edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
         self._inputs.append((event, _CAUSAL))
 
     def _take_delivery(self, step: steps.Delivery) -> None:

@@ -21,6 +21,7 @@ from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
 _KINDS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
+_OK = Status.OK  # which Python 3.11 takes long to find
 _REFUSED = "denied-interactively-by-user"
 _UNATTENDED = ("unattended", "rule", "hook", "policy", "auto")
 """What is in the source of a decision that no person has made."""
@@ -106,14 +107,16 @@ class _Reading:
 
     def take(self, file: LogFile) -> None:
         """The events of a file."""
+        called, seen = file.name, self._seen
         for number, found in logs.rows(file, self._report, _Row):
             row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
-            kind, name, data = string(row.kind), row.id, row.data
+            name, data = row.id, row.data
             if type(name) is str:
-                if name in self._seen:
+                if name in seen:
                     self._report.pass_over("event that repeats an earlier one")
                     continue
-                self._seen.add(name)
+                seen.add(name)
+            kind = row.kind if type(row.kind) is str else ""
             taker = _TAKERS.get(kind)
             if taker is None:
                 if kind.startswith(_SILENT):
@@ -125,7 +128,7 @@ class _Reading:
             agent = string(row.agent_id)
             if not agent and (parent := text_field(data, "parentToolCallId")):
                 agent = self._children.get(parent, parent)
-            taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(file.name, number)))
+            taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(called, number)))
 
     def _take_start(self, event: _Event) -> None:
         self._session.id = self._session.id or text_field(event.data, "sessionId")
@@ -158,12 +161,13 @@ class _Reading:
         used = fields(event.data.get("usage"))
         service = text_field(used, "apiCallId")
         usage = Usage(*map(used.get, _KINDS))
-        name = text_field(fields(used.get("accounting")), "usageId")
+        name = text_field(used.get("accounting"), "usageId")
+        name = name and f"usage {name}"
         call = self._answers.get((event.agent, service)) if service else None
-        if (call is not None and call.tokens) or (name and f"usage {name}" in self._seen):
+        if (call is not None and call.tokens) or (name and name in self._seen):
             self._session.leave_out(LedgerLine.REPEATED_USAGE, usage)
             return
-        self._seen.add(f"usage {name}" if name else "")
+        self._seen.add(name)
         if call is None:
             call = self._answer(event, service)
             if not service:
@@ -176,18 +180,18 @@ class _Reading:
             self._session.ask(thread, call, event.time - length(used.get("duration")), first)
         if ending := masked(text_field(used, "finishReason")):
             call.more = {**(call.more or {}), "finish_reason": ending}
-        self._session.spend(call, usage)
-        known = (amount(usage.input) or 0, amount(usage.output) or 0)
+        known = self._session.spend(call, usage)
         before = self._segment.spent or (0, 0)
-        self._segment.spent = before[0] + known[0], before[1] + known[1]
+        self._segment.spent = before[0] + (known.input or 0), before[1] + (known.output or 0)
 
     def _take_message(self, event: _Event) -> None:
         data, session = event.data, self._session
         name, service = text_field(data, "messageId"), text_field(data, "apiCallId")
-        if name and f"message {name}" in self._seen:
+        name = name and f"message {name}"
+        if name and name in self._seen:
             self._report.pass_over("message that repeats an earlier one")
             return
-        self._seen.add(f"message {name}" if name else "")
+        self._seen.add(name)
         call = self._answers.get((event.agent, service)) if service else self._spent.pop(event.agent, None)
         if call is None:
             call = self._answer(event, service)
@@ -229,7 +233,7 @@ class _Reading:
         data, use = event.data, text_field(event.data, "toolCallId")
         found, failed = fields(data.get("result")), fields(data.get("error"))
         code = fields(data.get("shellExecution")).get("exitCode")
-        status, error = Status.OK, ""
+        status, error = _OK, ""
         if data.get("success") is not True:
             status, error = Status.ERROR, masked(text_field(failed, "code")) or "tool_error"
         elif type(code) is int and code:

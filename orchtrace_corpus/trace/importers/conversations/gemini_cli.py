@@ -22,8 +22,13 @@ _HEADER = frozenset(("sessionId", "projectHash"))
 _INJECTED = "<session_context>"
 """With this begins what the program tells the model before anybody has typed."""
 _ENDING = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: (\w{1,40})")
+_ERROR, _REPEATED = Status.ERROR, LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
 _DONE = ("success", "error", "cancelled")
 """The states of calls that are over."""
+
+
+_Messages = dict[str, tuple[dict[str, Any], steps.Place]]
+"""Messages of an agent by their ids, as last written, and where they were written first."""
 
 
 class _Header(NamedTuple):
@@ -115,8 +120,9 @@ class _Reading:
         self._session = Session("gemini_cli", privacy)
         self._report = self._session.report
         self._mains = mains
-        self._messages: dict[str, dict[str, dict[str, Any]]] = {}  # by agent and id, as last written
-        self._places: dict[tuple[str, str], steps.Place] = {}
+        self._messages: dict[
+            str, dict[str, tuple[dict[str, Any], steps.Place]]
+        ] = {}  # by agent and id, as last written
         self._keys: dict[str, str] = {}  # of sub-agents, by every name that they have
 
     def take(self, file: LogFile, header: _Header) -> None:
@@ -127,17 +133,17 @@ class _Reading:
             self._keys.update({stem: agent, agent: agent})
         else:
             self._session.id = self._session.id or header.session
-        self._messages.setdefault(agent, {})
+        known, called = self._messages.setdefault(agent, {}), file.name
         for line, row in self._documents_rows(file) if header.is_laid_out else logs.rows(file, self._report):
             if "type" in row:
-                self._take_message(agent, row, file.name, line)
+                self._take_message(known, row, called, line)
             elif "$set" in row or "messages" in row:
                 for one in objects(fields(row.get("$set", row)).get("messages")):
-                    self._take_message(agent, one, file.name, line)
+                    self._take_message(known, one, called, line)
             elif "$rewindTo" in row:
                 self._report.pass_over("$rewindTo")  # what is gone from the history was paid for
             elif not row.keys() >= _HEADER:
-                self._take_message(agent, row, file.name, line)
+                self._take_message(known, row, called, line)
 
     def _documents_rows(self, file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
         messages = logs.JsonDocument(file).top.members().get("messages")
@@ -145,19 +151,17 @@ class _Reading:
             self._report.records_read += 1
             yield part.line, fields(part.value())
 
-    def _take_message(self, agent: str, row: dict[str, Any], file: str, line: int) -> None:
-        """A message, or one that was there before, and has more in it now."""
+    def _take_message(self, messages: _Messages, row: dict[str, Any], file: str, line: int) -> None:
+        """A message of an agent, or one that was there before, and has more in it now."""
         name = text_field(row, "id")
         if not name or type(row.get("type")) is not str:
             self._report.drop(Drop.NO_ID, file, line)
-            return
-        known = self._messages[agent].get(name)
-        if known is None:
-            self._messages[agent][name] = row
-            self._places[agent, name] = steps.Place(file, line)
+        elif name not in messages:
+            messages[name] = row, steps.Place(file, line)
         else:
+            known = messages[name][0]
             if "tokens" in known:
-                self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(fields(known["tokens"])))
+                self._session.leave_out(_REPEATED, _usage(fields(known["tokens"])))
             known.update(row)
 
     def trace(self, file: LogFile) -> Trace:
@@ -169,8 +173,8 @@ class _Reading:
         stem = os.path.splitext(os.path.basename(file.path_text))[0]
         self._session.id = self._session.id or masked_path(stem)
         for agent, messages in self._messages.items():
-            for name, row in messages.items():
-                self._add(agent, row, self._places[agent, name])
+            for row, place in messages.values():
+                self._add(agent, row, place)
         return self._session.trace()
 
     def _add(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
@@ -219,7 +223,7 @@ class _Reading:
                     content = response.get("output", response.get("error"))
                     break
             status, end = outcome(word), moment(one.get("timestamp"))
-            error = "tool_error" if status is Status.ERROR else ""
+            error = "tool_error" if status is _ERROR else ""
             found = self._session.result(agent, use, max(end, time), place, content, status, error)
             ending = _ENDING.match(content) if type(content) is str else None
             if ending is not None and ending[1] != "GOAL":
@@ -243,9 +247,10 @@ def _usage(tokens: dict[str, Any]) -> Usage:
     """The usage of a message: thoughts, and what tools put into the prompt, are counted apart from the rest."""
     count = tokens.get
     prompt, written, thought = count("input"), count("output"), count("thoughts")
-    asked, said, added = amount(prompt), amount(written), amount(count("tool")) or 0
+    asked, added = amount(prompt), count("tool")
     if asked is not None:
-        prompt = asked + added
+        prompt = asked + (amount(added) or 0) if added else asked
+        said = amount(written)
         if said is not None and amount(count("total")) != prompt + said:
             written = said + (amount(thought) or 0)
     return Usage(prompt, written, count("cached"), None, thought)

@@ -8,7 +8,7 @@ Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_f
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import pairwise
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from msgspec import DecodeError, Struct
@@ -72,8 +72,8 @@ class _Usage(Struct, rename="camel", gc=False):
     tool_use_prompt_token_count: Any = None
 
 
-class _Said(Struct, rename="camel", gc=False):
-    """The members of an event that say something about agents, calls or tokens."""
+class _Event(Struct, rename="camel", gc=False):
+    """The members of an event that say something about agents, calls or tokens; and its place, which we add."""
 
     author: str = ""
     branch: str = ""
@@ -84,6 +84,7 @@ class _Said(Struct, rename="camel", gc=False):
     model_version: str = ""
     finish_reason: str = ""
     error_code: str = ""
+    place: Any = None
 
 
 _NO_USAGE = _Usage()
@@ -116,7 +117,7 @@ class _Document(Struct, rename="camel", gc=False):
 
     id: str = ""
     app_name: str = ""
-    events: list[_Said] | None = None
+    events: list[_Event] | None = None
 
 
 _DOCUMENT = Decoder(_Document)
@@ -127,7 +128,7 @@ class _Stored(NamedTuple):
 
     id: str
     app: str
-    events: Iterable[tuple[_Said | None, int]]
+    events: Iterable[tuple[_Event | None, int]]
 
 
 def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
@@ -137,10 +138,11 @@ def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
         DataFileError: The file cannot be read.
     """
     if not file.path.endswith(_LINES):
-        data = contents(file).strip()
+        data = contents(file)
+        is_line = data.find(b"\n", 0, -1) < 0 and data[:1] == b"{"
         with suppress(DecodeError, UnicodeDecodeError, RecursionError):
-            if b"\n" not in data and data[:1] == b"{" and (one := _DOCUMENT.decode(data)).app_name:
-                yield _Stored(one.id, one.app_name, ((said, 1) for said in one.events or ()))
+            if is_line and (one := _DOCUMENT.decode(data)).app_name:
+                yield _Stored(one.id, one.app_name, zip(one.events or (), repeat(1)))
                 return
     for part in documents(file, report):
         members = part.members()
@@ -150,24 +152,13 @@ def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
         yield _Stored(name, app, events)
 
 
-def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Said | None, int]]:
+def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Event | None, int]]:
     for part in events.elements():
-        said: _Said | None = None if in_python else part.value(_Said)
-        yield said or lenient(part.value(), _Said), part.line
+        event: _Event | None = None if in_python else part.value(_Event)
+        yield event or lenient(part.value(), _Event), part.line
 
 
-class _Event(Struct, gc=False):
-    """An event at its place, with when it is known to have been over."""
-
-    said: _Said
-    place: steps.Place
-    time: float
-    author: str
-    branch: str
-    end: float
-
-
-class _Words(NamedTuple):
+class _Words(Struct, gc=False):
     """What somebody has said, until the others have read it; with the branches of those who have."""
 
     thread: steps.Transcript | None
@@ -181,41 +172,48 @@ class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
     def __init__(self, stored: _Stored, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
-        self._privacy, self._report, self._file = privacy, report, file
+        self._refer, self._report, self._file = privacy.reference, report, file
         self._team = Team(privacy, report)
         self._threads: dict[str, steps.Transcript] = {}
         self._calls: dict[str, tuple[steps.Transcript, steps.ToolCall]] = {}
-        self._words: list[_Words] = []
+        self._words: dict[str, _Words] = {}  # the last of each, by who said them
+        self._reader: tuple[str, str] | None = None  # who has read all that there is, and on which branch
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
         self._topology = Topology.UNKNOWN
+        self._paid: set[str] = set()  # who has usage, and so is a model; where nobody has, all may be
         self._id, self._app = stored.id, stored.app
-        self._events = list(self._read(stored.events))
-        paid = {event.author for event in self._events if event.said.usage_metadata is not None}
-        self._models = paid or {event.author for event in self._events}
+        self._events = self._read(stored.events)
 
-    def _read(self, events: Iterable[tuple[_Said | None, int]]) -> Iterator[_Event]:
+    def _read(self, events: Iterable[tuple[_Event | None, int]]) -> list[_Event]:
+        """The events, each with its place, its time in seconds since 1970, and an author as others may see it."""
         name, authors = self._file.name, dict[str, str]()
-        for said, line in events:
+        place, found = steps.Place(name, 1), list[_Event]()
+        for event, line in events:
             self._report.records_read += 1
-            if said is None or not said.author:
+            if event is None or not event.author:
                 self._report.drop(Drop.NO_OBJECT, name, line)
-            elif said.partial is True:
+            elif event.partial is True:
                 self._report.pass_over("partial event")
             else:
-                stamp = said.timestamp
+                stamp = event.timestamp
                 known = type(stamp) in (int, float) and 0 < stamp < _LATEST
-                time = float(stamp) if known else steps.NO_TIME
-                if (author := authors.get(said.author)) is None:
-                    author = authors[said.author] = masked(said.author)
-                yield _Event(said, steps.Place(name, line), time, author, said.branch, time)
+                event.timestamp = float(stamp) if known else steps.NO_TIME
+                if (author := authors.get(event.author)) is None:
+                    author = authors[event.author] = masked(event.author)
+                event.author = author
+                place = event.place = place if line == place.line else steps.Place(name, line)
+                found.append(event)
+                if event.usage_metadata is not None:
+                    self._paid.add(author)
+        return found
 
     def trace(self) -> Trace | None:
         """The trace; None where nothing ran."""
-        _set_ends(self._events)
-        for event in self._events:
-            texts, calls, is_answer = list[str](), list[_Call](), False
-            content = event.said.content
-            pieces = (content.parts if content is not None else None) or ()
+        for number, event in enumerate(self._events):
+            texts: list[str] = []
+            calls: list[_Call] = []
+            content, event.content = event.content, None  # so that each is freed as soon as it was read
+            pieces, is_answer = (content.parts if content is not None else None) or (), False
             for piece in pieces:
                 if piece.text:
                     texts.append(piece.text)
@@ -227,8 +225,8 @@ class _Session:
             if event.author == steps.USER:
                 self._take_input(event, "\n".join(texts), is_answer=is_answer)
             elif not is_answer:
-                self._take_answer(event, "\n".join(texts), calls, is_empty=not pieces)
-        last = next((words.thread for words in reversed(self._words) if words.thread is not None), None)
+                self._take_answer(number, "\n".join(texts), calls, is_empty=not pieces)
+        last = next((words.thread for words in reversed(self._words.values()) if words.thread is not None), None)
         if last is not None:
             last.is_root = True
         return self._team.trace(self._id or "session", form="google_adk", system=self._app, topology=self._topology)
@@ -240,9 +238,9 @@ class _Session:
 
     def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
         if text or not is_answer:
-            ref = self._privacy.reference(text)
-            typed = steps.UserInput(event.time, event.place, ref=ref)
-            self._words = [_Words(None, typed, ref, "", set())]
+            ref = self._refer(text)
+            typed = steps.UserInput(event.timestamp, event.place, ref=ref)
+            self._words, self._reader = {steps.USER: _Words(None, typed, ref, "", set())}, None
 
     def _take_result(self, one: _Answer, event: _Event) -> None:
         known = self._calls.get(one.id)
@@ -251,64 +249,76 @@ class _Session:
             return
         thread, call = known
         error = "tool_error" if isinstance(one.response, dict) and one.response.get("error") else ""
-        self._team.result(call, thread, event.time, event.place, error, self._privacy.reference(one.response))
+        self._team.result(call, thread, event.timestamp, event.place, error, self._refer(one.response))
 
-    def _take_answer(self, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
-        said, usage = event.said, event.said.usage_metadata
-        thread, error = self._thread(event.author), said.error_code and masked(said.error_code)
-        self._deliver(thread, event.branch)
-        ref = self._privacy.reference(text)
-        if usage is None and not calls and not error and event.author not in self._models:
+    def _take_answer(self, number: int, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
+        event = self._events[number]
+        author, branch, time, place = event.author, event.branch, event.timestamp, event.place
+        usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
+        thread = self._threads.get(author) or self._thread(author)
+        if self._reader != (author, branch):  # who goes on has nothing new to read
+            self._deliver(thread, branch)
+        ref = self._refer(text)
+        if usage is None and not calls and not error and self._paid and author not in self._paid:
             self._report.pass_over("event of an agent that is no model")
-            note = steps.Note(event.time, event.place)
-            thread.add(note)
-            self._say(_Words(thread, note, ref, event.branch, set()))
+            self._say(thread, steps.Note(time, place), ref, branch)
             return
         if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        call = steps.ModelCall(event.time, event.place, end=max(event.end, event.time), ref=ref)
-        call.final, call.error = not calls, error
-        call.model = said.model_version and masked(said.model_version)
-        if event.time != steps.NO_TIME:  # the request is measured; the end is concluded
-            call.is_dated, call.more = True, {"t_request": event.time}
-        if said.finish_reason:
-            call.more = {**(call.more or {}), "finish_reason": masked(said.finish_reason)}
+        call = steps.ModelCall(time, place, end=self._end(number), ref=ref, final=not calls, error=error)
+        call.is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
+        if event.model_version:
+            call.model = masked(event.model_version)
+        if event.finish_reason:
+            call.more = {"finish_reason": masked(event.finish_reason)}
         usage = usage or _NO_USAGE
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(put) is int and type(more) is int and more > 0 else put
         stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
         self._team.spend(call, stated, reasoning_apart=True)
-        thread.add(call)
+        self._say(thread, call, ref, branch)
         for one in calls:
-            self._take_call(one, thread, call, event)
-        self._say(_Words(thread, call, ref, event.branch, set()))
+            self._take_call(one, thread, call)
 
-    def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall, event: _Event) -> None:
-        tool = masked(one.name)
-        found = steps.ToolCall(call.end, event.place, call=call, id=masked(one.id), tool=tool)
-        found.ref = self._privacy.reference(one.args)
+    def _end(self, number: int) -> float:
+        """When an answer was over at the latest.
+
+        ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
+        """
+        one = self._events[number]
+        begin: float = one.timestamp
+        for other in self._events[number + 1 : number + _MOST_BESIDE]:
+            if other.branch == one.branch or not _is_beside(one.branch, other.branch):
+                return begin if other.author == steps.USER or other.timestamp < begin else other.timestamp
+        return begin
+
+    def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall) -> None:
+        tool, name, ref = masked(one.name), masked(one.id), self._refer(one.args)
+        found = steps.ToolCall(call.end, call.place, call=call, id=name, tool=tool, ref=ref)
         if tool in _ASKS:
             found.purpose = steps.ASK
         elif tool == _TRANSFER:
             target = self._thread(masked(text_field(one.args, "agent_name")))
             found.purpose, found.target = steps.MESSAGE, target.agent
-            self._handoffs[target.agent] = found
+            self._handoffs[target.agent], self._reader = found, None
             self._topology = Topology.SWARM
         thread.add(found)
         self._calls.setdefault(one.id, (thread, found))
 
-    def _say(self, words: _Words) -> None:
-        """An agent's last words take the place of those before."""
-        self._words = [one for one in self._words if one.thread is not words.thread or one.thread is None]
-        self._words.append(words)
+    def _say(self, thread: steps.Transcript, step: steps.Step, ref: str, branch: str) -> None:
+        """An agent's last words take the place of those before, behind those of others."""
+        thread.add(step)
+        self._words.pop(thread.key, None)
+        self._words[thread.key] = _Words(thread, step, ref, branch, set())
 
     def _deliver(self, thread: steps.Transcript, branch: str) -> None:
         """What an agent reads before it answers: what people and other agents have said, and it has not read."""
+        self._reader = thread.key, branch
         sent = self._handoffs.pop(thread.agent, None)
         if sent is not None:
             thread.add(steps.Delivery(sent.time, sent.place, sent=sent))
-        for words in self._words:
+        for words in self._words.values():
             if words.thread is thread or branch in words.readers or _is_beside(words.branch, branch):
                 continue
             if any(not _is_beside(reader, branch) for reader in words.readers):
@@ -317,33 +327,16 @@ class _Session:
             if words.thread is None and isinstance(step, steps.UserInput):
                 thread.add(step if not words.readers else steps.Note(step.time, step.place))
             elif words.thread is not None and (sent is None or words.step is not sent.call):
-                told = steps.ToolCall(
-                    step.last_time, step.place, purpose=steps.MESSAGE, target=thread.agent, ref=words.ref
-                )
+                told = steps.ToolCall(step.last_time, step.place, purpose=steps.MESSAGE)
+                told.target, told.ref = thread.agent, words.ref
                 words.thread.add(told)
                 thread.add(steps.Delivery(told.time, told.place, sent=told))
             words.readers.add(branch)
-        self._words = [words for words in self._words if "" not in words.readers or words.thread is thread]
+        left = self._words.items()
+        self._words = {name: words for name, words in left if "" not in words.readers or words.thread is thread}
 
 
 @lru_cache(maxsize=10_000)
 def _is_beside(one: str, other: str) -> bool:
     """Whether two branches part, so that neither reads what is said in the other."""
-    if not one or not other:
-        return False
-    return not f"{one}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{one}.")
-
-
-def _set_ends(events: Sequence[_Event]) -> None:
-    """Say of each event when it was over at the latest.
-
-    ADK dates an answer at the request for it. It has lasted until its results, or what others said on it; what a person
-    writes says nothing of it.
-    """
-    for number, (one, after) in enumerate(pairwise(events)):
-        next_one: _Event | None = after
-        if one.branch != after.branch and _is_beside(one.branch, after.branch):
-            later = events[number + 2 : number + _MOST_BESIDE]
-            next_one = next((other for other in later if not _is_beside(one.branch, other.branch)), None)
-        if next_one is not None and next_one.author != steps.USER:
-            one.end = next_one.time
+    return bool(one and other) and not f"{one}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{one}.")

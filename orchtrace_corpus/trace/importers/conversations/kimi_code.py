@@ -277,7 +277,7 @@ class _Reading:
         if used and call.tokens is None:
             self._session.spend(call, _usage(used))
         elif used and used == step.used:
-            self._report.enter(LedgerLine.REPEATED_USAGE, **(call.tokens or {}))
+            self._report.enter_all(LedgerLine.REPEATED_USAGE, call.tokens or {})
         elif used:
             self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(used))
         more = call.more or {}

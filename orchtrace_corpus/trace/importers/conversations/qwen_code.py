@@ -7,48 +7,37 @@ earlier versions keep nothing else.
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.session import (
-    ROOT,
-    Session,
-    amount,
-    fields,
-    length,
-    notifications,
-    outcome,
-)
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, ends, fields, length, outcome
 from orchtrace_corpus.trace.importers.conversations.transcript import moment, string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
-from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.importers.spans.span import NOTHING, Usage
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _META = frozenset(("agentType", "parentSessionId"))
-_SILENT = frozenset(
-    (
-        "agent_bootstrap", "agent_launch_prompt", "agent_retry", "agent_session_ready", "at_command",
-        "attribution_snapshot", "background_task_completed", "branch_checkpoint", "chat_compression", "cron",
-        "custom_title", "file_history_snapshot", "goal_runtime", "goal_state", "goal_turn_end", "omni_recall",
-        "parent_session", "realtime_message", "rewind", "session_approval_mode", "session_artifact_event",
-        "session_artifact_snapshot", "session_execution_engine", "session_model", "session_notes", "session_source",
-        "session_sources_snapshot", "slash_command", "turn_result", "user_text_elements",
-    )
-)  # fmt: skip
+_SILENT = frozenset((
+    "agent_bootstrap", "agent_launch_prompt", "agent_retry", "agent_session_ready", "at_command",
+    "attribution_snapshot", "background_task_completed", "branch_checkpoint", "chat_compression", "cron",
+    "custom_title", "file_history_snapshot", "goal_runtime", "goal_state", "goal_turn_end", "omni_recall",
+    "parent_session", "realtime_message", "rewind", "session_approval_mode", "session_artifact_event",
+    "session_artifact_snapshot", "session_execution_engine", "session_model", "session_notes", "session_source",
+    "session_sources_snapshot", "slash_command", "turn_result", "user_text_elements",
+))  # fmt: skip
 """System rows in which the program keeps notes for itself."""
-_TYPED = ("", "mid_turn_user_message")
-"""The kinds of user rows that a person may have typed."""
+_REPEATED = LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
+_COUNTS = [f"{kind}TokenCount" for kind in ("prompt", "candidates", "thoughts", "total", "cachedContent")]
+_TYPED = ("", "mid_turn_user_message")  # the kinds of user rows that a person may have typed
 
 
 class _Part(Struct, gc=False, rename="camel"):
-    """A part of a message."""
-
     text: str = ""
     thought: Any = None
     function_call: Any = None
@@ -56,8 +45,6 @@ class _Part(Struct, gc=False, rename="camel"):
 
 
 class _Message(Struct, gc=False):
-    """What was said, or given to the model."""
-
     parts: list[_Part] = field(default_factory=list)
 
 
@@ -69,10 +56,34 @@ class _Outcome(Struct, gc=False, rename="camel"):
     result_display: Any = None
 
 
-class _Payload(Struct, gc=False, rename="camel"):
-    """What a system row says: an event of the telemetry."""
+class _Telemetry(Struct, gc=False):
+    """An event of the telemetry as far as it is read; what a model wrote is decoded only where no row has it."""
 
-    ui_event: Any = None
+    kind: str = field(default="", name="event.name")
+    timestamp: Any = field(default=None, name="event.timestamp")
+    prompt_id: str = ""
+    response_id: str = ""
+    subagent_id: str = ""
+    subagent_name: str = ""
+    model: str = ""
+    input_token_count: Any = None
+    output_token_count: Any = None
+    cached_content_token_count: Any = None
+    thoughts_token_count: Any = None
+    total_token_count: Any = None
+    duration_ms: Any = None
+    ttft_ms: Any = None
+    response_text: Raw = NOTHING
+    error_type: str = ""
+    call_id: str = ""
+    function_name: str = ""
+    function_args: Any = None
+    status: str = ""
+    decision: Any = None
+
+
+class _Payload(Struct, gc=False, rename="camel"):
+    ui_event: _Telemetry | None = None
 
 
 class _Row(Struct, gc=False, rename="camel"):
@@ -94,11 +105,11 @@ class _Row(Struct, gc=False, rename="camel"):
     system_payload: _Payload | None = None
 
 
-class _Told(NamedTuple):
+class _Told(Struct, gc=False):
     """An event of the telemetry, and whose it is."""
 
     agent: str
-    event: dict[str, Any]
+    event: _Telemetry
     begin: float
     end: float
     place: steps.Place
@@ -178,32 +189,30 @@ class _Reading:
 
     def take_rows(self, file: LogFile) -> None:
         """The rows of the session, or of a sub-agent."""
+        session, seen, name = self._session, self._rows, file.name
         for number, found in logs.rows(file, self._report, _Row):
             row = found if type(found) is _Row else json_parts.lenient(found, _Row) or _Row()
-            place = steps.Place(file.name, number)
-            if row.uuid and row.uuid in self._rows:
+            place = steps.Place(name, number)
+            if row.uuid and row.uuid in seen:
                 self._report.pass_over("row that repeats an earlier one")
                 if row.usage_metadata is not None:
-                    self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(fields(row.usage_metadata)))
+                    session.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(fields(row.usage_metadata).get, _COUNTS)))
                 continue
-            self._rows.add(row.uuid)
+            seen.add(row.uuid)
             agent = row.agent_id or ROOT
-            if agent not in self._known:
-                self._know(agent, row)
+            if agent not in self._known:  # its first row says more of it, and of the session
+                self._known.add(agent)
+                session.id = session.id or row.session_id
+                session.version = session.version or masked(row.version)
+                if agent != ROOT and row.agent_name is not None:
+                    session.name(agent, agent, string(row.agent_name))
             self._take(row, agent, moment(row.timestamp), place)
-
-    def _know(self, agent: str, row: _Row) -> None:
-        """What the first row of an agent says of it, and of the session."""
-        self._known.add(agent)
-        self._session.id = self._session.id or row.session_id
-        self._session.version = self._session.version or masked(row.version)
-        if agent != ROOT and row.agent_name is not None:
-            self._session.name(agent, agent, string(row.agent_name))
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         kind, subtype = row.kind, row.subtype
         if kind == "system" and subtype == "ui_telemetry":
-            self._take_telemetry(fields(row.system_payload and row.system_payload.ui_event), agent, time, place)
+            event = row.system_payload.ui_event if row.system_payload else None
+            self._take_telemetry(event or _Telemetry(), agent, time, place)
         elif kind == "system" and (subtype in _SILENT or not subtype):
             self._report.pass_over(f"system {subtype}".rstrip())
         elif kind not in ("user", "assistant", "tool_result"):
@@ -219,29 +228,26 @@ class _Reading:
 
     def _take_answer(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row of an answer: the first has its usage, and its calls may come in further rows."""
-        call = self._answers.get(agent)
+        session, call = self._session, self._answers.get(agent)
         if call is None or row.usage_metadata is not None:
             call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
-            self._session.thread(agent).add(call)
+            session.thread(agent).add(call)
             if row.usage_metadata is not None:
-                used = fields(row.usage_metadata)
-                self._session.spend(call, _usage(used))
-                key = agent, amount(used.get("promptTokenCount")), amount(used.get("totalTokenCount"))
-                self._spent.setdefault(key, []).append(call)
+                used = tuple(map(fields(row.usage_metadata).get, _COUNTS))
+                session.spend(call, _usage(*used))
+                self._spent.setdefault((agent, amount(used[0]), amount(used[3])), []).append(call)
         call.end = max(call.end, time)
         for part in parts:
             if part.function_call and (called := fields(part.function_call)):
                 use, tool = text_field(called, "id"), text_field(called, "name")
-                self._session.call(agent, use, tool, time, place, called.get("args"), call)
+                session.call(agent, use, tool, time, place, called.get("args"), call)
                 self._calls.setdefault((agent, tool), []).append(use)
-        texts = [part.text for part in parts if part.text and part.thought is not True]
-        if texts:
-            call.note_text(texts[0] if len(texts) == 1 else "\n".join(texts), self._session.privacy)
+        said = "\n".join([part.text for part in parts if part.text and part.thought is not True])
+        call.note_text(said, session.privacy)
 
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row that the model is given: results of calls, what a person typed, what the program says."""
-        texts = []
-        thread = self._session.thread(agent)
+        texts, thread = list[str](), self._session.thread(agent)
         for part in parts:
             if part.function_response and (answered := fields(part.function_response)):
                 self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)
@@ -252,12 +258,11 @@ class _Reading:
         text = "\n".join(texts)
         is_typed = row.subtype in _TYPED and row.provenance in (None, "real_user") and row.kind == "user"
         if is_typed and agent == ROOT:
-            waited = row.subtype != "mid_turn_user_message"
-            thread.add(steps.UserInput(time, place, ref=self._session.privacy.reference(text), waited=waited))
+            thread.add(steps.UserInput(time, place, ref=self._session.privacy.reference(text), waited=not row.subtype))
             return
         note = steps.Note(time, place)
         thread.add(note)
-        self._noticed += [(agent, use, status, note) for use, status in notifications(text)]
+        self._noticed += [(agent, use, status, note) for use, status in ends(text)]
 
     def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
         use, response = text_field(answered, "id"), fields(answered.get("response"))
@@ -269,14 +274,15 @@ class _Reading:
         if type(display) is dict and "task_execution" in display.values():
             self._results.append((agent, use, found, display))
 
-    def _take_telemetry(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
-        names = text_field(event, "prompt_id").split("#")  # SESSION#AGENT#ROUND of a sub-agent
-        child = text_field(event, "subagent_id") or (names[1] if len(names) == 3 else "")
-        if child and child not in self._known and (named := text_field(event, "subagent_name")):
-            self._session.name(child, child, named)
-        said = moment(event.get("event.timestamp"))
+    def _take_telemetry(self, event: _Telemetry, agent: str, time: float, place: steps.Place) -> None:
+        child = event.subagent_id
+        if not child and len(names := event.prompt_id.split("#")) == 3:  # SESSION#AGENT#ROUND of a sub-agent
+            child = names[1]
+        if child and child not in self._known and event.subagent_name:
+            self._session.name(child, child, event.subagent_name)
+        said = moment(event.timestamp)
         end = time if said == steps.NO_TIME else said
-        begin = max(end - length(event.get("duration_ms")), 0.0) if end >= 0 else steps.NO_TIME
+        begin = max(end - length(event.duration_ms), 0.0) if end >= 0 else steps.NO_TIME
         self._telemetry.append(_Told(child or agent, event, begin, end, place))
 
     def trace(self, file: LogFile) -> Trace:
@@ -287,16 +293,16 @@ class _Reading:
         """
         session = self._session
         session.id = session.id or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
-        alone = {told.agent for told in self._telemetry if not self._has_rows(told.agent)}
+        with_rows = {agent for agent, thread in session.threads.items() if thread.steps}
+        alone = {told.agent for told in self._telemetry} - with_rows
         asked: dict[str, steps.ModelCall] = {}
         for told in self._telemetry:
-            kind = text_field(told.event, "event.name").rpartition(".")[2]
-            response = text_field(told.event, "response_id")
+            event = told.event
+            kind, response = event.kind.rpartition(".")[2], event.response_id
             if kind == "api_response":
                 asked[response] = self._settle_answer(told, is_alone=told.agent in alone)
             elif kind == "api_error":
-                error = masked(text_field(told.event, "error_type")) or "api_error"
-                model = masked(text_field(told.event, "model"))
+                error, model = masked(event.error_type) or "api_error", masked(event.model)
                 failed = steps.ModelCall(told.begin, told.place, end=told.end, model=model, error=error)
                 session.thread(told.agent).add(failed)
             elif kind == "tool_call":
@@ -306,49 +312,49 @@ class _Reading:
         self._link()
         return session.trace()
 
-    def _has_rows(self, agent: str) -> bool:
-        return agent in self._session.threads and bool(self._session.threads[agent].steps)
-
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
         """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""
-        event = told.event
-        key = told.agent, amount(event.get("input_token_count")), amount(event.get("total_token_count"))
-        waiting = self._spent.get(key)
-        session = self._session
+        event, session = told.event, self._session
+        waiting = self._spent.get((told.agent, amount(event.input_token_count), amount(event.total_token_count)))
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
-            call.model = call.model or masked(text_field(event, "model"))
-            self._report.enter(LedgerLine.REPEATED_USAGE, **(call.tokens or {}))
+            call.model = call.model or masked(event.model)
+            self._report.enter_all(_REPEATED, call.tokens or {})
         else:
-            call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(text_field(event, "model")))
-            call.ref = session.privacy.reference(event.get("response_text"))
+            call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(event.model))
+            written: Any = event.response_text  # which is decoded already where the event has another shape
+            call.ref = session.privacy.reference(json_parts.decoded(written) if type(written) is Raw else written)
             thread = session.thread(told.agent) if is_alone else session.aside(told.agent)
             thread.add(call)
-            session.spend(call, _usage_told(event), LedgerLine.TELEMETRY)
+            spent = event.input_token_count, event.output_token_count, event.thoughts_token_count
+            usage = _usage(*spent, event.total_token_count, event.cached_content_token_count)
+            session.spend(call, usage, LedgerLine.TELEMETRY)
         if told.begin != steps.NO_TIME and told.begin <= call.end:
             call.end = told.end
-            session.ask(thread, call, told.begin, length(event.get("ttft_ms")))
+            session.ask(thread, call, told.begin, length(event.ttft_ms))
         return call
 
     def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:
         """A call that the telemetry tells of: when it began, and of an agent without rows the call itself."""
         event, session = told.event, self._session
-        use, tool = text_field(event, "call_id"), text_field(event, "function_name")
+        tool = event.function_name
         waiting = self._calls.get((told.agent, tool), [])
-        use = use or next(iter(waiting), "")  # earlier versions give no id: calls of a tool end in their order
+        use = event.call_id or next(
+            iter(waiting), ""
+        )  # earlier versions give no id: calls of a tool end in their order
         call = session.calls.get((told.agent, use))
         if call is not None:
             if use in waiting:
                 waiting.remove(use)
             call.time = max(told.begin, call.time)
             found = session.result_of(told.agent, use)
-            if found is not None and event.get("decision") == "reject":
+            if found is not None and event.decision == "reject":
                 found.error = steps.REJECTED
         elif is_alone:
             key = use or str(told.place)
-            status = outcome(text_field(event, "status"))
-            error = masked(text_field(event, "error_type")) or "tool_error" if status is Status.ERROR else ""
-            session.call(told.agent, key, tool, told.begin, told.place, event.get("function_args"), by).id = masked(use)
+            status = outcome(event.status)
+            error = masked(event.error_type) or "tool_error" if status is Status.ERROR else ""
+            session.call(told.agent, key, tool, told.begin, told.place, event.function_args, by).id = masked(use)
             session.result(told.agent, key, told.end, told.place, None, status, error)
         else:
             self._report.pass_over("telemetry of a call without a row")
@@ -363,38 +369,23 @@ class _Reading:
                 fits = [key for key in free if use and key.endswith(f"-{use}")]
                 fits = fits or [key for key in free if name and key.startswith(f"{name}-")]
                 child = fits[0] if fits else f"{name or 'agent'}-{use}"
-                if fits:
-                    free.remove(child)
+                free = [key for key in free if key != child]
                 session.name(child, child, name)
                 session.delegate(child, agent, use, found.place, waits=display.get("status") != "background")
-            summary = fields(display.get("executionSummary"))
-            if summary:
+            if summary := fields(display.get("executionSummary")):
                 used = summary.get("inputTokens"), summary.get("outputTokens"), summary.get("cachedTokens")
                 session.leave_out(LedgerLine.CHILD_TOTAL, Usage(*used, reasoning=summary.get("thoughtTokens")))
-            ending = text_field(display, "terminateReason")
-            if ending and ending != "GOAL":
+            if (ending := text_field(display, "terminateReason")) not in ("", "GOAL"):
                 found.status, found.error = Status.ERROR, masked(ending.lower())
         for agent, use, status, step in self._noticed:
             if child := session.child_of(agent, use):
                 session.end(child, step, status)
 
 
-def _usage(used: dict[str, Any]) -> Usage:
-    """The usage of a row, as Gemini's API has it; thoughts are in the candidates unless the total says otherwise."""
-    count = used.get
-    prompt, written, thought = count("promptTokenCount"), count("candidatesTokenCount"), count("thoughtsTokenCount")
-    return _divided(prompt, written, thought, count("totalTokenCount"), count("cachedContentTokenCount"))
-
-
-def _usage_told(event: dict[str, Any]) -> Usage:
-    """The same of the telemetry."""
-    count = event.get
-    prompt, written, thought = count("input_token_count"), count("output_token_count"), count("thoughts_token_count")
-    return _divided(prompt, written, thought, count("total_token_count"), count("cached_content_token_count"))
-
-
-def _divided(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
-    asked, said, hidden = amount(prompt), amount(written), amount(thought)
-    if asked is not None and said is not None and hidden and (amount(total) or 0) - asked - said >= hidden:
-        written = said + hidden
+def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
+    """A usage as Gemini's API has it: thoughts are in the candidates unless the total says otherwise."""
+    if hidden := amount(thought):
+        asked, said = amount(prompt), amount(written)
+        if asked is not None and said is not None and (amount(total) or 0) - asked - said >= hidden:
+            written = said + hidden
     return Usage(prompt, written, cached, None, thought)

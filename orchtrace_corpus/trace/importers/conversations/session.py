@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, ModelCall
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
@@ -23,12 +24,14 @@ ROOT = ""
 """The key of the agent that people talk to."""
 
 _MAIN = "main"
-_LATEST = 253_402_300_799  # the last second of the year 9999
+_LATEST = 253_402_300_799_000  # the last second of the year 9999, in milliseconds
 _NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
-_FAILED = frozenset(("error", "failed", "failure"))
-_DONE = frozenset(("completed", "success", "succeeded", "ok"))
+_ENDS = {
+    **dict.fromkeys(("error", "failed", "failure"), Status.ERROR),
+    **dict.fromkeys(("completed", "success", "succeeded", "ok"), Status.OK),
+}
 _NUMBERS = (float, int)  # and not bool
-_REPORTED = TokenBasis.REPORTED
+_REPORTED, _CANCELLED = TokenBasis.REPORTED, Status.CANCELLED  # which Python 3.11 takes long to find
 
 
 class Task(NamedTuple):
@@ -105,23 +108,26 @@ class Session:
         thread = self.thread(key)
         thread.role = thread.role or masked(role)
 
-    def spend(self, call: steps.ModelCall, usage: Usage, line: LedgerLine = LedgerLine.OWN) -> None:
-        """Count the usage of an answer: input with what caches had, output with reasoning; any values are taken."""
-        known = Usage(*map(amount, usage))
-        if known != usage:
+    def spend(self, call: ModelCall, usage: Usage, line: LedgerLine = LedgerLine.OWN) -> Usage:
+        """Count the usage of an answer, and return what of it is a number: input with caches, output with reasoning."""
+        known = counts(usage)
+        is_odd = known != usage
+        if is_odd:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
         is_known = known.is_known
         if is_known and any(known):
-            call.tokens, call.basis = divided(known, self.report), _REPORTED
-            self.report.enter(line, **call.tokens)
+            tokens = call.tokens = divided(known, self.report)
+            call.basis = _REPORTED
+            self.report.enter_all(line, tokens)
         elif is_known:
             self.report.enter(LedgerLine.ZERO)
             self._zeros += 1
-        elif known != usage:
+        elif is_odd:
             self.report.enter(LedgerLine.NO_NUMBER)
             self._odd += 1
+        return known
 
-    def ask(self, thread: steps.Transcript, call: steps.ModelCall, time: float, first: float = 0.0) -> None:
+    def ask(self, thread: steps.Transcript, call: ModelCall, time: float, first: float = 0.0) -> None:
         """Note when a model was asked: not before what it was to read was there, whatever the log's lengths say.
 
         Args:
@@ -138,7 +144,7 @@ class Session:
         if first > 0:
             more["t_first_token"] = max(min(time + first, call.end), begin)
 
-    def cover(self, calls: list[steps.ModelCall]) -> None:
+    def cover(self, calls: list[ModelCall]) -> None:
         """Say of answers without usage that it is counted with another."""
         self._covered.update(map(id, calls))
         if calls:
@@ -146,10 +152,10 @@ class Session:
 
     def leave_out(self, line: LedgerLine, usage: Usage) -> None:
         """Note usage that is counted elsewhere."""
-        self.report.enter(line, **divided(Usage(*map(amount, usage)), self._unused))
+        self.report.enter_all(line, divided(counts(usage), self._unused))
 
     def call(
-        self, key: str, use: str, tool: str, time: float, place: steps.Place, given: Any, by: steps.ModelCall | None
+        self, key: str, use: str, tool: str, time: float, place: steps.Place, given: Any, by: ModelCall | None
     ) -> steps.ToolCall:
         """Add a call of a tool by an agent; one that is written again is the same call.
 
@@ -229,9 +235,9 @@ class Session:
             EmptyLogError: Nothing ran.
         """
         for thread in (*self.threads.values(), *self._asides.values()):
-            lacking = next((step for step in thread.steps if step.time == steps.NO_TIME), None)
-            if lacking is not None:
-                self.report.note(Problem.NO_ROW_TIME, str(lacking.place))
+            lacking = [step for step in thread.steps if step.time == NO_TIME]
+            if lacking:
+                self.report.note(Problem.NO_ROW_TIME, str(lacking[0].place))
                 thread.fill_times()
         self._join_results()
         self._adopt()
@@ -244,10 +250,7 @@ class Session:
             step
             for thread in threads
             for step in thread.steps
-            if isinstance(step, steps.ModelCall)
-            and step.tokens is None
-            and not step.error
-            and id(step) not in self._covered
+            if type(step) is ModelCall and step.tokens is None and not step.error and id(step) not in self._covered
         ]
         without = len(silent) - self._zeros - self._odd
         for line, number in ((LedgerLine.NO_USAGE, without), (LedgerLine.NO_TRANSCRIPT, self._absent)):
@@ -348,6 +351,14 @@ class Session:
                     )
 
 
+def counts(usage: Usage) -> Usage:
+    """A usage with numbers of tokens alone, which it mostly is; None for what is none."""
+    for stated in usage:
+        if stated is not None and (type(stated) is not int or not 0 <= stated <= MOST_TOKENS):
+            return Usage(*map(amount, usage))
+    return usage
+
+
 def amount(value: Any) -> int | None:
     """A number of tokens; None for what is none."""
     if type(value) is int:
@@ -368,20 +379,21 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 def instant(milliseconds: Any) -> float:
     """A time that is noted in milliseconds since 1970, in seconds; `NO_TIME` for what is none."""
-    is_time = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST * 1000
-    return milliseconds / 1000 if is_time else steps.NO_TIME
+    is_time = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST
+    return milliseconds / 1000 if is_time else NO_TIME
 
 
 def length(milliseconds: Any) -> float:
     """How long something took, in seconds; 0 for what is no time."""
-    return 0.0 if milliseconds is None else max(instant(milliseconds), 0.0)
+    is_length = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST
+    return milliseconds / 1000 if is_length else 0.0
 
 
 def outcome(word: str) -> Status:
     """How something ended, by the word for it."""
-    return Status.ERROR if word in _FAILED else Status.OK if word in _DONE else Status.CANCELLED
+    return _ENDS.get(word, _CANCELLED)
 
 
-def notifications(text: str) -> list[tuple[str, Status]]:
+def ends(text: str) -> list[tuple[str, Status]]:
     """The calls of whose end a `<task-notification>` tells, each with how it ended."""
     return [(use, outcome(word)) for use, word in _NOTIFIED.findall(text)]

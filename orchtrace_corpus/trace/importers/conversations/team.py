@@ -19,7 +19,6 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.importers.spans.usage import amount, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
@@ -134,7 +133,7 @@ class Team:
             reasoning_apart: Whether the output is stated without reasoning.
         """
         given = tuple(map(amount, stated))
-        put, got, read, written, thought = (*given, None, None, None)[:5]
+        put, got, read, written, thought = given if len(given) == 5 else (*given, None, None, None)[:5]
         is_odd = stated != given
         is_known = put is not None or got is not None
         if is_odd:
@@ -151,7 +150,7 @@ class Team:
             put += (read or 0) + (written or 0)
         if reasoning_apart and got is not None:
             got += thought or 0
-        call.tokens, call.basis = divided(Usage(put, got, read, written, thought), self.report), _REPORTED
+        call.tokens, call.basis = divided((put, got, read, written, thought), self.report), _REPORTED
         self.report.enter(_OWN, **call.tokens)
 
     def lack(self, what: Missing) -> None:

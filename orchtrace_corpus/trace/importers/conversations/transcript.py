@@ -68,6 +68,7 @@ class Purpose(StrEnum):
 
 
 TOOL, SPAWN, MESSAGE, ASK, JOIN, CLOSE = Purpose
+_TO_AGENTS = frozenset((SPAWN, MESSAGE))
 """The purposes once more: Python 3.11 takes long to find a member of an enumeration, and every call is asked."""
 
 
@@ -97,7 +98,7 @@ class ModelCall(Step):
         final: Whether nothing was to follow: no tool was called.
         error: What went wrong, in a word; empty where nothing did.
         more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.
-        is_dated: Whether its time is that of the request: then it does not begin when its input was there.
+        is_dated: Whether its time is that of the request, where it begins, and not where its input was there.
     """
 
     end: float = 0.0
@@ -261,13 +262,14 @@ class Transcript(Struct):
     @property
     def model(self) -> str:
         """The model of most of its answers; empty where none is named."""
-        models = Counter(step.model for step in self.steps if isinstance(step, ModelCall) and step.model)
+        models = Counter([step.model for step in self.steps if isinstance(step, ModelCall) and step.model])
         return max(models, key=models.__getitem__, default="")
 
     def fill_times(self) -> None:
         """Give a time to steps whose row has none: that of the step before, or else of the first that has one."""
+        is_lacking = NO_TIME in [step.time for step in self.steps]
         known = next((step.time for step in self.steps if step.time != NO_TIME), 0.0)
-        for step in self.steps:
+        for step in self.steps if is_lacking else ():
             if step.time == NO_TIME:
                 step.time = known
                 if isinstance(step, ModelCall):
@@ -307,7 +309,7 @@ def note_deciders(transcripts: Iterable[Transcript]) -> None:
     """Note which answers decide what other agents do: those that spawn one or write to one."""
     for transcript in transcripts:
         for step in transcript.steps:
-            if isinstance(step, ToolCall) and step.call and step.purpose in (SPAWN, MESSAGE):
+            if isinstance(step, ToolCall) and step.purpose in _TO_AGENTS and step.call is not None:
                 step.call.decides = True
 
 
@@ -367,13 +369,14 @@ def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
 
 def add_returns(returns: Iterable[tuple[Transcript, Return]], transcripts: Iterable[Transcript]) -> None:
     """Add returns to the transcripts that receive them, unless an agent has done nothing since its last return."""
-    moments: dict[str, list[float]] = {}
+    ordered = sorted(returns, key=lambda pair: pair[1].at)
+    moments: dict[str, list[float]] = {step.child: [] for _, step in ordered}
     for transcript in transcripts:
-        if not transcript.aside:
-            moments[transcript.agent] = sorted(step.time for step in transcript.steps)
+        if transcript.agent in moments and not transcript.aside:
+            moments[transcript.agent] = sorted([step.time for step in transcript.steps])
     returned: dict[str, float] = {}
-    for receiver, step in sorted(returns, key=lambda pair: pair[1].at):
-        done = moments.get(step.child, [])
+    for receiver, step in ordered:
+        done = moments[step.child]
         before = returned.get(step.child)
         if before is None or bisect_right(done, before) < bisect_right(done, step.time):
             returned[step.child] = step.time

@@ -1,9 +1,11 @@
 """Collects the events of a run while a log is read, and makes a trace of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import UTC, datetime
-from operator import attrgetter, lt
-from typing import Any
+from itertools import chain
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.structs import astuple
@@ -26,6 +28,7 @@ from orchtrace_corpus.trace.model.trace import (
     Unit,
 )
 
+_Pair: TypeAlias = tuple[Event, Event]
 _SPAWN = EventType.SPAWN  # which Python 3.11 takes long to find
 
 
@@ -35,6 +38,7 @@ class Builder:
     Attributes:
         report: What became of the log's records.
         privacy: How contents are referred to.
+        events: The events so far, by their names; `t` and `t_end` still count from 1970.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class Builder:
         self.privacy = privacy
         self._trace_id, self._task_id, self._system = trace_id, task_id, system
         self._form, self._version = form, version
-        self._events: dict[str, Event] = {}
+        self.events: dict[str, Event] = {}
         self._edges: dict[tuple[str, str, EdgeType], None] = {}
         self._agents: dict[str, Agent] = {}
 
@@ -69,7 +73,7 @@ class Builder:
             line: The line.
             end: When it ended.
         """
-        events = self._events
+        events = self.events
         if time is None:
             time = events[f"e{len(events)}"].t if events else 0.0
             self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
@@ -80,31 +84,12 @@ class Builder:
             event.t_end = end if end > time else time
         return event
 
-    def event(
-        self,
-        kind: EventType,
-        agent: str,
-        time: float | None,
-        file: str,
-        line: int,
-        end: float | None = None,
-        tokens: Mapping[str, int] | None = None,
-        fields: Mapping[str, Any] | None = None,
-    ) -> str:
-        """Add an event as `begin` does, with its tokens by kind and further fields of an `Event`; return its id."""
-        event = self.begin(kind, agent, time, file, line, end)
-        if tokens:
-            event.tokens = Tokens(**tokens)
-        for name, value in (fields or {}).items():
-            setattr(event, name, value)
-        return event.id
-
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self.events)
 
     def get(self, name: str) -> Event:
-        """An event so far, which may be given other fields; `t` and `t_end` still count from 1970."""
-        return self._events[name]
+        """An event so far, which may be given other fields."""
+        return self.events[name]
 
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
         """Say that an event depends on another; the same again is the same."""
@@ -140,16 +125,17 @@ class Builder:
             unread: How many lines could not be read; None for those that the report knows.
             unit: `STEP` where the log has no times, and those of the events only count.
         """
-        known_events = self._events.values()
-        events = [event for event in known_events if event.type is _SPAWN]
-        events += [event for event in known_events if event.type is not _SPAWN]
-        events.sort(key=attrgetter("t"))  # those of one instant stay in this order
+        known_events = self.events.values()
+        spawns = [event for event in known_events if event.type is _SPAWN]
+        others = [event for event in known_events if event.type is not _SPAWN] if spawns else known_events
+        events = sorted((*spawns, *others), key=attrgetter("t"))  # those of one instant stay in this order
         zero = events[0].t if events else 0.0
         timed = [event for event in events if not event.warm_up] or events
         first = timed[0].t if timed else zero
         last = max([event.t if event.t_end is None else event.t_end for event in timed], default=zero)
         rounded: dict[float, float] = {}  # what ends one event mostly begins another
-        for event in events:
+        for place, event in enumerate(events):
+            event.seq = place
             begin, end, asked = event.t, event.t_end, event.t_request
             if (shown := rounded.get(begin)) is None:
                 shown = rounded[begin] = round(begin - zero, 6)
@@ -162,10 +148,7 @@ class Builder:
                 event.t_request = rounded[asked] if asked in rounded else max(round(asked - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
-        edges = self._forward_edges()
-        events = _ordered(events, edges)
-        for place, event in enumerate(events):
-            event.seq = place
+        edges = self._forward_edges(events, spawns)
         own = [event for event in events if not event.copied_context]
         totals, stated = token_totals(own), costs or {}
         spent = sum(number for one in totals["agent"].values() for kind, number in one.items() if kind != "reasoning")
@@ -199,34 +182,54 @@ class Builder:
             import_report={**self.report.as_data(), "token_totals": totals},
         )
 
-    def _forward_edges(self) -> list[Edge]:
-        """The edges, without those that the log's own times contradict, and without cycles at one instant."""
-        forward: list[tuple[str, str, EdgeType]] = []
-        same: dict[str, list[str]] = {}
-        may_close = False
-        times = {name: event.t for name, event in self._events.items()}
-        for edge in self._edges:
-            source, target, _ = edge
-            begin, end = times[source], times[target]
+    def _forward_edges(self, events: list[Event], spawns: Sequence[Event]) -> list[Edge]:
+        """The edges, without those that the log's own times contradict, and without cycles at one instant.
+
+        The events of an instant at which edges do not lead forward, or agents act before their spawn, are put in order.
+        """
+        known = self.events
+        forward: list[Edge] = []
+        same: list[_Pair] = []  # joined at one instant
+        for source, target, kind in self._edges:
+            early, late = known[source], known[target]
+            begin, end = early.t, late.t
             if end < begin:
                 self.report.note(Problem.BACKWARD_EDGE, f"{source} -> {target}")
                 continue
-            forward.append(edge)
+            forward.append(Edge(source, target, kind))
             if end == begin:
-                same.setdefault(source, []).append(target)
-                may_close = may_close or (len(source), source) > (len(target), target)  # `e9` was there before `e10`
-        spawns = {event.target: event for event in self._events.values() if event.type is _SPAWN and event.target}
+                same.append((early, late))
+        moments = {spawn.t for spawn in spawns}
+        newborn = [event for event in events if event.t in moments] if spawns else ()
+        born = {(event.target, event.t): event for event in newborn if event.type is _SPAWN}
+        acts = [(born.get((event.agent, event.t), event), event) for event in newborn]
+        tangled = {late.t for early, late in chain(same, acts) if early.seq > late.seq}  # type: ignore[operator]
+        if not tangled:
+            return forward
+        same = [pair for pair in same if pair[0].t in tangled]
+        closing = self._closing(same, spawns)
+        for edge in forward if closing else ():
+            if (edge.src, edge.dst) in closing:
+                self.report.note(Problem.CYCLE, f"{edge.src} -> {edge.dst}")
+        same = [(early, late) for early, late in same if (early.id, late.id) not in closing]
+        spawned = {spawn.target: spawn for spawn in born.values()}  # for the last time
+        acts = [pair for pair in acts if pair[0].t in tangled and pair[0] is spawned.get(pair[1].agent) is not pair[1]]
+        _put_in_order(events, tangled, same, acts)
+        return [edge for edge in forward if (edge.src, edge.dst) not in closing] if closing else forward
+
+    def _closing(self, same: Iterable[_Pair], spawns: Iterable[Event]) -> Set[tuple[str, str]]:
+        """The edges between events of one instant that are left out, so that there is no cycle."""
+        leaving: dict[str, list[str]] = {}
+        for source, target in same:
+            leaving.setdefault(source.id, []).append(target.id)
+        by_child = {spawn.target: spawn for spawn in spawns if spawn.target}
         undone: set[tuple[str, str]] = set()
-        for name in [name for name in self._events if name in same] if spawns and same else ():
-            event = self._events[name]
-            spawn = spawns.get(event.agent, event)
-            if spawn is not event and spawn.t == event.t and _leads(same, name, spawn.id):
-                undone.update((name, target) for target in same.pop(name))  # nobody brings about its own spawn
-        closing = frozenset((*(closing_links(same) if may_close else ()), *undone))
-        for source, target, _ in forward if closing else ():
-            if (source, target) in closing:
-                self.report.note(Problem.CYCLE, f"{source} -> {target}")
-        return [Edge(*edge) for edge in forward if not closing or edge[:2] not in closing]
+        for name in [name for name in self.events if name in leaving] if by_child else ():
+            event = self.events[name]
+            spawn = by_child.get(event.agent, event)
+            if spawn is not event and spawn.t == event.t and _leads(leaving, name, spawn.id):
+                undone.update((name, target) for target in leaving.pop(name))  # nobody brings about its own spawn
+        return undone.union(closing_links(leaving))
 
 
 def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
@@ -239,39 +242,30 @@ def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool
     return target in seen
 
 
-def _ordered(events: list[Event], edges: Sequence[Edge]) -> list[Event]:
-    """The events by time, those of one instant so that edges lead forward and each agent keeps the order of its log.
+def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pair], acts: Sequence[_Pair]) -> None:
+    """Put the events of some instants so that edges lead forward and each agent keeps the order of its log.
 
-    At that instant, what a spawned agent does comes after its spawn. Where not all can be had, edges count most.
+    At such an instant, what a spawned agent does comes after its spawn. Where not all can be had, edges count most.
     """
-    places = {event.id: place for place, event in enumerate(events)}
-    sources, targets = [places[edge.src] for edge in edges], [places[edge.dst] for edge in edges]
-    spawned = {event.target: place for place, event in enumerate(events) if event.type is _SPAWN and event.target}
-    begins = {events[at].t for at in spawned.values()}
-    acts = [
-        (at, place)
-        for place, event in enumerate(events if spawned else ())
-        if event.t in begins and (at := spawned.get(event.agent, place)) != place and events[at].t == event.t
-    ]
-    if all(map(lt, sources, targets)) and all(at < place for at, place in acts):
-        return events
     from orchtrace_corpus.trace.view.graph import CycleError, sort_topologically
 
-    last: dict[str, int] = {}
+    free = [seq for seq, event in enumerate(events) if event.t in instants]
+    chosen = [events[seq] for seq in free]
+    places = {event.id: place for place, event in enumerate(chosen)}
+    last: dict[str, Event] = {}
     rows = []
-    for place, event in enumerate(events):
-        before = last.get(event.agent, place)
-        if before < place and events[before].t == event.t:
-            rows.append((before, place))
-        last[event.agent] = place
-    timely = range(len(events))
-    for further in ((*rows, *acts), acts):
-        followed = [*sources, *(before for before, _ in further)], [*targets, *(place for _, place in further)]
-        try:
-            return [events[place] for place in sort_topologically(*followed, timely, timely)]
-        except CycleError:  # with what is concluded; the edges alone have no cycle
-            continue
-    return [events[place] for place in sort_topologically(sources, targets, timely, timely)]
+    for event in chosen:
+        if event.agent in last and last[event.agent].t == event.t:
+            rows.append((last[event.agent], event))
+        last[event.agent] = event
+    timely = range(len(chosen))
+    for further in ((*rows, *acts), acts, ()):  # the edges alone have no cycle
+        followed = [(places[early.id], places[late.id]) for early, late in (*edges, *further)]
+        with suppress(CycleError):
+            order = sort_topologically([one for one, _ in followed], [other for _, other in followed], timely, timely)
+            break
+    for seq, place in zip(free, order, strict=True):
+        events[seq], chosen[place].seq = chosen[place], seq
 
 
 def seconds(text: Any) -> float | None:
@@ -289,14 +283,15 @@ def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float
     """The tokens counted, by agent and by model, each by kind."""
     both: dict[tuple[str, str], list[tuple[float | None, ...]]] = {}
     for event in events:
-        if isinstance(event.tokens, Tokens):
+        if event.tokens is not UNSET:
             both.setdefault((event.agent, event.model), []).append(astuple(event.tokens))
     agents, models = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
     for (agent, model), spent in both.items():
         for kind, numbers in zip(Tokens.__struct_fields__, zip(*spent, strict=True), strict=True):
-            if any(number is not None for number in numbers):
+            if numbers.count(None) < len(numbers):
+                number = sum(filter(None, numbers))
                 for known in (agents.setdefault(agent, {}), models.setdefault(model, {})):
-                    known[kind] = known.get(kind, 0) + sum(filter(None, numbers))
+                    known[kind] = known.get(kind, 0) + number
     return {"agent": agents, "model": models}
 
 

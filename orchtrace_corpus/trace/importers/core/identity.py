@@ -47,7 +47,7 @@ def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFi
     blocks: dict[str, list[LogFile]] = {}
     for file, ties in files:
         blocks.setdefault(ties[0], []).append(file)
-        for tie in ties[1:]:
+        for tie in list(dict.fromkeys(ties))[1:]:
             same[first(ties[0])] = first(tie)
     groups: dict[str, list[LogFile]] = {}
     for name, block in blocks.items():

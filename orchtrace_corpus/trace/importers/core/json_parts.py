@@ -86,7 +86,7 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
     if type(value) is not dict:
         return None
     found = {}
-    for name, spelled, is_text, inner, is_list in _plan(shape):
+    for name, spelled, is_text, inner, is_list, takes_odd in _plan(shape):
         given = value.get(spelled)
         given = value.get(name) if given is None else given
         if is_text:
@@ -94,15 +94,15 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
         elif is_list:
             parts = (lenient(one, inner) for one in given) if type(given) is list else ()
             given = [one for one in parts if one is not None]
-        elif inner is not None:
+        elif inner is not None and not (takes_odd and type(given) is not dict):
             given = lenient(given, inner)
         found[name] = given
     return shape(**found)
 
 
 @cache
-def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool]]:
-    """The fields of a struct: name, name in JSON, whether it is a text, the struct in it, and whether it is a list."""
+def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool, bool]]:
+    """The fields of a struct: name, name in JSON, whether a text, the struct in it, whether a list, or any kind."""
     found = []
     for one in msgspec.structs.fields(shape):
         options = [one.type, *get_args(one.type)]
@@ -111,7 +111,7 @@ def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool]]
         ]
         structs = [option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)]
         inner = next(iter(lists or structs), None)
-        found.append((one.name, one.encode_name, one.type is str, inner, bool(lists)))
+        found.append((one.name, one.encode_name, one.type is str, inner, bool(lists), float in options))
     return found
 
 

@@ -149,20 +149,31 @@ def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tupl
         DataFileError: The file cannot be read.
     """
     decode = msgspec.json.Decoder(shape).decode
-    for number, line in _lines(file, report):
-        try:
-            row = _NOTHING if exceeds_depth(line) else decode(line)
-        except _UNDECODABLE:
-            row = _decoded(line, report)
-        if type(row) is shape or type(row) is dict:
-            report.records_read += 1
-            yield number, row
-        elif row is not _NOTHING:
-            report.drop(Drop.NO_OBJECT, file.name, number)
-        elif not line.endswith(b"\n"):
-            report.drop(Drop.CUT_OFF, file.name, number)
-        else:
-            report.drop(Drop.NO_JSON, file.name, number)
+    try:
+        with open(file.path, "rb", _CHUNK_BYTES) as handle:
+            for number, line in enumerate(iter(partial(handle.readline, MOST_LINE_BYTES + 1), b""), 1):
+                if number == 1:
+                    line = line.removeprefix(BOM_UTF8)
+                if len(line) > MOST_LINE_BYTES:
+                    report.drop(Drop.TOO_LONG, file.name, number)
+                    while line and not line.endswith(b"\n"):
+                        line = handle.readline(_CHUNK_BYTES)
+                    continue
+                if line.isspace():
+                    continue
+                try:
+                    row = _NOTHING if exceeds_depth(line) else decode(line)
+                except _UNDECODABLE:
+                    row = _decoded(line, report)
+                if type(row) is shape or type(row) is dict:
+                    report.records_read += 1
+                    yield number, row
+                elif row is not _NOTHING:
+                    report.drop(Drop.NO_OBJECT, file.name, number)
+                else:
+                    report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 def _decoded(line: bytes, report: ImportReport) -> Any:
@@ -176,23 +187,6 @@ def _decoded(line: bytes, report: ImportReport) -> Any:
         return _NOTHING
 
 
-def _lines(file: LogFile, report: ImportReport) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers from 1 on; longer ones than the limit are skipped unread."""
-    try:
-        with open(file.path, "rb", _CHUNK_BYTES) as handle:
-            for number, line in enumerate(iter(partial(handle.readline, MOST_LINE_BYTES + 1), b""), 1):
-                if number == 1:
-                    line = line.removeprefix(BOM_UTF8)
-                if len(line) > MOST_LINE_BYTES:
-                    report.drop(Drop.TOO_LONG, file.name, number)
-                    while line and not line.endswith(b"\n"):
-                        line = handle.readline(_CHUNK_BYTES)
-                elif not line.isspace():
-                    yield number, line
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
-
-
 def contents(file: LogFile) -> bytes:
     """All that is in a file.
 
@@ -201,10 +195,13 @@ def contents(file: LogFile) -> bytes:
     """
     try:
         with open(file.path, "rb", buffering=0) as handle:
-            if os.fstat(handle.fileno()).st_size > MOST_DOCUMENT_BYTES:
+            size = os.fstat(handle.fileno()).st_size
+            if size > MOST_DOCUMENT_BYTES:
                 limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
                 raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
-            return handle.readall().removeprefix(BOM_UTF8)
+            data = handle.read(size + 1) or b""
+            whole = data if len(data) == size else data + handle.readall()  # which grows, or is no plain file
+            return whole.removeprefix(BOM_UTF8)
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 

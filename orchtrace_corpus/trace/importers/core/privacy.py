@@ -39,10 +39,10 @@ _BEGINNING = 3
 _BEGINNINGS = frozenset(tuple(hint[:_BEGINNING]) for hint in _HINTS if len(hint) >= _BEGINNING)
 _SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _BEGINNING)
 """How hints begin, and those that are shorter: what has neither is looked through once, not once for each hint."""
-_OF_TWILIO = ("SK", "AC")
-"""The same of keys whose beginning is too short to look for in any case."""
 _CALL_ID = re.compile(r"(?:toolu_|call_)?[A-Za-z0-9]*").fullmatch
 """The id of a call, of which there are very many: a run in which only the keys that have no mark could hide."""
+_SHORTEST_KEY = 15  # of these: a token with `eyJ` in front
+_NUMBER = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch  # such as a UUID: no key could hide in it
 
 _SLASH = r"(?:[\\/]|%2[Ff]|%5[Cc])+"
 _REST = r"[^\s\"']*"
@@ -150,7 +150,7 @@ def masked(name: str) -> str:
 def masked_path(path: str) -> str:
     """How a file may be called where others see it, in UTF-8: its folders and its name masked."""
     salt = _SALT.get()
-    if _has_any(_FOLDERS, path):
+    if _has_any(_FOLDERS, path.casefold()):
         path = re.sub(_FOLDER, lambda found: _MASKED + _tag(found.group(), salt), path)
     return masked(path).encode("utf-8", "backslashreplace").decode()
 
@@ -166,17 +166,21 @@ def _masked(name: str, salt: bytes) -> str:
 
 
 def _may_hold_secrets(name: str) -> bool:
-    if any(map(name.__contains__, _OF_TWILIO)):
+    if _NUMBER(name):
+        return False
+    if (is_run := _CALL_ID(name) is not None) and len(name) < _SHORTEST_KEY:
+        return False
+    if "SK" in name or "AC" in name:  # keys of Twilio, whose beginning is too short to look for in any case
         return True
-    if _CALL_ID(name):
-        return _has_any(_HINTS_IN_RUNS, name)
     folded = name.casefold()
+    if is_run:
+        return _has_any(_HINTS_IN_RUNS, folded)
     is_clear = _BEGINNINGS.isdisjoint(zip(folded, folded[1:], folded[2:], strict=False))
-    return _has_any(_SHORT_HINTS if is_clear else _HINTS, name)
+    return _has_any(_SHORT_HINTS if is_clear else _HINTS, folded)
 
 
 def _has_any(words: tuple[str, ...], name: str) -> bool:
-    return any(map(name.casefold().__contains__, words))
+    return any(map(name.__contains__, words))
 
 
 def _tag(private: str, salt: bytes) -> str:

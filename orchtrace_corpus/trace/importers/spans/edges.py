@@ -17,17 +17,7 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.spans.span import (
-    AGENT,
-    GUARDRAIL,
-    HANDOFF,
-    INFERENCE,
-    PERSON,
-    TOOL,
-    Call,
-    Kind,
-    Span,
-)
+from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, TOOL, Call, Kind, Span
 from orchtrace_corpus.trace.importers.spans.team import Team
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
@@ -38,7 +28,7 @@ _MOST_COMPARED = 50
 
 
 _INPUTS = {TOOL: EdgeType.TOOL, GUARDRAIL: EdgeType.SAFETY, AGENT: EdgeType.RETURN}
-_INPUTS |= dict.fromkeys((HANDOFF, PERSON), EdgeType.CAUSAL)
+_INPUTS |= dict.fromkeys((HANDOFF, Kind.PERSON), EdgeType.CAUSAL)
 """How an answer depends on what has come back since the one before it."""
 _JOINED_INPUTS = {**_INPUTS, AGENT: EdgeType.AGGREGATE}
 

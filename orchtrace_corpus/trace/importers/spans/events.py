@@ -1,28 +1,19 @@
 """The events of a span tree: each act once, in the order of the tree, with what the edges between them need."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.edges import Act, Asked, CallIds, Frame, draw, draw_edge
-from orchtrace_corpus.trace.importers.spans.failures import Failure, Failures, has_failed
-from orchtrace_corpus.trace.importers.spans.span import (
-    AGENT,
-    CHAIN,
-    GUARDRAIL,
-    HANDOFF,
-    INFERENCE,
-    PERSON,
-    TOOL,
-    Bundle,
-    Span,
-)
+from orchtrace_corpus.trace.importers.spans.failures import Failure, Failures, failure_of, status_of
+from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL, Bundle, Span
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
 from orchtrace_corpus.trace.importers.spans.twins import merge_twins
 from orchtrace_corpus.trace.importers.spans.usage import Spending
 from orchtrace_corpus.trace.model.import_report import ImportReport, Missing
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, EventType, Status, Topology, Trace
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Tokens, Topology, Trace
 
 
 def trace_of(
@@ -73,7 +64,8 @@ def _topology(team: Team) -> Topology:
 
 _LAST = frozenset((EventType.STOP, EventType.DESPAWN))
 """The events with which an agent ends: they are behind whatever it did."""
-_OK = {"status": Status.OK}
+_INFERENCE, _TOOL_CALL, _TOOL_RESULT = EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT
+_TOOL = EdgeType.TOOL  # which Python 3.11 takes long to find
 
 
 class _Script:
@@ -128,16 +120,26 @@ class _Script:
         for ending in self._endings:  # behind whatever else is at the same time
             self._end_agent(*ending)
 
+    def _add(self, kind: EventType, owner: int, time: float, span: Span, end: float | None = None) -> Event:
+        """Add an event of an activation, of which more may be said."""
+        self.is_written = True
+        event = self._builder.begin(kind, self._team.activations[owner].agent, time, span.file, span.line, end)
+        if kind not in _LAST:
+            self.frames[owner].note(event.id, span)
+        return event
+
     def _event(
         self, kind: EventType, owner: int, time: float, span: Span, *, end: float | None = None, **fields: Any
     ) -> str:
-        self.is_written = True
-        agent = self._team.activations[owner].agent
-        tokens = fields.pop("tokens", None)
-        event = self._builder.event(kind, agent, time, span.file, span.line, end, tokens, fields)
-        if kind not in _LAST:
-            self.frames[owner].note(event, span)
-        return event
+        """Add an event with further fields, and return its id."""
+        event = self._add(kind, owner, time, span, end)
+        _tell(event, fields)
+        return event.id
+
+    def _pay(self, event: Event, number: int) -> None:
+        """Give an event the tokens that its span spent."""
+        if spent := self._spent.get(number):
+            event.tokens, event.token_basis = Tokens(**spent["tokens"]), spent["token_basis"]
 
     def _enter(self, number: int) -> None:
         kind, owner, parent = self._kinds[number], self._team.owner[number], self._of.parents[number]
@@ -220,7 +222,7 @@ class _Script:
                 self._pass_on(number, activation, transfer, span)
         if activation.end is None:
             return
-        status: dict[str, Any] = _failure(span) if has_span else {}
+        status: dict[str, Any] = failure_of(span) if has_span else {}
         if not activation.outgoing and activation.parent != NOBODY:
             self._return(number, activation, span, status)
         if activation.is_last:
@@ -231,7 +233,7 @@ class _Script:
         span, number = self._of.spans[failure.span], failure.activation
         before = self.frames[number].last
         fields: dict[str, Any] = {"tool": masked(self._meanings.names[failure.span]), "inferred": True}
-        event = self._event(EventType.TOOL_RESULT, number, failure.time, span, **fields, **_failure(span))
+        event = self._event(EventType.TOOL_RESULT, number, failure.time, span, **fields, **failure_of(span))
         if failure.is_outside:
             draw_edge(self._builder, before, event, EdgeType.CAUSAL)
             self._failed[self._team.activations[number].agent] = event
@@ -249,7 +251,7 @@ class _Script:
             frame.exits.append(self._event(EventType.DESPAWN, number, time, span, inferred=True))
         elif not activation.outgoing:
             if agent in self._failures.runs:
-                status = status or _failure(self._failures.runs[agent])
+                status = status or failure_of(self._failures.runs[agent])
             time = max(activation.latest, self._failures.last.get(agent, 0.0))
             stop = self._event(EventType.STOP, number, time, span, inferred=True, **status)
             frame.exits.append(stop)
@@ -279,7 +281,7 @@ class _Script:
             return
         time = max(time, activation.start)
         parent = self._team.activations[activation.parent].agent
-        fields: dict[str, Any] = {"target": parent, "content_ref": caller.output, **(status or _failure(caller))}
+        fields: dict[str, Any] = {"target": parent, "content_ref": caller.output, **(status or failure_of(caller))}
         event = self._event(EventType.RETURN, number, time, caller, **fields)
         self.frames[number].exits.append(event)
         self._returned[activation.agent] = max(time, self._returned.get(activation.agent, 0.0))
@@ -293,9 +295,11 @@ class _Script:
 
     def _infer(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
-        fields = {"model": masked(span.model), "content_ref": span.output, **_status(span)}
-        fields |= self._spent.get(number, {}) | (span.more or {})
-        event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
+        added = self._add(_INFERENCE, owner, start, span, end)
+        event = added.id
+        added.model, added.content_ref = masked(span.model), span.output
+        self._pay(added, number)
+        _tell(added, status_of(span), span.more)
         for call in span.calls:
             self._call_ids.ask(owner, call, event)
         agent = self._team.activations[owner].agent
@@ -312,50 +316,44 @@ class _Script:
         span, latest = self._of.spans[number], self._of.latest[number]
         own = self._of.starts[number], self._of.ends[number]
         start, end = (latest, None) if self._holds_others(number) else own
-        fields = {"model": masked(span.model), "inferred": True, **self._spent.get(number, {})}
-        event = self._event(EventType.INFERENCE, owner, start, span, end=end, **fields)
+        event = self._add(_INFERENCE, owner, start, span, end)
+        event.model, event.inferred = masked(span.model), True
+        self._pay(event, number)
         inside = self._inner[number] if self._team.owner[number] == owner else owner
-        self.frames[inside].acts.append(Act(INFERENCE, start, latest, event, event))
+        self.frames[inside].acts.append(Act(INFERENCE, start, latest, event.id, event.id))
 
     def _call(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         asked = self._call_ids.carry_out(owner, span)
-        works_until = self._first_act_in(number) if self._meanings.has_acts[number] else end
-        fields = {"tool": masked(span.name), "call_id": asked.id, "inferred": asked.is_made_up}
-        fields |= {"content_ref": span.arguments, **self._spent.get(number, {}), **(span.more or {})}
-        event = self._event(EventType.TOOL_CALL, owner, start, span, end=works_until, **fields)
+        works_until = self._meanings.first_act_in(number, self._of) if self._meanings.has_acts[number] else end
+        event = self._add(_TOOL_CALL, owner, start, span, works_until)
+        event.tool, event.call_id, event.inferred = masked(span.name), asked.id, asked.is_made_up
+        event.content_ref = span.arguments
+        self._pay(event, number)
+        _tell(event, span.more)
         if self._meanings.has_acts[number]:
-            self._open(number, event)
-        self._act(number, Act(TOOL, start, end, event, cause=asked.cause))
-
-    def _first_act_in(self, number: int) -> float:
-        """When a tool's span ceases to work by itself: from its first act on, its time is that of what it holds."""
-        waiting, first = list(self._of.children[number]), self._of.latest[number]
-        while waiting:
-            child = waiting.pop()
-            if self._kinds[child] is CHAIN:
-                waiting += self._of.children[child]
-            else:
-                first = min(first, self._of.starts[child])
-        return first
+            self._open(number, event.id)
+        self._act(number, Act(TOOL, start, end, event.id, cause=asked.cause))
 
     def _answer(self, number: int, owner: int) -> None:
         span, end, act = self._of.spans[number], self._of.ends[number], self._acts[number]
         if end is None:
             return
         call = self._builder.get(act.entry)
-        fields: dict[str, Any] = {name: getattr(call, name) for name in ("tool", "call_id", "inferred")}
-        event = self._event(EventType.TOOL_RESULT, owner, end, span, content_ref=span.output, **fields, **_status(span))
-        act.result = event
-        self._builder.edge(act.entry, event, EdgeType.TOOL)
+        event = self._add(_TOOL_RESULT, owner, end, span)
+        event.tool, event.call_id, event.inferred = call.tool, call.call_id, call.inferred
+        event.content_ref = span.output
+        _tell(event, status_of(span))
+        act.result = event.id
+        self._builder.edge(act.entry, event.id, _TOOL)
         if frame := self.frames.get(_frame_of_span(number)):
-            frame.exits.append(event)
+            frame.exits.append(event.id)
 
     def _hand_over(self, number: int, owner: int) -> None:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         target = self._team.handoffs.get(number, NOBODY)
         receiver = self._team.activations[target].agent if target != NOBODY else masked(span.target)
-        fields: dict[str, Any] = {"sender": self._team.activations[owner].agent, "target": receiver, **_status(span)}
+        fields: dict[str, Any] = {"sender": self._team.activations[owner].agent, "target": receiver, **status_of(span)}
         event = self._event(EventType.MESSAGE, owner, start, span, end=end, **fields)
         self._act(number, Act(HANDOFF, start, end, event, event))
         if target != NOBODY:
@@ -366,17 +364,17 @@ class _Script:
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         agent = self._team.activations[owner].agent
         self._builder.agent("user", kind=AgentKind.HUMAN)
-        fields = {"target": agent, "content_ref": span.output}
-        event = self._builder.event(EventType.HUMAN, "user", start, span.file, span.line, end, None, fields)
-        self.frames[owner].note(event, span)
-        self._act(number, Act(PERSON, start, end, event, event))
+        event = self._builder.begin(EventType.HUMAN, "user", start, span.file, span.line, end)
+        event.target, event.content_ref = agent, span.output
+        self.frames[owner].note(event.id, span)
+        self._act(number, Act(PERSON, start, end, event.id, event.id))
 
     def _guard(self, number: int, owner: int) -> None:
         """A guardrail's verdict: when it began, unless what it did stands for the time until then."""
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         is_late = self._holds_others(number)
         time, until = (self._of.latest[number], None) if is_late else (start, end)
-        status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else _status(span)
+        status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else status_of(span)
         event = self._event(EventType.SAFETY, owner, time, span, end=until, tool=masked(span.name), **status)
         self._act(number, Act(GUARDRAIL, start, time if is_late else end, "" if is_late else event, event))
         if is_late:
@@ -388,13 +386,8 @@ def _frame_of_span(number: int) -> int:
     return -2 - number
 
 
-def _failure(span: Span) -> dict[str, Any]:
-    """How a span failed, in the schema's words; nothing where it did not."""
-    if not has_failed(span):
-        return {}
-    return {"status": Status.ERROR, "error_type": masked(span.error_type)}
-
-
-def _status(span: Span) -> dict[str, Any]:
-    """How a span ended, in the schema's words; nothing where it has not."""
-    return _failure(span) or (_OK if span.end is not None else {})
+def _tell(event: Event, *further: Mapping[str, Any] | None) -> None:
+    """Say more of an event."""
+    for fields in filter(None, further):
+        for name, value in fields.items():
+            setattr(event, name, value)

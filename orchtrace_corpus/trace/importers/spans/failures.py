@@ -7,11 +7,15 @@ event that says so already. Where the run as a whole has failed, the agent that 
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, TOOL, Span
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree
+from orchtrace_corpus.trace.model.trace import Status
+
+_OK = {"status": Status.OK}
 
 
 class Failure(NamedTuple):
@@ -112,3 +116,15 @@ def _last_before(time: float, ended: list[tuple[float, int]]) -> int:
 def has_failed(span: Span) -> bool:
     """Whether a span failed; one that stopped to ask a person did not."""
     return span.is_error and not span.is_interrupted
+
+
+def failure_of(span: Span) -> dict[str, Any]:
+    """How a span failed, in the schema's words; nothing where it did not."""
+    if not has_failed(span):
+        return {}
+    return {"status": Status.ERROR, "error_type": masked(span.error_type)}
+
+
+def status_of(span: Span) -> dict[str, Any]:
+    """How a span ended, in the schema's words; nothing where it has not."""
+    return failure_of(span) or (_OK if span.end is not None else {})

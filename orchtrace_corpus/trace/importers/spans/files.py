@@ -14,7 +14,6 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, JsonDocument, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.span import Bundle
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Trace
@@ -49,6 +48,8 @@ class Gathering:
             EmptyLogError: There is none.
             DataFileError: No record is a span.
         """
+        from orchtrace_corpus.trace.importers.spans.events import trace_of  # not to be loaded for other formats' files
+
         report, found = self.report, False
         unread = report.unread  # nobody knows of whose trace these lines were
         number = sum(len(bundle.spans) for bundle in self._bundles.values())

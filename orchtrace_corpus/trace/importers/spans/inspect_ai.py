@@ -14,12 +14,10 @@ from msgspec import Struct
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.importers.core import json_parts as parts
-from orchtrace_corpus.trace.importers.core.archives import Archive
 from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.events import trace_of
 from orchtrace_corpus.trace.importers.spans.files import grade
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Usage, items, mapping, text
 from orchtrace_corpus.trace.importers.spans.usage import divided
@@ -135,6 +133,8 @@ _Found = tuple[_Header, str, int, _Sample | None]
 
 def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Found]:
     """The samples of an archive, one in memory at a time; those of a run that died are there without a header."""
+    from orchtrace_corpus.trace.importers.core.archives import Archive  # which takes long to load
+
     archive = Archive(file)
     name = next((name for name in _HEADERS if name in archive.names), "")
     header = _header(mapping(parts.decoded(archive.read(name) if name else b"null")).get("eval"))
@@ -198,6 +198,8 @@ class _Reading:
         self._read()
         bundle.spans = self._spans
         report.records_read += len(sample.events)
+        from orchtrace_corpus.trace.importers.spans.events import trace_of
+
         trace = trace_of(bundle, "inspect_ai", self._privacy, report)
         if trace is None:
             return None

@@ -211,6 +211,17 @@ class Meanings:
         self._look_below(of, tasks, spent)
         self._join_namesakes(of)
 
+    def first_act_in(self, number: int, of: Tree) -> float:
+        """When a tool's span ceases to work by itself: from its first act on, its time is that of what it holds."""
+        waiting, first = list(of.children[number]), of.latest[number]
+        while waiting:
+            child = waiting.pop()
+            if self.kinds[child] is CHAIN:
+                waiting += of.children[child]
+            else:
+                first = min(first, of.starts[child])
+        return first
+
     def _cast_nodes(self, of: Tree, tasks: Sequence[int]) -> None:
         """Make agents of the nodes of graphs; of a graph that is one agent's loop, make one."""
         nodes_of: dict[int, list[int]] = {}

@@ -50,7 +50,7 @@ def _depths(of: Tree) -> list[int]:
 def _pairs(of: Tree, calls: list[int]) -> Iterator[tuple[int, int]]:
     """The twins: first those of one usage, then those of one answer."""
     paired: set[int] = set()
-    for key in (_usage_key, _answer_key):
+    for key in (_usage_key, lambda span: (span.output,) if span.output else ()):
         groups: dict[tuple[object, ...], list[int]] = {}
         for number in calls:
             if number not in paired and (found := key(of.spans[number])):
@@ -69,10 +69,6 @@ def _known(usage: Usage) -> int:
 def _usage_key(span: Span) -> tuple[object, ...]:
     usage = span.usage
     return (usage.input, usage.output) if usage is not None and (usage.input or usage.output) else ()
-
-
-def _answer_key(span: Span) -> tuple[object, ...]:
-    return (span.output,) if span.output else ()
 
 
 def _pairs_of_group(of: Tree, group: list[int]) -> Iterator[tuple[int, int]]:

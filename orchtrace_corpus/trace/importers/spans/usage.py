@@ -130,14 +130,14 @@ def amount(value: Any) -> int | None:
     return int(value) if value == int(value) else None
 
 
-def divided(usage: Usage, report: ImportReport) -> dict[str, int]:
-    """Token counts as the schema has them.
+def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, int]:
+    """The first five counts of a `Usage` as the schema has them.
 
     All three formats define the input with all that was read from or written to a cache, the output with hidden
     reasoning (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where
     the figures contradict that, as some programs write them, they are taken to be apart.
     """
-    input_tokens, output, read, written, reasoning, _ = usage
+    input_tokens, output, read, written, reasoning = usage[:5]
     cached = (read or 0) + (written or 0)
     if input_tokens is not None and cached > input_tokens:
         report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)

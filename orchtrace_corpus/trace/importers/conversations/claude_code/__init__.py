@@ -23,6 +23,7 @@ from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
 __all__ = ["beside", "read", "recognises", "ties"]
 
+_OPEN, _WHOLE = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW  # which Python 3.11 takes long to find
 LEAD = "team-lead"
 """The name by which teammates know the agent that the user talks to."""
 
@@ -160,14 +161,13 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
         How many records lack their tokens.
     """
     written, report, replaced = reading.content.evidence.written, reading.report, set()
-    placeholder = TokenBasis.PLACEHOLDER
+    placeholder, reported, once = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, TokenBasis.DEDUPLICATED
     for one in written:
         if one.call.tokens is not None and not any(one.call.tokens.values()) and not one.call.error:
             one.call.tokens, one.is_zero = None, True  # as programs write that know nothing of it
             report.enter(LedgerLine.ZERO)
         if one.call.tokens is not None:
-            whole = TokenBasis.DEDUPLICATED if one.rows > 1 else TokenBasis.REPORTED
-            one.call.basis = placeholder if one.is_open else whole
+            one.call.basis = placeholder if one.is_open else once if one.rows > 1 else reported
     for key, spawn in children.items():
         if key in reading.threads and spawn.result is not None and not spawn.result.launched:
             calls = [step for step in reading.threads[key].steps if isinstance(step, steps.ModelCall)]
@@ -184,9 +184,8 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
         if one.is_odd or (tokens is None and not one.is_zero):
             report.enter(LedgerLine.NO_NUMBER if one.is_odd else LedgerLine.NO_USAGE)
         if tokens is not None:
-            is_open = one.call.basis is placeholder
-            line = LedgerLine.PLACEHOLDER if is_open else LedgerLine.LAST_ROW
-            report.enter(LedgerLine.RESULT_OUTPUT if id(one.call) in replaced else line, **tokens)
+            line = _OPEN if one.call.basis is placeholder else _WHOLE
+            report.enter_all(LedgerLine.RESULT_OUTPUT if id(one.call) in replaced else line, tokens)
     if missing:
         report.enter(LedgerLine.NO_TRANSCRIPT, missing)
     return {Missing.TRANSCRIPTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}

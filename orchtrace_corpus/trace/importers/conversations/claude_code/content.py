@@ -24,6 +24,7 @@ _PURPOSES = {
     "SendMessage": steps.MESSAGE,
 }
 
+_EARLIER = LedgerLine.EARLIER_ROW  # which Python 3.11 takes long to find
 _WARM_UP = "Warmup"
 """The only prompt of the sub-agents with which the program fills caches, sometimes days before the session."""
 
@@ -94,11 +95,11 @@ class Content:
         spent, is_odd = rows.usage_of(message.get("usage"))
         written = self._written.get(key) if answer else None
         if written is not None and written.thread is not thread:
-            self._report.enter(LedgerLine.SECOND_FILE, **(spent or {}))
+            self._report.enter_all(LedgerLine.SECOND_FILE, spent or {})
             thread.add(steps.Note(time, place))
             return None
         if written is not None:
-            self._report.enter(LedgerLine.EARLIER_ROW, **(written.call.tokens or {}))
+            self._report.enter_all(_EARLIER, written.call.tokens or {})
             written.rows += 1
         else:
             if answer and request:

@@ -3,21 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    NO_TIME,
-    USER,
-    CopiedHistory,
-    Place,
-    Transcript,
-    answer,
-    moment,
-    string,
-    text_field,
-)
+from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, moment, string, text_field
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
@@ -57,13 +48,13 @@ class Reading:
         self.content = Content(privacy, report)
         self.session = ""
         self.version = ""
-        self.threads: dict[str, Transcript] = {}
+        self.threads: dict[str, steps.Transcript] = {}
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
         self._copies: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
         self._names = Names()
-        for name in (USER, MAIN):  # agents may be called so, too
+        for name in (steps.USER, MAIN):  # agents may be called so, too
             self._names.new(name)
         self.sources = sorted(map(source, files), key=lambda one: (one.part is not Part.MAIN, one.run, one.shown))
         for one in self.sources:
@@ -96,11 +87,11 @@ class Reading:
                 before = time
             thread = self._inline_thread(row) if is_main and row.is_sidechain is True else own
             if isinstance(row.forked_from, dict):
-                self._note_copy(row, thread, Place(one.shown, number))
+                self._note_copy(row, thread, steps.Place(one.shown, number))
             elif kind in ("assistant", "user"):
-                self._take(row, kind, thread, time, Place(one.shown, number))
+                self._take(row, kind, thread, time, steps.Place(one.shown, number))
             elif kind == "attachment" and isinstance(row.attachment, dict):
-                self.content.take_attachment(Entry(row, row.attachment, thread, time, Place(one.shown, number)))
+                self.content.take_attachment(Entry(row, row.attachment, thread, time, steps.Place(one.shown, number)))
             elif isinstance(kind, str) and kind in _SILENT:
                 self.report.pass_over(kind)
                 if kind == "progress":
@@ -108,21 +99,21 @@ class Reading:
             else:
                 self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
 
-    def thread(self, key: str) -> Transcript:
+    def thread(self, key: str) -> steps.Transcript:
         """The thread of that name in the log, made when it is first asked for."""
         thread = self.threads.get(key)
         if thread is None:
             aside, dash, _ = key.partition("-")
             if key == MAIN:
-                thread = Transcript(MAIN, key, is_root=True)
+                thread = steps.Transcript(MAIN, key, is_root=True)
             elif dash and aside == "acompact":
-                thread = Transcript(MAIN, key, aside="compaction")
+                thread = steps.Transcript(MAIN, key, aside="compaction")
             else:
-                thread = Transcript(self.name(key), key)
+                thread = steps.Transcript(self.name(key), key)
             self.threads[key] = thread
         return thread
 
-    def _inline_thread(self, row: Line) -> Transcript:
+    def _inline_thread(self, row: Line) -> steps.Transcript:
         """The thread of a sub-agent whose rows stand among those of the session (1.x).
 
         Such rows name no agent. Each belongs to that of its parent row; one whose parent row is missing, to
@@ -140,7 +131,7 @@ class Reading:
         self.content.evidence.beginnings.setdefault(key, rows.Beginning(parent_row=parent))
         return self.thread(key)
 
-    def _take(self, row: Line, kind: str, thread: Transcript, time: float, place: Place) -> None:
+    def _take(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: steps.Place) -> None:
         message = row.message
         if not isinstance(message, dict):
             reason = Drop.NO_USER_MESSAGE if kind == "user" else Drop.NO_ASSISTANT_MESSAGE
@@ -161,12 +152,12 @@ class Reading:
         else:
             self.content.take_user(Entry(row, message, thread, time, place))
 
-    def _note_copy(self, row: Line, thread: Transcript, place: Place) -> None:
+    def _note_copy(self, row: Line, thread: steps.Transcript, place: steps.Place) -> None:
         """A row that the log says was copied from another session: what it spent was spent there."""
         self.session = self.session or masked(string(row.session_id).partition("#")[0])
         self.version = self.version or masked(string(row.version))
         if thread.key not in self._copies:
-            thread.steps.insert(0, CopiedHistory(moment(row.timestamp), place, -1.0))
+            thread.steps.insert(0, steps.CopiedHistory(moment(row.timestamp), place, -1.0))
         spent = self._copies.setdefault(thread.key, {})
         message = row.message if row.kind == "assistant" else None
         tokens, _ = rows.usage_of(message.get("usage")) if isinstance(message, dict) else (None, False)
@@ -175,15 +166,15 @@ class Reading:
         else:
             self.report.pass_over("row copied from another session")
 
-    def _add_copies(self, thread: Transcript, spent: dict[tuple[str, str], dict[str, int]]) -> None:
+    def _add_copies(self, thread: steps.Transcript, spent: dict[tuple[str, str], dict[str, int]]) -> None:
         """Say what copied history had spent, at the time of the first step behind it."""
         copied, *own = thread.steps
-        if isinstance(copied, CopiedHistory) and spent:
+        if isinstance(copied, steps.CopiedHistory) and spent:
             copied.tokens = {kind: sum(one.get(kind, 0) for one in spent.values()) for kind, _ in rows.USAGE}
             self.report.enter(LedgerLine.COPIED_HISTORY, len(spent), **copied.tokens)
         copied.time = min((step.time for step in own if step.time != NO_TIME), default=copied.time)
 
-    def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: Place) -> bool:
+    def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: steps.Place) -> bool:
         """Whether the row is one that came before, as in a session that goes on in a second file."""
         uuid = row.uuid
         if type(uuid) is not str or not uuid:
@@ -210,4 +201,4 @@ class Reading:
                 found.answer.is_repeated = True
                 self.report.note(Problem.SECOND_RESULT, str(found.answer.place))
             else:
-                answer(tool_call, found.answer)
+                steps.answer(tool_call, found.answer)

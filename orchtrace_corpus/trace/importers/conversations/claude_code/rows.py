@@ -11,17 +11,8 @@ from typing import Any, NamedTuple, TypeGuard
 import msgspec
 from msgspec import Raw, Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.transcript import (
-    INTERRUPTED,
-    REJECTED,
-    Delivery,
-    ModelCall,
-    Note,
-    ToolCall,
-    ToolResult,
-    Transcript,
-    string,
-)
+from orchtrace_corpus.trace.importers.conversations import transcript as steps
+from orchtrace_corpus.trace.importers.conversations.transcript import Transcript, string
 
 _NOTHING = Raw(b"null")
 
@@ -189,9 +180,9 @@ def error(text: str) -> str:
     """What kind of error a result tells of: refused or broken off by a person, forbidden by a rule, or any other."""
     text = text.lstrip()
     if text.startswith(_REFUSALS):
-        return REJECTED
+        return steps.REJECTED
     if text.startswith(_INTERRUPTED):
-        return INTERRUPTED
+        return steps.INTERRUPTED
     return FORBIDDEN if text.startswith(_DENIALS) else "tool_error"
 
 
@@ -219,7 +210,7 @@ class Written(Struct):
         is_zero: Whether its usage is 0 of every kind, which no answer takes.
     """
 
-    call: ModelCall
+    call: steps.ModelCall
     thread: Transcript
     rows: int = 1
     is_open: bool = False
@@ -242,7 +233,7 @@ class Result(Struct):
         total: Its `totalTokens`.
     """
 
-    answer: ToolResult
+    answer: steps.ToolResult
     thread: Transcript
     id: str
     agent: str = ""
@@ -263,7 +254,7 @@ class Spawn(Struct):
         in_background: Whether the call does not wait for the agent.
     """
 
-    tool_call: ToolCall
+    tool_call: steps.ToolCall
     thread: Transcript
     id: str
     prompt: int = 0
@@ -277,7 +268,7 @@ class Spawn(Struct):
 class Aimed(Struct):
     """A call that is about an agent or task under some name: a message to it, a wait for it, its end."""
 
-    tool_call: ToolCall
+    tool_call: steps.ToolCall
     thread: Transcript
     id: str
     name: str
@@ -288,7 +279,7 @@ class Aimed(Struct):
 class Notice(Struct):
     """A background task tells of its end."""
 
-    step: Note
+    step: steps.Note
     thread: Transcript
     task: Task
     ref: str
@@ -297,7 +288,7 @@ class Notice(Struct):
 class Arrival(Struct):
     """A message of a teammate, under the name that the team knows it by."""
 
-    step: Delivery
+    step: steps.Delivery
     thread: Transcript
     name: str
     mark: int
@@ -348,7 +339,7 @@ def _is_number(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
-def result(answer: ToolResult, thread: Transcript, call: str, text: str, structured: Details | None) -> Result:
+def result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, structured: Details | None) -> Result:
     """What a result says of agents, in its text and in its structured part."""
     tail, _ = _between(text[-1000:] + "\n", "agentId:", "\n")
     found = Result(answer, thread, call, tail=tail.strip().split(" ", 1)[0], done="<status>completed" in text)

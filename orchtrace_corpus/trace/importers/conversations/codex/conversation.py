@@ -86,6 +86,7 @@ _PURPOSES = {
     "request_user_input": steps.ASK,
 }
 _ANSWERED_AT_ONCE = frozenset(("web_search_call", "image_generation_call"))
+_OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 _APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
 _ANSWERS = {"agent_message": "message", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
 """Events that repeat an item, and its kind."""
@@ -329,7 +330,7 @@ class Conversation:
         text = text_field(inner, "content") or rows.text_of(inner.get("content_items", output))
         details = rows.parsed(text) or inner
         failed = rows.error(text, details) or ("tool_error" if inner.get("success") is False else "")
-        found = steps.ToolResult(at.time, at.place, status=Status.ERROR if failed else Status.OK, error=failed,
+        found = steps.ToolResult(at.time, at.place, status=_ERROR if failed else _OK, error=failed,
                        ref=self._privacy.reference(text or output))  # fmt: skip
         self._add(found, at)
         use = string(payload.call_id) or string(payload.id)

@@ -17,6 +17,9 @@ from orchtrace_corpus.trace.model.trace import TokenBasis
 _FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NOTHING = (None,) * len(_FIELDS)
 _MOST_TOKENS = 2**53 - 1
+_SAME_TOTAL = LedgerLine.SAME_TOTAL  # which Python 3.11 takes long to find
+_OF_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
+_OF_LAST = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
 
 Amounts = tuple[int, ...]
 """Tokens in the order of `_FIELDS`, as Codex counts them: input with what came from caches."""
@@ -98,14 +101,14 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportR
         before = count.total or before
         if spent is None:
             if not is_copied:
-                report.enter(LedgerLine.SAME_TOTAL, **(tokens(count.last) if count.last else {}))
+                report.enter_all(_SAME_TOTAL, tokens(count.last) if count.last else {})
         elif is_copied:
             copied.append(spent)
         elif count.call is not None:
             known, own = count.call.tokens, tokens(spent)
             count.call.tokens = {kind: number + known.get(kind, 0) for kind, number in own.items()} if known else own
-            count.call.basis = TokenBasis.CUMULATIVE_DELTA if count.total else TokenBasis.REPORTED
-            report.enter(LedgerLine.TOTAL_DIFFERENCE if count.total else LedgerLine.LAST_ANSWER, **own)
+            count.call.basis, line = _OF_TOTAL if count.total else _OF_LAST
+            report.enter_all(line, own)
     if not copied:
         return None
     total = tokens(tuple(map(sum, zip(*copied, strict=True))))

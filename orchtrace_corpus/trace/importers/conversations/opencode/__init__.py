@@ -5,12 +5,14 @@ A session is put together here: an answer for each step of a message, which call
 
 import os
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.database import Database, is_database
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import Usage
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core.identity import current_answers
@@ -24,6 +26,7 @@ _SQLITE = "SQLite format 3\0"
 _TABLE = re.compile(r"CREATE TABLE [`\"\[]?part[`\"\]]?\s*\([^;]*message_id[^;]*session_id", re.IGNORECASE)
 _ID = re.compile(r'"(?:id|sessionID)"\s*:\s*"(?:ses|msg|prt)_')
 _SESSION = re.compile(r'"(?:sessionID|id|parentID)"\s*:\s*"(ses_[^"]{1,100})"')
+_EXPORT = re.compile(r'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_')
 _MEMBERS = (
     {"projectID", "directory", "version"}, {"sessionID", "role", "time"}, {"sessionID", "messageID", "type"},
     {"sessionID", "timestamp", "type", "part"}, {"info", "messages"},
@@ -32,13 +35,15 @@ _MEMBERS = (
 _DOCUMENTS = (".json", ".jsonl", ".ndjson")
 """What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
+_NO_USAGE = Usage()
 
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is of OpenCode: by the tables of its database, or by ids and members."""
     if beginning.text.startswith(_SQLITE):
         return _TABLE.search(beginning.text) is not None
-    return beginning.has_any(_MEMBERS) and bool(_ID.search(beginning.text))
+    is_likely = _ID.search(beginning.text) is not None
+    return is_likely and (_EXPORT.match(beginning.text) is not None or beginning.has_any(_MEMBERS))
 
 
 def ties(opened: Opened) -> Sequence[str]:
@@ -77,9 +82,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     documents: list[LogFile] = []
     found = 0
     for file in files:
-        if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not is_database(file):
+        if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not _is_database(file):
             documents.append(file)
             continue
+        from orchtrace_corpus.trace.importers.conversations.opencode.database import Database  # takes long to import
+
         with Database(file) as database:
             rows = database.sessions()
             for family in _families({name: row.parent for name, row in rows.items()}):
@@ -102,6 +109,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         yield trace
     if not found:
         raise EmptyLogError(f"no message of a session in {', '.join(file.name for file in files[:3])}")
+
+
+def _is_database(file: LogFile) -> bool:
+    with Opened(file) as opened:
+        return opened.first().text.startswith(_SQLITE)
 
 
 def _families(parents: dict[str, str]) -> Iterator[list[str]]:
@@ -137,6 +149,17 @@ class _Stated(NamedTuple):
     total: int
 
 
+class _Round(Struct, gc=False):
+    """A step of an answer: its calls, what it wrote, its first and last moment, its usage; whether no other follows."""
+
+    calls: list[Part]
+    refs: list[str]
+    begin: float = steps.NO_TIME
+    end: float = steps.NO_TIME
+    usage: Any = None
+    is_last: bool = False
+
+
 class _Family:
     """A session that nobody has spawned, with those below it."""
 
@@ -144,6 +167,7 @@ class _Family:
         self._sessions = sessions
         self._team = Team(privacy, report)
         self._privacy, self._report = privacy, report
+        self._answers = current_answers()
         self._spawns: list[tuple[steps.Transcript, steps.ToolCall, str]] = []
 
     def trace(self) -> Trace | None:
@@ -153,13 +177,8 @@ class _Family:
         for session in self._sessions:
             messages = sorted(session.messages.values(), key=attrgetter("created", "id"))
             role = session.agent or next((one.agent for one in messages if one.agent), "")
-            thread = team.thread(
-                "main" if session is top else role,
-                key=session.id,
-                role="" if session is top else role,
-                is_root=session is top,
-            )
-            threads[session.id] = thread
+            called, role = ("main", "") if session is top else (role, role)
+            thread = threads[session.id] = team.thread(called, key=session.id, role=role, is_root=session is top)
             for message in messages:
                 if message.role == "user":
                     self._take_input(thread, message)
@@ -190,72 +209,44 @@ class _Family:
 
     def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
         """A message of the model: an answer for each of its steps."""
-        rounds: list[list[Part]] = [[]]
-        for part in sorted(message.parts.values(), key=attrgetter("id")):
-            if part.kind == "step-start" and rounds[-1]:
-                rounds.append([])
-            rounds[-1].append(part)
-        usages = [next((part.tokens for part in one if part.tokens is not None), None) for one in rounds]
+        rounds = _rounds(message.parts)
         is_told = message.tokens is not None
-        if is_told and not any(usages):
-            usages[-1], is_told = message.tokens, False
-        stated = [_stated(usage) for usage in usages]
+        if is_told and all(not one.usage or one.usage == _NO_USAGE for one in rounds):
+            rounds[-1].usage, is_told = message.tokens, False
+        stated = [_stated(one.usage) for one in rounds]
         if is_told:
-            of_message = stated[0] if message.tokens == usages[0] else _stated(message.tokens)
+            of_message = stated[0] if message.tokens == rounds[0].usage else _stated(message.tokens)
             self._report.enter(LedgerLine.RESTATED, total=of_message.total)
             if len(rounds) == 1 and of_message != stated[0]:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
-        begin = message.created
-        for number, (one, usage) in enumerate(zip(rounds, stated, strict=True)):
-            is_last = number == len(rounds) - 1
-            begin = self._take_round(thread, message, one, usage, begin, is_last=is_last)
+        over = message.created
+        for one, usage in zip(rounds, stated, strict=True):
+            over = self._take_one(thread, message, one, usage, over)
         if thread.is_root and message.error == _ABORTED:
-            thread.add(steps.UserInput(begin, message.place, waited=False, status=Status.CANCELLED))
+            thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
-    def _take_round(
-        self,
-        thread: steps.Transcript,
-        message: Message,
-        given: Sequence[Part],
-        stated: _Stated,
-        begin: float,
-        *,
-        is_last: bool,
-    ) -> float:
+    def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, usage: _Stated, begin: float) -> float:
         """One answer with its calls; when all of it was over."""
-        calls, ends, refs, first = list[Part](), [begin], list[str](), steps.NO_TIME
-        for part in given:
-            if part.begin != steps.NO_TIME and (first == steps.NO_TIME or part.begin < first):
-                first = part.begin
-            if part.call is not None:
-                calls.append(part)
-                ends.append(part.begin)
-            else:
-                ends.append(part.end)
-                if part.ref:
-                    refs.append(part.ref)
-        if begin == steps.NO_TIME:
-            begin = ends[0] = first
-        if not calls and is_last:
-            ends.append(message.completed)
-        call = steps.ModelCall(begin, message.place, end=max(ends), model=message.model)
-        call.final, call.error = not calls, message.error if is_last else ""
-        call.more = {"t_request": begin} if begin != steps.NO_TIME else {}
-        if begin <= first <= call.end and begin != steps.NO_TIME:
+        first, is_last, place = one.begin, one.is_last, message.place
+        begin = first if begin == steps.NO_TIME else begin
+        end = max(begin, one.end, steps.NO_TIME if one.calls or not is_last else message.completed)
+        call = steps.ModelCall(begin, place, 0.0, end, message.model)
+        call.final, call.error = not one.calls, message.error if is_last else ""
+        call.more = {} if begin == steps.NO_TIME else {"t_request": begin}
+        if steps.NO_TIME < begin <= first <= end:
             call.more["t_first_token"] = first
         if message.finish and is_last:
             call.more["finish_reason"] = message.finish
-        for ref in refs:
+        for ref in one.refs:
             call.note_text(ref, self._privacy)
         thread.add(call)
-        self._team.spend(call, stated.amounts, caches_apart=True, reasoning_apart=stated.reasoning_apart)
+        self._team.spend(call, usage.amounts, caches_apart=True, reasoning_apart=usage.reasoning_apart)
         if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids
-            place, named = call.place, f"{message.created} {stated.amounts}"
-            current_answers().note(named, f"{message.model} opencode", place.file, place.line)
-        over = call.end
-        for part in calls:
-            over = max(over, self._take_call(thread, call, part))
-        return over
+            named = f"{message.created} {usage.amounts}"
+            self._answers.note(named, f"{message.model} opencode", place.file, place.line)
+        for part in one.calls:
+            end = max(end, self._take_call(thread, call, part))
+        return end
 
     def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, part: Part) -> float:
         tool_call = part.call
@@ -271,12 +262,35 @@ class _Family:
         return end
 
 
-def _stated(usage: Any) -> _Stated:
+def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
+    """The parts of a message by step; of one without any, a step in which there is nothing."""
+    found, is_empty = [_Round([], [])], True
+    for name in sorted(parts):
+        part = parts[name]
+        if part.kind == "step-start" and not is_empty:
+            found.append(_Round([], []))
+        one, is_empty, begin, end = found[-1], False, part.begin, part.end
+        if begin != steps.NO_TIME and not steps.NO_TIME < one.begin <= begin:
+            one.begin = begin
+        if part.call is not None:
+            one.calls.append(part)
+            end = begin  # it goes on when the model has answered
+        elif part.ref:
+            one.refs.append(part.ref)
+        if end > one.end:
+            one.end = end
+        if one.usage is None:
+            one.usage = part.tokens
+    found[-1].is_last = True
+    return found
+
+
+def _stated(given: Any) -> _Stated:
     """A usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
-    tokens = usage if type(usage) is dict else {}
-    cache = tokens["cache"] if type(tokens.get("cache")) is dict else {}
-    reasoning = tokens.get("reasoning")
-    amounts = tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"), reasoning
-    known = [amount(number) or 0 for number in amounts]
-    is_apart = not (amount(reasoning) and tokens.get("total") == sum(known[:-1]))
-    return _Stated(amounts, is_apart, sum(known if is_apart else known[:-1]))
+    usage = given if type(given) is Usage else _NO_USAGE
+    cache = usage.cache if type(usage.cache) is Usage else _NO_USAGE
+    given = usage.input, usage.output, cache.read, cache.write, usage.reasoning
+    known = tuple(map(amount, given))
+    total, reasoning = sum(filter(None, known)), known[-1] or 0
+    is_apart = not (reasoning and usage.total == total - reasoning)
+    return _Stated(given, is_apart, total if is_apart else total - reasoning)

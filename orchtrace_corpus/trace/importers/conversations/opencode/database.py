@@ -20,23 +20,9 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
-_MAGIC = b"SQLite format 3\0"
 _JOURNALS = ("-wal", "-journal")
 _MOST_COPIES = 5
 _MOST_ROWS = 20
-
-
-def is_database(file: LogFile) -> bool:
-    """Whether a file is a database.
-
-    Raises:
-        DataFileError: It cannot be read.
-    """
-    try:
-        with open(file.path, "rb", buffering=0) as handle:
-            return handle.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 @contextmanager
@@ -120,11 +106,8 @@ class Database:
         names = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
         agent = "agent" if "agent" in names else "''"
         rows = self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id")
-        found = (
-            Row(name, parent=above, agent=role, version=of)
-            for name, above, role, of in (map(string, one) for one in rows)
-        )
-        return {row.id: row for row in found}
+        found = (map(string, row) for row in rows)
+        return {name: Row(name, parent=above, agent=role, version=of) for name, above, role, of in found}
 
     def read(self, session: Row, store: Store, report: ImportReport) -> None:
         """Take a session with its messages and their parts.

@@ -17,6 +17,21 @@ class Times(Struct, gc=False):
     end: Any = None
 
 
+_Odd = bool | int | float | str | tuple[Any, ...] | None  # what stands where an object should be
+
+
+class Usage(Struct, gc=False):
+    """What an answer has spent, each kind apart; reads and writes are those of its `cache`."""
+
+    input: Any = None
+    output: Any = None
+    reasoning: Any = None
+    total: Any = None
+    cache: "Usage | _Odd" = None
+    read: Any = None
+    write: Any = None
+
+
 class Metadata(Struct, gc=False):
     """What a tool says of its run beside the output, which it may repeat."""
 
@@ -54,7 +69,7 @@ class Row(Struct, gc=False):
     time: Times | None = None
     state: State | None = None
     model: Any = None
-    tokens: Any = None
+    tokens: Usage | _Odd = None
     error: Any = None
     text: Any = None
     synthetic: Any = None

@@ -28,7 +28,6 @@ _NO_TIMES, _NO_STATE = Times(), State()
 class Part(Struct, gc=False):
     """A part of a message: a text, a call with its result, or the end of a step with its usage."""
 
-    id: str
     kind: str
     place: steps.Place
     begin: float = steps.NO_TIME
@@ -46,6 +45,7 @@ class Message(Struct, gc=False):
     """A message of a person or an answer."""
 
     id: str
+    session: str
     place: steps.Place
     role: str = ""
     created: float = steps.NO_TIME
@@ -122,9 +122,16 @@ class Store:
             self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
 
     def _take(self, row: Row | None, place: steps.Place) -> None:
-        """A record of any kind, as its id says."""
+        """A record of the kind that its id says, or what is around records, which has no id."""
+        kind = row.id[:4] if row is not None else ""
         if row is None:
             self._report.drop(Drop.NO_OBJECT, place.file, place.line)
+        elif kind == "prt_":
+            self.take_part(row.id, row.message, row.session, row, place)
+        elif kind == "msg_":
+            self.take_message(row.id, row.session, row, place)
+        elif kind == "ses_":
+            self.take_session(row)
         elif row.messages is not None and row.info is not None:
             self._take(row.info, place)
             for one in row.messages:
@@ -133,12 +140,6 @@ class Store:
             self._take(row.part, place)
         elif row.error is not None and self._last is not None and row.type == "error":
             self._last.error = _error(row.error)
-        elif row.id.startswith("ses_"):
-            self.take_session(row)
-        elif row.id.startswith("msg_"):
-            self.take_message(row.id, row.session, row, place)
-        elif row.id.startswith("prt_"):
-            self.take_part(row.id, row.message, row.session, row, place)
         else:
             self._report.drop(Drop.NO_ID, place.file, place.line)
 
@@ -156,7 +157,7 @@ class Store:
         messages = self._session(session).messages
         found = messages.get(name)
         if found is None:
-            found = messages[name] = Message(name, place)
+            found = messages[name] = Message(name, session, place)
         return found
 
     def take_session(self, row: Row) -> None:
@@ -180,19 +181,21 @@ class Store:
         message.error = _error(row.error) if row.error is not None else ""
         self._last = message
 
-    def take_part(self, name: str, message: str, session: str, row: Row, place: steps.Place) -> None:
-        """A part of a message, which may not be known yet."""
-        known = self._last = self._message(message, session, place)
+    def take_part(self, name: str, above: str, session: str, row: Row, place: steps.Place) -> None:
+        """A part of the message above it, which may not be known yet."""
+        known = self._last
+        if known is None or known.id != above or known.session != session:  # else of the message before it
+            known = self._last = self._message(above, session, place)
         if name in known.parts:
             self._report.pass_over("record that another file has, too")
             return
-        part = known.parts[name] = Part(name, row.type, place)
         kind = row.type
+        part = known.parts[name] = Part(kind, place)
         if kind == "tool":
             self._take_tool(part, row)
             return
-        if row.time is not None:
-            part.begin, part.end = _moment(row.time.start), _moment(row.time.end)
+        if (times := row.time) is not None:
+            part.begin, part.end = _moment(times.start), _moment(times.end)
         if kind in ("text", "reasoning"):
             part.ref = self._privacy.reference(row.text)
             part.is_typed = kind == "text" and row.synthetic is not True

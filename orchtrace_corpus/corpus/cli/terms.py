@@ -1,0 +1,103 @@
+"""The command that shows the vocabulary of a corpus, and how it is coded: `terms`."""
+
+from collections import Counter
+from typing import Annotated
+
+from orchtrace_corpus.base.commands.declarations import Context
+from orchtrace_corpus.base.commands.options import Columns, OutputFormat, Sort, split_names
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text.table import Table, arranged
+from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
+from orchtrace_corpus.corpus.cli.options import argument
+from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Pool, evidence_facets
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+from orchtrace_corpus.corpus.render import codebook
+from orchtrace_corpus.corpus.render.vocabulary import all_terms_table, levels_table, overview, terms_table
+
+
+def terms(
+    ctx: Context,
+    axis: Annotated[str, argument("[FIELD]", "One field, or a term or code of one, with definitions.")] = "",
+    sort: Sort = "",
+    columns: Columns = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Show the fields and the terms they are tagged with.
+
+    \b
+    Examples:
+      corpus terms
+      corpus terms credit_unit
+      corpus terms stop
+      corpus terms R7
+      corpus terms stage --sort -count
+      corpus terms --format csv
+    """
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool_as_read()
+    if not axis and output_format is Format.TABLE and not sort and not columns:
+        session.output.show(overview(pool.taxonomy, session.output.width))
+        return ExitCode.DONE
+    tables = _term_tables(pool, axis) if axis else [all_terms_table(pool.taxonomy)]
+    wanted = split_names(columns) if columns else ()
+    tables = [arranged(tables[0], wanted, sort), *tables[1:]]
+    if output_format is Format.CSV:
+        tables = tables[:1]
+    session.show_tables(tables, "terms", output_format)
+    if axis and output_format is Format.TABLE:
+        _show_codings(session, pool, axis)
+    return ExitCode.DONE
+
+
+def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
+    """How a field is coded, or one of its terms with levels and then all of them, below the table of terms."""
+    codings = store.read_codebook(session.root_folder(), pool).sound()
+    values = {facet.field: facet.values for facet in _with_terms(pool.taxonomy, name)}
+    names = tuple(values)
+    if not values:
+        attribute = find(name, {**exclusion_attributes(pool.taxonomy), **paper_attributes(pool.taxonomy)})
+        levels = (facet for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS)
+        whole = (facet.field for facet in levels if attribute.name in (term.id for term in facet.terms))
+        names = (attribute.name, *whole)  # of a term with levels, the rules of all terms hold, too
+    chosen = [coding for name in names for coding in codings if coding.tag == name]
+    for index, one in enumerate(chosen if values else ()):
+        chosen[index] = one._replace(cases=tuple(case for case in one.cases if case.value in values[one.tag]))
+    session.output.show(codebook.lines(chosen, session.output.width))
+
+
+def _with_terms(taxonomy: Taxonomy, name: str) -> list[Facet]:
+    """The facets that have terms of a name or a code, with those terms alone; none where it is the name of a field."""
+    if name in {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy)}:
+        return []
+    facets = []
+    for facet in (*taxonomy.papers, *taxonomy.exclusions):
+        terms = tuple(term for term in facet.terms if name.lower() in (term.id.lower(), term.code.lower()))
+        facets += [facet._replace(terms=terms, allows_na=False)] * (bool(terms) and facet.kind is not Kind.LEVELS)
+    return facets
+
+
+def _term_tables(pool: Pool, name: str) -> list[Table]:
+    papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
+    closed = {name: a for name, a in {**exclusions, **papers}.items() if a.terms and name != "published"}
+    evidence = {facet.field: facet for facet in evidence_facets(pool.taxonomy)}
+    if name in evidence:
+        tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
+        return [terms_table(evidence[name], tally)]
+    facets = named = _with_terms(pool.taxonomy, name)
+    if not named:
+        attribute = find(name, closed, "field or term")
+        # A sub-decision is a term of its facet; its own values are the facet's levels.
+        facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
+        terms = tuple(term for term in facet.terms if attribute.facet is not None or term.id == attribute.name)
+        facets = [facet._replace(terms=terms)]
+    tables = []
+    for facet in facets:
+        records, values = pool.papers if facet.field in papers else pool.exclusions, closed[facet.field].values
+        having = {term: [one.name for one in records if term in values(one)] for term in facet.values}
+        counts = {term: len(keys) for term, keys in having.items()}
+        tables += [terms_table(facet, counts, having if named else {})]
+        tables += [levels_table(facet)] if facet.levels else []
+    return tables

@@ -1,0 +1,203 @@
+"""Merges three versions of a data file, as git does, so that nothing of either side is lost.
+
+A record, a field of it, or a level of a field of kind `levels`, that only one side changed is taken from that side.
+Where both changed it differently, the text holds both values between the marks that git writes, and nothing is guessed.
+Comments go with the field or record below them. Two exclusions that got one id apart from each other both stay.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import NamedTuple, TypeVar
+
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.writer import Style, field_lines, rank
+from orchtrace_corpus.corpus.model.arxiv_file import encode
+from orchtrace_corpus.corpus.model.metadata import Metadata
+
+_T = TypeVar("_T")
+_ABOUT_THE_FILE = ("the comments at the head", "the comments at the end")
+_ANSWER = "arXiv's answer"
+_RUN = "the run of "
+_FIELD = re.compile(r"  ([^\s#-][^:]*):")
+
+
+class Conflict(NamedTuple):
+    """A record that both sides changed, or added, and the fields that differ; none where one side removed it."""
+
+    name: str
+    fields: tuple[str, ...]
+    is_new: bool = False
+
+
+class ThreeWay(NamedTuple):
+    """The merged text, what stands in it twice, and the new ids of their exclusions where ours had taken the old."""
+
+    text: str
+    conflicts: tuple[Conflict, ...] = ()
+    ids: Mapping[str, str] = {}
+
+
+def merge_versions(style: Style, base: str, ours: str, theirs: str) -> ThreeWay:
+    """Merge three versions of a data file, each in canonical form or with a blank line between its records.
+
+    A run of searches is never changed, so two versions have the runs of both, in the order of their days.
+
+    Raises:
+        DataFileError: A record has nothing to be known by, shares it with another one, or stands on another's lines.
+    """
+    before, own, theirs_blocks = (_blocks(text) for text in (base, ours, theirs))
+    other, ids = _renumbered(before, own, theirs_blocks)
+    blocks: dict[str, str] = {}
+    conflicts = []
+    names = sorted({**own, **other}, key=lambda name: (name if style.key else _day(name), _number(name)))
+    for name in names:
+        sides = before.get(name), own.get(name), other.get(name)
+        taken = _one_sided(*sides)
+        if taken is None:
+            blocks[name], fields = _merged_block(style, *sides)
+            conflicts += [Conflict(name, fields, sides[0] is None)] if fields is not None else []
+        elif taken[0] is not None:
+            blocks[name] = taken[0]
+    head, foot = (blocks.pop(name, "") for name in _ABOUT_THE_FILE)
+    text = "\n".join(part for part in (head, *(blocks.values() or ("[]\n",)), foot) if part)
+    return ThreeWay(text, tuple(conflicts), ids)
+
+
+def merge_arxiv(base: Mapping[str, Metadata], ours: Mapping[str, Metadata], theirs: Mapping[str, Metadata]) -> ThreeWay:
+    """Merge three versions of what arXiv says, paper by paper."""
+    sides: tuple[dict[str, Metadata], dict[str, Metadata]] = ({}, {})
+    conflicts = []
+    for name in sorted({*ours, *theirs}):
+        taken = _one_sided(base.get(name), ours.get(name), theirs.get(name))
+        conflicts += [] if taken else [Conflict(name, (_ANSWER,), name not in base)]
+        for side, kept in zip(sides, taken * 2 if taken else (ours.get(name), theirs.get(name)), strict=True):
+            side.update({} if kept is None else {name: kept})
+    own, other = (re.split(r'(?m)^(?=    "|  \})', encode(side)) for side in sides)
+    return ThreeWay(marked(own, other), tuple(conflicts))
+
+
+def marked(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """Two texts in pieces of whole lines as one: where they differ, both, between the marks of git."""
+    from difflib import SequenceMatcher
+
+    parts: list[str] = []
+    for kind, start, end, their_start, their_end in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        own, other = ours[start:end], theirs[their_start:their_end]
+        parts += own if kind == "equal" else ("<<<<<<< ours\n", *own, "=======\n", *other, ">>>>>>> theirs\n")
+    return "".join(parts)
+
+
+def _blocks(text: str) -> dict[str, str]:
+    """The parts of a file: each record by its name, and the comments about the file."""
+    found: dict[str, str] = {}
+    for part in text.strip("\n").split("\n\n"):
+        lines = [line for line in part.splitlines(keepends=True) if line.strip() not in ("", "[]")]
+        block = "".join(lines).rstrip("\n") + "\n"
+        if all(line.startswith("#") for line in lines):
+            name = _ABOUT_THE_FILE[any(name not in _ABOUT_THE_FILE for name in found)]
+            if lines:
+                found[name] = "\n".join(filter(None, (found.get(name), block)))
+            continue
+        nodes = list(YamlFile("", block.encode()).records())
+        fields = _fields(block) if len(nodes) == 1 and lines[-1][0] in " -" else {}
+        name = str(fields.get("key") or fields.get("id") or "")
+        if "record" in fields:
+            name = f"{fields['record']}.{fields.get('tag')}"
+        elif "searches" in fields:
+            name = next(run for number in count() if (run := f"{_RUN}{fields['day']} {number} {fields}") not in found)
+        if not name or name in found:
+            raise DataFileError(f"{quote(name)} names no record, or two", "See corpus validate.")
+        found[name] = block
+    return found
+
+
+def _day(name: str) -> str:
+    """The day of a run of searches; empty for other records."""
+    return name.removeprefix(_RUN).partition(" ")[0] if name.startswith(_RUN) else ""
+
+
+def _number(name: str) -> int:
+    """The number of an exclusion's id, which is its place in the log; 0 for the key of a paper."""
+    return int(name[1:]) if name[:1] == "E" and name[1:].isdecimal() else 0
+
+
+def _one_sided(base: _T, ours: _T, theirs: _T) -> tuple[_T] | None:
+    """The value that stands after the change of one side, or of both alike; None if they differ."""
+    if ours in (theirs, base):
+        return (theirs,)
+    return (ours,) if theirs == base else None
+
+
+def _renumbered(
+    base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Their blocks, with free ids for new exclusions where we gave theirs to other works, and those ids by the old."""
+    free = count(max((_number(name) for name in (*base, *ours, *theirs)), default=0) + 1)
+    shared = (name for name in theirs if _number(name) and name in ours and name not in base)
+    works = ((name, [_fields(side[name]).get("identifier") for side in (ours, theirs)]) for name in shared)
+    ids = {name: f"E{next(free):03}" for name, (own, other) in works if own != other}
+    blocks = {name: block for name, block in theirs.items() if name not in ids}
+    return blocks | {new: re.sub("- id: .*", f"- id: {new}", theirs[old], count=1) for old, new in ids.items()}, ids
+
+
+def _fields(block: str) -> dict[str, object]:
+    fields = next((values(node) for node in YamlFile("", block.encode()).records()), None)
+    return fields if isinstance(fields, dict) else {}
+
+
+def _merged_block(
+    style: Style, base: str | None, ours: str | None, theirs: str | None
+) -> tuple[str, tuple[str, ...] | None]:
+    """A record's merged text, and the fields in conflict; None for no conflict, () where one side removed it."""
+    if ours is None or theirs is None:
+        return marked([ours or ""], [theirs or ""]), ()
+    before, own, other = (_pieces(text or "") for text in (base, ours, theirs))
+    pairs: dict[str, Sequence[str | None]] = {}
+    for name in sorted({**own, **other}, key=lambda name: rank(name, style)):
+        unlike = None if base else ""  # of two new records, which may be two works, only what both say is certain
+        sides = before.get(name, unlike), own.get(name), other.get(name)
+        taken = _one_sided(*sides)
+        pairs[name] = taken * 2 if taken else _merged_levels(name, style, sides) or sides[1:]
+    records = [[pair[side] or "" for pair in pairs.values()] for side in (0, 1)]
+    for record in records:
+        record[0] = re.sub(r"(?m)^  (?=[^ #])", "- ", record[0], count=1)
+    return marked(*records), tuple(name for name, pair in pairs.items() if pair[0] != pair[1]) or None
+
+
+def _pieces(block: str) -> dict[str, str]:
+    """The lines of a record by field, set in alike, each with the comments above it."""
+    pieces: dict[str, str] = {}
+    name, above = "comments", ""
+    for line in re.sub(r"(?m)^- ", "  ", block, count=1).splitlines(keepends=True):
+        if (field := _FIELD.match(line)) is None and re.match("(?:  )?#", line):
+            above += line
+            continue
+        name = field[1] if field else name
+        pieces[name] = pieces.get(name, "") + above + line
+        above = ""
+    pieces[name] = pieces.get(name, "") + above
+    return pieces
+
+
+def _merged_levels(name: str, style: Style, sides: Sequence[str | None]) -> tuple[str, str] | None:
+    """A field of levels as each side has it with the other's changes; None for another field, or one with comments."""
+    if name not in style.flow or any(side is None or "#" in side for side in sides):
+        return None
+    levels = [one for side in sides if isinstance(one := _fields(f"-\n{side}").get(name), dict)]
+    if len(levels) < len(sides):
+        return None
+    before, own, other = levels
+    texts = []
+    for side in (own, other):
+        merged: dict[str, tuple[int, reader.Node]] = {}
+        for term in dict.fromkeys((*own, *other)):
+            taken = _one_sided(before.get(term), own.get(term), other.get(term)) or (side.get(term),)
+            if taken[0] is not None:
+                merged[term] = (0, reader.Scalar(str(taken[0]), 0))
+        texts += [f"  {line}\n" for line in field_lines(name, reader.Mapping(merged, 0), style, {})]
+    return texts[0], texts[1]

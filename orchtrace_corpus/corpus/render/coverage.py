@@ -1,0 +1,227 @@
+"""The coverage of two axes as a heat map, with its gaps by name; as a document, as JSON and as CSV."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
+from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown
+from orchtrace_corpus.base.text.table import lines as table_lines
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Coverage, Crosstab, Gap, heat
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import ReadingName
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_NOUN, cells, crosstab_name, crosstab_title
+
+_PIPE_WIDTH = 80
+_MOST_GAPS = 8
+_IMPOSSIBLE = "x"
+_AWAITED = "those with both tags, ? by a reading of an open tag"
+_SUM = "sum"
+
+
+def _coverage_title(coverage: Coverage) -> str:
+    by = "" if coverage.reading is ReadingName.PUBLISHED else f": {SOURCES_NOUN}"
+    return f"{crosstab_title(coverage.crosstab)}{by}"
+
+
+def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: str = "") -> list[Line]:
+    """The matrix of two axes as a heat map, its widest gaps with the papers near them, and a note at the foot."""
+    crosstab = coverage.crosstab
+    available = width or _PIPE_WIDTH
+    title = f"{_coverage_title(coverage)}, {pluralize(crosstab.total, 'paper')}"
+    lines: list[Line] = [line(title, "heading"), line()]
+    matrix = _matrix(coverage, available, glyphs)
+    lines += matrix
+    if not matrix:
+        too_wide = f"(the matrix is wider than {available} columns; try: corpus gaps "
+        too_wide += f"{crosstab.columns.name} {crosstab.rows.name})"
+        lines += [line(text, "muted") for text in wrap(too_wide, available)]
+    lines += [line(), *(line(text, "heading") for text in wrap(summary(coverage), available))]
+    for text in _unused_texts(coverage):
+        lines += [line(part) for part in wrap(text, available, rest="  ")]
+    shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MOST_GAPS]
+    if coverage.candidates is not None:
+        shown = [gap for gap in coverage.gaps if gap[:2] in coverage.candidates]
+    if shown:
+        table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
+        lines += [line(), *(line(text, "heading") for text in wrap(table.title, available))]
+        lines += table_lines(table._replace(title=""), width, glyphs)
+    return [*lines, *(line(text, "muted") for text in wrap(note, available) if note)]
+
+
+def summary(coverage: Coverage) -> str:
+    """How many cells can arise, and how many of them are empty or sparse."""
+    possible = coverage.size - len(coverage.impossible)
+    empty = f"{len(coverage.empty)} of {pluralize(possible, 'cell')} are empty"
+    sparse = f"{len(coverage.sparse)} sparse (1{f' to {coverage.sparse_limit}' * (coverage.sparse_limit > 1)})"
+    cannot = f"; {len(coverage.impossible)} more cannot arise" if coverage.impossible else ""
+    return f"{empty}, {sparse}{cannot}"
+
+
+def _unused_texts(coverage: Coverage) -> list[str]:
+    axes = coverage.crosstab.rows, coverage.crosstab.columns
+    named = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, coverage.unused, strict=True) if terms]
+    return [f"No paper at all: {'; '.join(named)}"] if named else []
+
+
+def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
+    crosstab = coverage.crosstab
+    awaiting = coverage.candidates
+    last, said = ("nearest", "papers of the closest cells") if awaiting is None else ("candidates", _AWAITED)
+    columns = (crosstab.rows.name, crosstab.columns.name, "papers", "expected", last)
+    keys = (gap.nearest if awaiting is None else awaiting.get(gap[:2], ()) for gap in gaps)
+    rows = tuple((*gap[:3], round(gap.expected, 1), ", ".join(named)) for gap, named in zip(gaps, keys, strict=True))
+    others = len(coverage.gaps) - len(gaps)
+    more = (f"{others:,} more empty or sparse cells: corpus gaps --format csv",) * bool(others)
+    notes = (f"expected: if both tags were independent; {last}: {said}.", *more)
+    title = "Furthest below the number expected from the sums of rows and columns"
+    return Table("gaps", title, columns, rows, notes, wrapped=last)
+
+
+def table(coverage: Coverage) -> Table:
+    """Every cell of the matrix, as rows; with what to expect, and the nearest papers, of those empty or sparse."""
+    crosstab = coverage.crosstab
+    found = {(gap.row, gap.column): gap for gap in coverage.gaps}
+    rows: list[tuple[Cell, ...]] = []
+    for row, numbers in cells(crosstab).items():
+        for column, number in numbers.items():
+            gap = found.get((row, column))
+            further: tuple[Cell, ...] = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
+            further += (coverage.candidates.get((row, column), ()),) if coverage.candidates is not None else ()
+            rows.append((row, column, number, _state(row, column, coverage), *further))
+    last = ("candidates",) * (coverage.candidates is not None)
+    columns = (crosstab.rows.name, crosstab.columns.name, "count", "state", "expected", "nearest", *last)
+    return Table("cells", _coverage_title(coverage), columns, tuple(rows))
+
+
+def document(coverage: Coverage) -> str:
+    """The matrix and its gaps as a document."""
+    crosstab = coverage.crosstab
+    rows = tuple(
+        (_head(pairs[0][0]), *(_mark(_number(pair, crosstab), pair, coverage) for pair in pairs))
+        for pairs in _pairs(crosstab)
+    )
+    notes = (f"{summary(coverage)}.", *(f"{text}." for text in _unused_texts(coverage)))
+    notes += tuple(f"{text}." for text in _legend(coverage))
+    columns = (crosstab.rows.name, *map(_head, _in_order(crosstab.column_values)))
+    text = markdown(Table(crosstab_name(crosstab), _coverage_title(coverage), columns, rows, notes))
+    return "\n".join((text, markdown(_gaps_table(coverage, coverage.gaps))))
+
+
+_Pair: TypeAlias = tuple[str | None, str | None]
+"""A cell of the matrix, as its row and its column; None stands for the sum."""
+
+
+def _in_order(values: Sequence[str]) -> list[str | None]:
+    """The values, their sum, and behind it what does not apply, which it leaves out."""
+    aside = [value for value in values if value in (ABSENT, NOT_APPLICABLE)]
+    return [*(value for value in values if value not in aside), None, *aside]
+
+
+def _pairs(crosstab: Crosstab) -> list[list[_Pair]]:
+    columns = _in_order(crosstab.column_values)
+    return [[(row, column) for column in columns] for row in _in_order(crosstab.row_values)]
+
+
+def _number(pair: _Pair, crosstab: Crosstab) -> int:
+    """How many papers a cell holds, or the cells of a sum in all."""
+    (row, column), aside = pair, (ABSENT, NOT_APPLICABLE)
+    rows = [row] if row is not None else [one for one in crosstab.row_values if one not in aside]
+    columns = [column] if column is not None else [one for one in crosstab.column_values if one not in aside]
+    return sum(crosstab.number(one, other) for one in rows for other in columns)
+
+
+def _head(value: str | None) -> str:
+    return _SUM if value is None else value or ABSENT_LABEL
+
+
+def _mark(cell: Cell, pair: _Pair, coverage: Coverage) -> Cell:
+    """What a cell shows: that it cannot arise, or behind its number that candidates would fill it, or could."""
+    if pair in coverage.impossible:
+        return _IMPOSSIBLE
+    named = (coverage.candidates or {}).get(pair, ()) if pair in coverage.empty else ()
+    return f"{cell}{'?' if named[0].endswith('?') else '+'}" if named else cell
+
+
+def _legend(coverage: Coverage) -> list[str]:
+    """What the marks of the matrix mean, and what its sums leave out."""
+    crosstab = coverage.crosstab
+    aside = [one for one in (NOT_APPLICABLE, ABSENT) if one in (*crosstab.row_values, *crosstab.column_values)]
+    told = [f"{_IMPOSSIBLE}: cannot arise"] * bool(coverage.impossible)
+    told += ["+ and ?: candidates would fill it, or could"] * bool(coverage.candidates)
+    return [*told, *([f"sums without {' and '.join(map(_head, aside))}"] if aside else [])]
+
+
+def json(coverage: Coverage) -> str:
+    """The matrix and its gaps for programs."""
+    crosstab = coverage.crosstab
+    without, named = {*coverage.empty, *coverage.impossible}, coverage.candidates or {}
+    awaiting = [{"row": row, "column": column, "keys": keys} for (row, column), keys in named.items()]
+    return envelope(
+        "gaps",
+        {
+            "rows": crosstab.rows.name,
+            "columns": crosstab.columns.name,
+            "reading": coverage.reading.value,
+            "papers": crosstab.total,
+            "cells": cells(crosstab),
+            "row_totals": crosstab.row_totals,
+            "column_totals": crosstab.column_totals,
+            "sparse_limit": coverage.sparse_limit,
+            "empty": [list(cell) for row in _pairs(crosstab) for cell in row if cell in without],
+            "sparse": [list(cell) for cell in coverage.sparse],
+            "impossible": [list(cell) for cell in coverage.impossible],
+            "gaps": [gap._replace(expected=round(gap.expected, 2))._asdict() for gap in coverage.gaps],
+            **({} if coverage.candidates is None else {"candidates": awaiting}),
+        },
+    )
+
+
+def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
+    """The heat map with its legend; nothing where it is wider than the terminal, even with numbers as heads."""
+    crosstab = coverage.crosstab
+    columns = _in_order(crosstab.column_values)
+    heads = labels = [_head(column) for column in columns]
+    label_width = max(display_width(_head(row)) for row in _in_order(crosstab.row_values))
+    # What does not apply is not part of the scale: it would dwarf the rest.
+    regular = [count for cell, count in crosstab.cells.items() if {ABSENT, NOT_APPLICABLE}.isdisjoint(cell)]
+    largest = max(regular, default=0)
+    narrowest = max(4, len(str(sum(crosstab.cells.values()))))
+    is_numbered = label_width + sum(max(display_width(head), narrowest) + 1 for head in heads) > width
+    if is_numbered:
+        place = columns.index(None)
+        heads = [_SUM if index == place else f"({index + (index < place)})" for index, _ in enumerate(columns)]
+    widths = [max(display_width(head), narrowest) for head in heads]
+    if label_width + sum(widths) + len(widths) > width:
+        return []
+    head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))
+    shades = ("", "", *reversed(glyphs.shades))
+    lines: list[Line] = [line(f"{pad('', label_width)} {head}", "muted")]
+    for pairs in _pairs(crosstab):
+        spans = []
+        for pair, cell_width in zip(pairs, widths, strict=True):
+            number = _number(pair, crosstab)
+            applies = {ABSENT, NOT_APPLICABLE, None}.isdisjoint(pair)
+            # For terminals without colour, a shade grows with the count.
+            shade = shades[heat(number, largest)] if applies and number > coverage.sparse_limit else ""
+            empty = "0" if None in pair else glyphs.empty
+            text = f"{shade}{number}" if number else str(_mark(empty, pair, coverage))
+            style = f"heat{heat(number, largest)}" if applies else "muted"
+            spans += [Span(" "), Span(pad(text, cell_width, right=True), style)]
+        lines.append((Span(pad(_head(pairs[0][0]), label_width)), *spans))
+    legend = ["".join(reversed(glyphs.shades)) + ": second to fourth quarter of the largest count"] * any(
+        glyph in span.text for row in lines for span in row for glyph in glyphs.shades
+    )
+    legend += _legend(coverage)
+    legend += ["a paper with several tags counts under each"] * (sum(crosstab.cells.values()) > crosstab.total)
+    lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width) if legend]
+    if is_numbered:
+        # A zero byte stands for a blank that must not break.
+        named = " ".join(f"{head}\0{label}" for head, label in zip(heads, labels, strict=True) if label != _SUM)
+        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(named, width))]
+    return lines
+
+
+def _state(row: str, column: str, coverage: Coverage) -> str:
+    states = {"empty": coverage.empty, "sparse": coverage.sparse, "impossible": coverage.impossible}
+    known = next((state for state, held in states.items() if (row, column) in held), "")
+    return known or ("not applicable" if {row, column} & {ABSENT, NOT_APPLICABLE} else "covered")
