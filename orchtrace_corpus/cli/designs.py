@@ -46,20 +46,26 @@ def terms(ctx: Context, axis: str = "", sort: str = "", columns: str = "", outpu
         session = CorpusSession(*ctx.obj)
         keys = {paper.key for paper in session.pool_as_read().papers}
         specs = [load(name) for name in published() if name in keys]
-        rows = tuple(
-            (
-                family,
-                ", ".join(one.name for one in FUNCTIONS.values() if one.family in (family, "")),
-                ", ".join(spec.name for spec in specs if _has(spec, family)) or None,
+        functions = {
+            family: [one.name for one in FUNCTIONS.values() if one.family in (family, "")] for family in FAMILIES
+        }
+        designs = {family: [spec.name for spec in specs if _has(spec, family)] for family in FAMILIES}
+        notes = (
+            "A design stands at each family that a term of it has; its paper is tagged with one, as counted above.",
+            "Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see docs/rewards.md.",
+        )
+        tables = [
+            Table(
+                "rewards", title, ("code", name), tuple((code, ", ".join(one) or None) for code, one in rows.items()),
+                foot, wrapped=name,
             )
-            for family in FAMILIES
-        )
-        notes = ("Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see docs/rewards.md.",)
+            for title, name, rows, foot in (
+                ("On a run", "functions", functions, ()),
+                ("Published designs by their terms", "designs", designs, notes),
+            )
+        ]  # fmt: skip
         session.output.show([()])
-        table = Table(
-            "rewards", "On a run", ("code", "functions", "designs with such a term"), rows, notes, wrapped="functions"
-        )
-        session.show_tables([table], "terms", Format.TABLE)
+        session.show_tables(tables, "terms", Format.TABLE)
     return code
 
 

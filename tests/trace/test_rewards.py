@@ -625,6 +625,33 @@ def test_the_whole_check_reads_the_specifications(tmp_path: Path) -> None:
     assert re.search(r"rewards +failed +the specification has mistakes: .*mine\.yaml:2:16: there is no", broken.stdout)
 
 
+def test_designs_by_their_terms_are_not_cut_and_told_from_tags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchtrace_corpus.base.commands.output.Output.width", property(lambda _: 80))
+
+    shown = run_corpus("terms", "reward_family").stdout
+
+    assert (
+        shown.partition("Published designs by their terms\n")[2]
+        == """\
+code designs
+R1   agent-qmix2026, context-folding, kimi-k2-5, m-grpo, magrpo, matpo,
+     puppeteer, wideseek-r1-2026
+R2   context-folding, m-grpo
+R3
+R4   marsrl
+R5   context-folding, matpo, wideseek-r1-2026
+R6   spiral2026
+R7   agent-qmix2026, context-folding, kimi-k2-5, puppeteer, wideseek-r1-2026
+R8   agent-qmix2026, context-folding, kimi-k2-5, m-grpo, matpo, puppeteer,
+     wideseek-r1-2026
+A design stands at each family that a term of it has; its paper is tagged with
+one, as counted above.
+Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see
+docs/rewards.md.
+"""
+    )
+
+
 def test_records_and_terms_name_what_computes_a_reward() -> None:
     shown = run_corpus("show", "kimi-k2-5")
     terms = run_corpus("terms", "reward_family")
@@ -632,5 +659,5 @@ def test_records_and_terms_name_what_computes_a_reward() -> None:
     assert shown.stdout.endswith("Its reward on a run: corpus trace reward RUN --spec kimi-k2-5\n")
     assert "corpus trace reward" not in run_corpus("show", "halo").stdout
     assert "corpus trace reward" not in run_corpus("show", "kimi-k2-5", "--format", "json").stdout
-    assert re.search(r"R6 +outcome, verdicts, agreement, wins +spiral2026\n", terms.stdout)
+    assert "R6    outcome, verdicts, agreement, wins\n" in terms.stdout
     assert "On a run" not in run_corpus("terms", "credit_unit").stdout
