@@ -151,7 +151,7 @@ def _differences(found: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
             printable(one.part),
             printable(one.name),
             *map(_side, (one.before, one.after, one.change)),
-            one.unit if one.unit != "1" else "",
+            one.unit.strip("1"),
         )
         for one in found[:MOST_ROWS]
     )

@@ -245,7 +245,7 @@ class Tables:
             value = _least(found.at_least if is_least else found.value, is_least=is_least)
             other = _number(found.if_waiting)
             unit = render.unit_of(name, self._run.view.trace)
-            rows.append((name, value, other, unit if unit != "1" else "", printable(found.reason, limit=300)))
+            rows.append((name, value, other, unit.strip("1"), printable(found.reason, limit=300)))
         return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "why not known"), rows)
 
     def problems(self) -> Iterator[Table]:
