@@ -447,6 +447,13 @@ def test_a_thread_whose_parent_is_missing_is_an_orphan(tmp_path: Path) -> None:
     assert of_type(trace, "spawn", "stop", "human_intervention") == []
 
 
+def test_a_sub_agent_without_a_rollout_has_the_nickname_that_the_output_gives_it(tmp_path: Path, main: Codex) -> None:
+    spawning(main, {"agent_id": A, "nickname": "Sartre"})
+    main.write(tmp_path)
+
+    assert target(trace_of(tmp_path)) == {"c1": "Sartre"}
+
+
 def test_a_sub_agent_without_a_rollout_leaves_the_total_unknown(tmp_path: Path, main: Codex) -> None:
     spawning(main)
     main.write(tmp_path)

@@ -15,7 +15,18 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from tests.conftest import run_corpus
 from tests.effort import tries
-from tests.trace.conversationlogs import LOGS, START, ledger, of_type, problems, tokens, told, trace_of, traces
+from tests.trace.conversationlogs import (
+    LOGS,
+    START,
+    by_agent,
+    ledger,
+    of_type,
+    problems,
+    tokens,
+    told,
+    trace_of,
+    traces,
+)
 from tests.trace.test_import_fuzz import mutated_value
 
 TEAM = LOGS / "opencode" / "team"
@@ -144,6 +155,25 @@ def test_a_tree_a_database_and_exports_on_one_line_give_the_trace_of_the_exports
     tmp_path: Path, kept: Callable[[Path], Path]
 ) -> None:
     assert said(trace_of(kept(tmp_path))) == said(trace_of(TEAM))
+
+
+@pytest.mark.parametrize(
+    "kept", [write_tree, write, lambda folder, *them: write_database(folder / "opencode.db", *them)],
+    ids=["tree", "exports", "database"],
+)  # fmt: skip
+def test_agents_of_one_name_are_numbered_in_the_order_in_which_they_begin(
+    tmp_path: Path, kept: Callable[..., Path]
+) -> None:
+    def child(name: str, second: float) -> Export:
+        answer = ("assistant", second, [finish(used(second, 1))], {})
+        return export(("user", second, [], {}), answer, name=name, parentID="ses_1", agent="general")
+
+    answer = ("assistant", 1, [finish(used(5, 1))], {})
+    trace = trace_of(kept(tmp_path, export(ASKED, answer), child("ses_2", 30), child("ses_3", 20)))
+
+    assert {agent: spent[0] for agent, spent in by_agent(trace).items()} == {
+        "general": 20, "general#2": 30, "main": 5,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("writer", [write_tree, write], ids=["tree", "exports"])

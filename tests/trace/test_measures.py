@@ -14,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base import workers
+from orchtrace_corpus.base.text.layout import plain
+from orchtrace_corpus.base.text.table import lines
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, KINDS, cost_by_tool, leading_model, ledger, spent_by_agent
 from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import concurrency
+from orchtrace_corpus.trace.render.measures import spent
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.test_import import SESSION, on_terminal
@@ -771,3 +774,24 @@ def test_processes_that_measure_import_no_command(form: str, tmp_path: Path, mon
     result = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(sent[0]), capture_output=True, check=True)
 
     assert result.stdout == b"[]\n"
+
+
+def test_a_narrow_ledger_leaves_out_columns_without_figures_first() -> None:
+    run = trace(raw([event("a", 0, "inference", "x", t_end=9, tokens={"input": 12_000, "output": 300})]))
+
+    def shown(width: int) -> str:
+        return plain(lines(spent("t", "agent", ledger(run, "agent"), width), width))
+
+    assert shown(60) == (
+        "t: tokens and cost by agent\n"
+        "agent  events  input  output  total\n"
+        "x           1  12000     300  12300\n"
+        "Empty: not known. Columns of nothing but 0 are left out.\n"
+        "Reasoning is a part of output. Copied context is not\n"
+        "counted.\n"
+    )
+    assert shown(24).splitlines()[1:4] == [
+        "agent figure       value",
+        "x     events           1",
+        "      input        12000",
+    ]

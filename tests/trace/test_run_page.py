@@ -118,6 +118,7 @@ def test_the_tables_of_a_run() -> None:
     by_role = next(shown(one) for one in tables.ledger() if one.title == "Tokens by role")
     tokens = next(row for row in shown(tables.measures()) if row[0] == "tokens")
 
+    assert {row[3] for row in shown(tables.measures())} == {"unit", "s", "token", "usd", ""}  # no unit "1"
     assert [row[by_role[0].index("tokens")] for row in by_role[1:]] == ["420 = 420", ""]
     assert tokens[:2] == ["tokens", "at least 420 = 420"]
     assert found["Figures"] == [
@@ -138,7 +139,7 @@ def test_the_tables_of_a_run() -> None:
         ["cost in USD", "at least 0.7500 = 0.75", ""],
     ]
     assert found["Agents"] == [
-        ["agent", "role", "elapsed", "worked", "waited", "idle", "open calls", "tokens", "USD",
+        ["agent", "role", "elapsed", "worked", "waited for agents", "idle", "open calls", "tokens", "USD",
          "worked, with all below", "tokens, with all below", "USD, with all below"],
         ["user", "", "0 s = 0", "0 s = 0", "0 s = 0", "0 s = 0", "", "", "", "0 s = 0", "", ""],
         ["lead", "", "6 min 46 s = 406", "3 s = 3", "6 min 42 s = 401.5", "1.5 s = 1.5", "", "420 = 420",
@@ -503,6 +504,25 @@ def test_the_timeline_draws_work_waits_arrows_and_the_critical_path(browser: Bro
         click(browser, "[data-do=in]")
     assert "✕" in browser.texts(".lanes .mark")
     assert said(browser) == "Shown: 2 events, each by itself. From 6 min 44.4012 s to 6 min 44.5004 s."
+
+
+@pytest.mark.external
+def test_a_gap_of_the_critical_path_is_dashed_and_a_phone_shows_what_a_table_hides(
+    browser: Browser, tmp_path: Path
+) -> None:
+    events = [event("a", 0, "inference", "x", t_end=4), event("b", 30, "inference", "x", t_end=40)]
+    opened(browser, tmp_path, trace(raw(events, "a>b", trace_id="0f8fad5b-d9cb-469f-a165-70867728950e")))
+    (gap,) = browser.run("return [...document.querySelectorAll('.gap')].map(e => e.getBoundingClientRect().width)")
+    wide = browser.run("return document.querySelector('.lanes').clientWidth")
+
+    assert browser.run("return document.querySelectorAll('.lanes .critical').length") == 2
+    assert 0.4 * wide < gap < 0.65 * wide  # 26 of 40 s, beside the names
+    assert browser.run("return document.querySelector('h1 .id').getClientRects().length") == 1
+    browser.resize(390)
+    opened(browser, tmp_path, example("swarm"), example("hierarchical"))
+    right = "return [...document.querySelectorAll('#differences + .scroll thead th')][%d].getBoundingClientRect().right"
+    assert browser.run(right % 3) <= 390  # the column B is seen
+    assert browser.run("return getComputedStyle(document.querySelector('.scroll')).backgroundImage") != "none"
 
 
 @pytest.mark.external

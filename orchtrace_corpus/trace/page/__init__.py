@@ -147,7 +147,12 @@ def _heights(run: RunPage) -> str:
 
 def _differences(found: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
     rows = tuple(
-        (printable(one.part), printable(one.name), *map(_side, (one.before, one.after, one.change)), one.unit)
+        (
+            printable(one.part),
+            printable(one.name),
+            *map(_side, (one.before, one.after, one.change)),
+            one.unit.strip("1"),
+        )
         for one in found[:MOST_ROWS]
     )
     notes = [f"{name}: {run.title}." for name, run in zip("AB", runs, strict=True)]

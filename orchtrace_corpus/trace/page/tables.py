@@ -124,9 +124,11 @@ class Tables:
         # Nobody worked more than with all below, so that whoever is shown is shown below its parents.
         most = sorted(range(len(agents)), key=lambda place: (-(whole[place][0] or 0.0), place))[:MOST_ROWS]
         rows = [self._agent(agents[place], own[place], whole[place]) for place in sorted(most)]
-        columns = ("agent", "role", "elapsed", "worked", "waited", "idle", "open calls", "tokens", "USD",
+        columns = ("agent", "role", "elapsed", "worked", "waited for agents", "idle", "open calls", "tokens", "USD",
                    "worked, with all below", "tokens, with all below", "USD, with all below")  # fmt: skip
-        notes = ["Worked, waited and idle add up to elapsed. Waited: it did nothing while an agent below it worked."]
+        notes = [
+            "Worked, waited and idle add up to elapsed. Waiting for agents is doing nothing while one below works."
+        ]
         if any(spent.open for spent in times.values()):
             notes.append("Open calls are in worked; if they only waited, that time is waited as well.")
         if len(agents) > len(rows):
@@ -243,7 +245,7 @@ class Tables:
             value = _least(found.at_least if is_least else found.value, is_least=is_least)
             other = _number(found.if_waiting)
             unit = render.unit_of(name, self._run.view.trace)
-            rows.append((name, value, other, unit, printable(found.reason, limit=300)))
+            rows.append((name, value, other, unit.strip("1"), printable(found.reason, limit=300)))
         return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "why not known"), rows)
 
     def problems(self) -> Iterator[Table]:

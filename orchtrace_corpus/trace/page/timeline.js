@@ -344,9 +344,9 @@ class Timeline {
     }
   }
 
-  /** The critical path: a line below the bars that are on it, and between lanes where it goes from one to another. */
+  /** The critical path: a line below the bars on it, dashed in gaps, and between lanes where it goes to another. */
   drawPath(found) {
-    const {run, period, grain} = this, {event: events, worked} = run.critical;
+    const {run, period, grain} = this, {event: events, worked, gap} = run.critical;
     const reached = new Map(), lines = [], steps = new Set();
     let before = -1;
     for (let at = 0; at < events.length; at++) {
@@ -361,6 +361,11 @@ class Timeline {
           reached.set(lane, line);
           lines.push(line);
         }
+      }
+      const from = this.x(Math.max(begin - gap[at], period.begin)), until = this.x(Math.min(begin, period.end));
+      if (lane >= this.first && lane < this.last && gap[at] > 0 && until - from >= 6) {
+        const y = lane * LANE + LANE / 2 + BAR / 2 + 3;
+        found.push(["line", "gap", {x1: from, x2: until, y1: y, y2: y}]);
       }
       const other = before < 0 ? -1 : this.lane[run.agent[before]];
       if (lane >= 0 && other >= 0 && other !== lane && begin >= period.begin && begin <= period.end) {

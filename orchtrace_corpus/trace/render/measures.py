@@ -139,20 +139,25 @@ def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None, *
         trace_id: The trace.
         by: What it is kept by.
         entries: Its entries.
-        width: The cells of a terminal. Where they are too few, each figure that is known has a row of its own.
+        width: The cells of a terminal. Where they are too few, columns without figures are left out, and where that
+            does not help, each figure that is known has a row of its own.
         is_least: Whether the run spent more tokens than are known.
     """
     names = [printable(entry.name) or f"(no {by})" for entry in entries]
     figures = [_figures(entry, by, exact=False) for entry in entries]
-    rows = tuple((name, *values) for name, values in zip(names, figures, strict=True))
     title = f"{printable(trace_id)}: tokens and cost by {by}"
     columns = (by, *(figure.replace("_tokens", " tokens") for figure in _names(by, exact=False)))
     counted = f"{_COUNTED} {_BY_TOOL}" if by == "tool" else _COUNTED
     counted += f" {NOT_ALL}" if is_least else ""
-    wide = Table(f"ledger_by_{by}", title, columns, rows, (f"Empty: not known. {counted}",))
-    laid_out = plain(lines(wide._replace(title="", notes=()), None)).splitlines()
-    if width is None or max(map(display_width, laid_out)) <= width:
-        return wide
+    every = range(len(columns) - 1)
+    for kept in (every, [at for at in every if any(values[at] for values in figures)]):
+        rows = tuple((name, *(values[at] for at in kept)) for name, values in zip(names, figures, strict=True))
+        shown = by, *(columns[at + 1] for at in kept)
+        left_out = "" if kept is every else " Columns of nothing but 0 are left out."
+        wide = Table(f"ledger_by_{by}", title, shown, rows, (f"Empty: not known.{left_out} {counted}",))
+        laid_out = plain(lines(wide._replace(title="", notes=()), None)).splitlines()
+        if width is None or max(map(display_width, laid_out)) <= width:
+            return wide
     long: list[tuple[Cell, ...]] = []
     for name, values in zip(names, figures, strict=True):
         known = [(figure, value) for figure, value in zip(columns[1:], values, strict=True) if value is not None]

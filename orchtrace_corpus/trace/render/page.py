@@ -262,10 +262,9 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
     name, said = printable(event.id, limit=200), _said(event, names)
     figures = [*map(str, state.counts), f"{state.tokens:,.10g}{'+?' if state.without_tokens else ''}"]
     if width is None:
-        counters = [
-            f"{what} {figure}" for what, figure in zip(("live", "calls", "in flight", "tokens"), figures, strict=True)
-        ]
-        return [(Span(f"{place}{name}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
+        live, calls, flight, tokens = figures
+        counters = f"  live {live}, calls {calls}, in flight {flight}, tokens {tokens}"
+        return [(Span(f"{place}{name}  {said}"), Span(counters, "muted"))]
     after = "".join(figure.rjust(room) for figure, room in zip(figures, _COUNTERS.values(), strict=True))
     after = after if width >= _ROOM_FOR_COUNTERS else ""
     room, indent = width - len(after), " " * len(place)

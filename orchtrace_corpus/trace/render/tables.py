@@ -157,20 +157,13 @@ def difference_table(
     return Table("differences", "", columns, tuple(rows), tuple(_notes(shown, runs, more)))
 
 
-_MOST_PARTS = 8
-"""So many parts of the critical path are compared one by one."""
-
-
 def path_table(first: Diagnosis, second: Diagnosis) -> Table:
     """Which of two runs is faster, and what makes the difference on their critical paths, the largest first."""
     unit, of_first, of_second = first.summary.unit, _on_path(first), _on_path(second)
     pairs = {name: (of_first.get(name, 0.0), of_second.get(name, 0.0)) for name in {**of_first, **of_second}}
-    ordered = sorted(pairs.items(), key=lambda pair: -abs(pair[1][1] - pair[1][0]))
-    shown = [(name, before, after) for name, (before, after) in ordered[:_MOST_PARTS]]
-    if rest := [both for _, both in ordered[_MOST_PARTS:]]:
-        shown.append((f"{len(rest):,} more", sum(one for one, _ in rest), sum(two for _, two in rest)))
+    shown = sorted(pairs.items(), key=lambda pair: -abs(pair[1][1] - pair[1][0]))[:MOST_DIFFERENCES]
     before, after = first.summary.elapsed, second.summary.elapsed
-    texts = [(name, _words(one, unit), _words(two, unit), _change(two - one, unit)) for name, one, two in shown]
+    texts = [(name, _words(one, unit), _words(two, unit), _change(two - one, unit)) for name, (one, two) in shown]
     widths = [max(map(len, column)) for column in list(zip(*texts, strict=True))[1:]]
     rows = tuple((name, *map(str.rjust, figures, widths)) for name, *figures in texts)
     columns = ("on the critical path", *map(str.rjust, ("A", "B", "change"), widths))
@@ -186,9 +179,8 @@ def _on_path(run: Diagnosis) -> dict[str, float]:
     names, found = names_in(run.view), dict[str, float]()
     names |= {one.agent: printable(one.role, limit=30) for one in run.view.agents if one.role}
     for (agent, activity, tool), seconds in on_path(run).items():
-        what = printable(tool, limit=30) or activity.value
-        text = f"{what} of {names[agent]}" if agent else _GAPS[activity]
-        text += ", perhaps waiting" if tool and activity is Activity.OPEN else ""
+        what = f"{printable(tool, limit=30)}{', perhaps waiting,' if activity is Activity.OPEN else ''}"
+        text = f"{what if tool else activity.value} of {names[agent]}" if agent else _GAPS[activity]
         if seconds:
             found[text] = found.get(text, 0.0) + seconds
     return found

@@ -190,8 +190,9 @@ class _Links:
                 if tool_call.answer is not None and tool_call.answer.status is Status.ERROR:
                     tool_call.purpose = steps.TOOL  # nothing came into being
                     continue
-                tool_call.target = self._new_name((names or [f"{tool_call.role or 'agent'}:{tool_call.id[-8:]}"])[-1])
-                self._note_names(names, tool_call.target)
+                unnamed = f"{tool_call.role or 'agent'}:{tool_call.id[-8:]}"
+                tool_call.target = self._new_name(spawn.nickname or [unnamed, *names][-1])
+                self._note_names(filter(None, [*names, spawn.nickname]), tool_call.target)
                 missing += 1
                 self._report.note(Problem.NO_ROLLOUT, str(tool_call.place))
         return missing

@@ -26,12 +26,14 @@ class Spawn(Struct):
         id: Its id.
         mark: A mark of the child's task.
         names: What the call and its output call the child: its thread, its path, its name.
+        nickname: The name that its output gives it for people; empty where it gives none.
     """
 
     tool_call: steps.ToolCall
     id: str
     mark: int = 0
     names: list[str] = field(default_factory=list)
+    nickname: str = ""
 
 
 class Aimed(Struct):
@@ -337,6 +339,7 @@ class Conversation:
         self._results.append((use, found))
         if use in self._spawns:
             self._spawns[use].names += [rows.agent_named(details), *rows.uuids(text)]
+            self._spawns[use].nickname = text_field(details, "nickname")
         elif use in self._tool_calls and self._tool_calls[use][-1].purpose is steps.JOIN:
             for name, status, brought in rows.endings(details.get("status")):
                 self._end(name, status, brought, at)

@@ -164,7 +164,7 @@ class _Family:
     """A session that nobody has spawned, with those below it."""
 
     def __init__(self, sessions: Sequence[Session], privacy: Privacy, report: ImportReport) -> None:
-        self._sessions = sessions
+        self._sessions = [sessions[0], *sorted(sessions[1:], key=_begun)]  # so that names are numbered by time
         self._team = Team(privacy, report)
         self._privacy, self._report = privacy, report
         self._answers = current_answers()
@@ -260,6 +260,10 @@ class _Family:
         if part.child:
             self._spawns.append((thread, tool_call, part.child))
         return end
+
+
+def _begun(session: Session) -> tuple[float, str]:
+    return min(((one.created, one.id) for one in session.messages.values()), default=(0.0, ""))
 
 
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
