@@ -439,7 +439,9 @@ def test_what_a_reader_reads_otherwise_becomes_an_open_dispute_of_the_same_edit(
 - record: moss-garden
   tag: size
   stands: large
-  readings: {{large: second reader, small: first reader}}
+  readings:
+    large: second reader
+    small: first reader
   state: open
   why: {WHY}
   source: https://example.org/moss ; https://example.org/moss/diary ; https://example.org/photo
@@ -447,7 +449,10 @@ def test_what_a_reader_reads_otherwise_becomes_an_open_dispute_of_the_same_edit(
 - record: moss-garden
   tag: water
   stands: none
-  readings: {{none: the decision to take it in, daily: first reader, weekly: second reader}}
+  readings:
+    none: the decision to take it in
+    daily: first reader
+    weekly: second reader
   state: open
   why: {WHY}
   source: https://example.org/moss ; https://example.org/moss/diary ; https://example.org/photo

@@ -218,22 +218,13 @@ def published(root: Path) -> Path:
 def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead() -> None:
     told = (
         "corpus: rose-garden is in the published pool, whose tags stay as published; take the edit back with corpus tag "
-        "rose-garden style=formal, and add the other reading to data/disputes.yaml:\n"
-    )
-    record = (
-        "- record: rose-garden\n"
-        "  tag: style\n"
-        "  stands: formal\n"
-        "  readings: {formal: the published table, gravel: YOU}\n"
-        "  state: open\n"
-        "  why: WHY IT STANDS.\n"
-        "  source: ADDRESS\n"
+        "rose-garden style=formal, and record yours: corpus dispute rose-garden style=gravel --why TEXT --source URL\n"
     )
     written = "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"
 
-    assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told + record
+    assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told
     assert run_corpus("tag", "rose-garden", "style=formal").code == 0
-    Path("data", "disputes.yaml").write_text(record, encoding="utf-8")
+    assert run_corpus("dispute", "rose-garden", "style=gravel", "--why", "It is.", "--source", "S").code == 0
     assert run_corpus("validate").code == 0
     for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
         assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"
