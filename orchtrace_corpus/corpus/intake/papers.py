@@ -23,13 +23,7 @@ from orchtrace_corpus.base.identifiers import (
     recognise_url,
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.matching import (
-    LONGEST_NAME,
-    Match,
-    Sign,
-    identifier_text,
-    identifiers_of,
-)
+from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign, identifier_text, identifiers_of
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
@@ -150,7 +144,7 @@ def describe_match(found: Match) -> str:
         return f"in the pool already as {quote(record.key)}, {known}"
     tags = "".join(f", {field}: {tag}" for field, tag in record.tags.items())
     became = f" It became the paper {quote(record.promoted_to)}." if record.promoted_to else ""
-    return f"excluded as {record.id} on {record.screened}{tags}: {record.reason}{became} It is {known}"
+    return f"excluded as {record.id} on {record.screened}{tags}: {record.reason.rstrip('.')}.{became} It is {known}"
 
 
 def arxiv_misspelling(name: str, pool: Pool) -> str:
