@@ -93,6 +93,20 @@ def test_comments_beside_tags_stay(root: Path) -> None:
     assert "  # by the plan\n  style: gravel  # see page 3\n" in texts(root)[store.PAPERS]
 
 
+def test_texts_are_set_like_tags(root: Path) -> None:
+    before = texts(root)
+
+    assert run_corpus("tag", "terminal-yard", "summary=Paves a yard, once.", "notes=It was dug up.").code == 0
+    assert run_corpus("tag", "E001", "reason=It is a window.").code == 0
+    assert run_corpus("tag", "terminal-yard", "summary=").code == 1, "a summary is not taken away"
+
+    old = '  summary: Describes a yard.\n  added: "2021-05-01"\n'
+    new = '  summary: Paves a yard, once.\n  added: "2021-05-01"\n  notes: It was dug up.\n'
+    assert texts(root)[store.PAPERS] == before[store.PAPERS].replace(old, new)
+    reasons = ("  reason: Too small to count as a garden.\n", "  reason: It is a window.\n")
+    assert texts(root)[store.EXCLUSIONS] == before[store.EXCLUSIONS].replace(*reasons)
+
+
 @pytest.mark.parametrize("words", [["rose-garden", "style=formal"], ["rose-garden", "tools=spade,shears", "C1=daily"]])
 def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]) -> None:
     before = texts(root)

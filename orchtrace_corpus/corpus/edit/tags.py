@@ -43,6 +43,9 @@ from orchtrace_corpus.corpus.model.tagging import (
 )
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
+_TEXTS = ("summary", "notes", "reason")
+"""Texts of a record that are set like tags."""
+
 
 class NewEvidence(NamedTuple):
     """An item of evidence to add.
@@ -150,7 +153,7 @@ def _read_assignments(
         if match is None:
             raise CommandUseError(f"{quote(word)} sets no tag", "Write field=value; corpus terms shows the fields.")
         name, value = match["name"].replace("-", "_"), match["value"].strip()
-        is_fixed = name in OPTIONAL_FIELDS and name in attributes
+        is_fixed = name in (*OPTIONAL_FIELDS, *_TEXTS) and name in attributes
         attribute, facet = (attributes[name], None) if is_fixed else _find_facet(match["name"], facets, attributes)
         if attribute.name in seen:
             raise CommandUseError(f"{attribute.name} is set twice", "Set it once; write several terms as a,b.")

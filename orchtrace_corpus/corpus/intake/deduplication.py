@@ -25,13 +25,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screen
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.record_fields import candidate_fields, candidate_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
-from orchtrace_corpus.corpus.model.searches import (
-    Maker,
-    Run,
-    Search,
-    run_fields,
-    search_style,
-)
+from orchtrace_corpus.corpus.model.searches import Maker, Run, Search, run_fields, search_style
 from orchtrace_corpus.corpus.rules import candidates as candidate_rules
 
 
