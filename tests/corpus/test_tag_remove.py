@@ -251,7 +251,7 @@ def test_a_published_tag_that_changes_is_to_be_judged(published: Path) -> None:
 
     said = " ".join(run_corpus("diff", "../before", ".").stdout.split())
 
-    tags = "the tags are what the sources say, by the definitions of the terms"
+    tags = "the tags say what the sources say, by the definitions of the terms"
     rule = "tags of the published pool stay as published, another reading is a dispute"
     assert f"To be judged by a person rose-garden: {tags}; {rule} mixed-borders: {tags} Counts" in said
 
