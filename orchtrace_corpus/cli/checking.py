@@ -156,7 +156,7 @@ def _claims_summary(part: Part) -> str:
         return summary
     names = part.falling if part.fell is None else (*part.fell, *(one for one in part.falling if one not in part.fell))
     since = "" if part.fell is None else f", {len(part.fell) or 'none'} of them since the last commit"
-    number = f"{len(names)} fall{'s' * (len(names) == 1)} over the pool of today{since}"
+    number = f"{len(names)} fall{'s' * (len(names) == 1)} over the pool of today{since}, which is no error"
     return f"{summary}; {number}: {first_names_and_more(names, _NAMED)}"
 
 
@@ -169,7 +169,8 @@ def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
         names.append(f"{document.name}{state}")
     count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
     verdict = "failed " if kind is Stale.ERROR else "stale  "
-    mend = "run corpus build" if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
+    mend = "run corpus build, or check --stale notice for a pull request"
+    mend = mend if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
     text = f"{count}; {mend}: {first_names_and_more(names, _NAMED)}"
     return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 

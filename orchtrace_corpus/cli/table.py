@@ -38,6 +38,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "schema": Command("corpus.cli.generate:schema", "Write the JSON Schemas of the data files, for editors."),
         "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),
         "audit": Command("corpus.cli.agreement", "Draw a sample for a second reader, and measure agreement."),
+        "dispute": Command(
+            "corpus.cli.agreement:dispute", "Record another reading of a tag that stays as it is.", "KEY FIELD=VALUE"
+        ),
         "exclude": Command("corpus.cli.change:exclude", "Record why a screened paper was excluded.", "ID_OR_URL"),
         "screen": Command("corpus.cli.screen:screen", "Decide on candidates, one after another."),
         "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool.", "ID"),

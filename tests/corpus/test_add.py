@@ -109,7 +109,7 @@ def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, serv
         "data/papers.yaml:74:12: M109 warning: the summary is still to be written; say in one sentence what the paper "
         "does [hedge]\n"
         "wrote data/papers.yaml\n"
-        "corpus build regenerates what is made from the data\n"
+        "a pull request needs only data/; corpus build regenerates the rest\n"
         "added hedge: HEDGE: Cutting in Straight Lines\n"
     )
     text = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
@@ -730,7 +730,7 @@ ANSWERS = (
     ("style, ? explains: ", "1"),
     ("water (C1) [does not arise], ? explains: ", "daily"),
     ("prune (C2) [does not arise], ? explains: ", ""),
-    ("tools, several with commas [none], ? explains: ", "2, spade"),
+    ("tools, several with commas [leave out], ? explains: ", "2, spade"),
     ("size, ? explains: ", ""),
     ("size, ? explains: ", "Small"),
     ("Summary, one sentence of your own [To be written.]: ", "Cuts hedges straight."),
@@ -786,7 +786,7 @@ def test_of_a_candidate_only_what_is_open_is_asked_with_the_readings_at_hand(cor
             ("Venue, such as NeurIPS 2025: ", "Moss 2023"),
             ("water (C1), ? explains: ", ""),
             ("water (C1), ? explains: ", "daily"),
-            ("tools, several with commas [none], ? explains: ", ""),
+            ("tools, several with commas [leave out], ? explains: ", ""),
             ("size, ? explains: ", "small"),
             ("Summary, one sentence of your own [To be written.]: ", "Keeps moss."),
             ("Evidence: what in the source supports the tags, or Enter: ", ""),

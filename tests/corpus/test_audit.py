@@ -447,6 +447,75 @@ def test_disagreements_go_on_record_as_open_disputes(copy: Path, toy: Corpus) ->
     assert dispute.alternatives == (other, third)
 
 
+ROSES = """\
+- record: rose-garden
+  tag: style
+  stands: formal
+  readings:
+    formal: the corpus
+    cottage: a reader of the source
+  state: open
+  why: Half of the beds are mixed.
+  source: https://example.org/roses
+"""
+SOURCE = ("--source", "https://example.org/roses")
+
+
+def test_one_reading_goes_on_record_without_a_sheet(copy: Path) -> None:
+    words = ("--root", str(copy), "dispute", "rose-garden", "style=Cottage", "--why", "Half of the beds are mixed.")
+
+    result = run_corpus(*words, *SOURCE)
+
+    assert (result.code, result.stderr.splitlines()[:2]) == (
+        0,
+        ["1 new dispute, 0 with new readings", "wrote data/disputes.yaml"],
+    )
+    path = copy / "data" / "disputes.yaml"
+    assert path.read_text(encoding="utf-8") == ROSES
+    again = (
+        "dispute",
+        "rose-garden",
+        "style=meadow",
+        "--why",
+        "It is mown.",
+        "--by",
+        "a visitor",
+        "--source",
+        "a leaf",
+    )
+    assert run_corpus("--root", str(copy), *again).code == 0
+    assert path.read_text(encoding="utf-8") == ROSES.replace("source\n", "source\n    meadow: a visitor\n").replace(
+        "mixed.\n", "mixed. It is mown.\n"
+    ).replace("roses\n", "roses ; a leaf\n")
+    assert run_corpus("--root", str(copy), "validate").code == 0
+
+
+def test_what_cannot_be_disputed_is_said(copy: Path) -> None:
+    words = ("--why", "It is so.", *SOURCE)
+
+    assert run_corpus("--root", str(copy), "dispute", "rose-garden", "tools=rake", *words) == (
+        2,
+        "",
+        "corpus: 'tools' of rose-garden cannot be disputed (allowed: style, size, water, prune)\n",
+    )
+    assert run_corpus("--root", str(copy), "dispute", "rose-garden", "style=formal", *words).stderr == (
+        "0 new disputes, 0 with new readings\ncorpus: nothing changes\n"
+    )
+    assert not (copy / "data" / "disputes.yaml").exists()
+
+
+def test_a_note_of_a_sheet_is_the_reason_and_its_place_the_source(copy: Path) -> None:
+    (copy / "data" / "me.csv").write_text("key,style,notes\nrose-garden,cottage,Half is mixed.\n", encoding="utf-8")
+
+    result = run_corpus("--root", str(copy), "audit", "compare", str(copy / "data" / "me.csv"), "--record")
+
+    assert result.code == 0
+    written = (copy / "data" / "disputes.yaml").read_text(encoding="utf-8")
+    assert written == ROSES.replace("a reader of the source", "me").replace(
+        "Half of the beds are mixed.", "Half is mixed."
+    ).replace("https://example.org/roses", "data/me.csv")
+
+
 def test_a_reading_on_a_coarser_scale_is_no_disagreement_with_one_of_its_terms(real: Corpus) -> None:
     merges = {"learned": ("explicit", "implicit")}
     own = Sheet("corpus", {"a": {"stop": "implicit"}, "b": {"stop": "none"}})

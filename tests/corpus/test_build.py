@@ -133,7 +133,7 @@ def test_a_changed_field_makes_every_check_fail_and_name_the_mend(root: Path, ol
 
     assert check.code == readme.code == 1
     assert re.search(
-        r"^build     failed \d+ generated files? (is|are) stale; run corpus build: README.md \(region",
+        r"^build     failed \d+ generated files? (is|are) stale; run corpus build, or check --stale notice for a pull request: README.md \(region",
         check.stdout,
         re.M,
     )
@@ -174,7 +174,10 @@ def test_a_hand_edit_inside_a_region_is_named(root: Path) -> None:
     result = run_corpus("--root", str(root), "check")
 
     assert result.code == 1
-    assert "build     failed 1 generated file is stale; run corpus build: README.md (region list)\n" in result.stdout
+    assert (
+        "build     failed 1 generated file is stale; run corpus build, or check --stale notice for a pull request: README.md (region list)\n"
+        in result.stdout
+    )
     assert "-- [My Yard]" in run_corpus("--root", str(root), "build", "--check").stdout
 
 
@@ -331,7 +334,10 @@ def test_what_is_merely_stale_is_one_line_and_with_a_notice_no_error(root: Path)
 
     strict, lenient = (run_corpus("--root", str(root), "check", *words) for words in ([], ["--stale", "notice"]))
 
-    assert (strict.code, strict.stdout) == (1, STALE.format("failed", "run corpus build"))
+    assert (strict.code, strict.stdout) == (
+        1,
+        STALE.format("failed", "run corpus build, or check --stale notice for a pull request"),
+    )
     assert (lenient.code, lenient.stdout) == (
         0,
         STALE.format("stale ", "nothing to commit, they are regenerated after the merge"),

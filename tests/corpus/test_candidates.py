@@ -439,7 +439,9 @@ def test_what_a_reader_reads_otherwise_becomes_an_open_dispute_of_the_same_edit(
 - record: moss-garden
   tag: size
   stands: large
-  readings: {{large: second reader, small: first reader}}
+  readings:
+    large: second reader
+    small: first reader
   state: open
   why: {WHY}
   source: https://example.org/moss ; https://example.org/moss/diary ; https://example.org/photo
@@ -447,7 +449,10 @@ def test_what_a_reader_reads_otherwise_becomes_an_open_dispute_of_the_same_edit(
 - record: moss-garden
   tag: water
   stands: none
-  readings: {{none: the decision to take it in, daily: first reader, weekly: second reader}}
+  readings:
+    none: the decision to take it in
+    daily: first reader
+    weekly: second reader
   state: open
   why: {WHY}
   source: https://example.org/moss ; https://example.org/moss/diary ; https://example.org/photo
@@ -544,7 +549,7 @@ def test_the_claims_that_fall_today_by_a_new_record_are_named_in_a_line_each(roo
     claim = CLAIMS.partition("\n- id: three-small")[0].replace("at_most: 4", "at_most: 3")
     write(root, "claims", claim.replace("  where:", '  scope: {published: "yes"}\n  where:'))
 
-    line = "corpus: over the pool of today few-small {}: At most four gardens are small.\n"
+    line = "corpus: no error, but over the pool of today few-small {}: At most four gardens are small.\n"
     assert line.format("would fall") in run_corpus("add", "hill-garden", "--dry-run").stderr
     assert line.format("falls") in run_corpus("add", "hill-garden").stderr
     assert "over the pool" not in run_corpus("tag", "hill-garden", "tools=rake").stderr, "it fell before"

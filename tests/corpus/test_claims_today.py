@@ -173,25 +173,31 @@ def test_check_counts_the_claims_that_fall_and_says_whether_that_is_new(root: Pa
     def git(*words: str) -> None:
         subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", root, *words], check=True)
 
-    assert line() == "claims    ok     3 hold; 1 falls over the pool of today: two-small", "in no repository"
+    assert line() == "claims    ok     3 hold; 1 falls over the pool of today, which is no error: two-small", (
+        "in no repository"
+    )
     git("init", "--quiet")
     git("add", ".")
     git("commit", "--quiet", "--message", "Begin")
-    assert line() == "claims    ok     3 hold; 1 falls over the pool of today: two-small", "nothing has changed"
+    assert line() == "claims    ok     3 hold; 1 falls over the pool of today, which is no error: two-small", (
+        "nothing has changed"
+    )
 
     papers = root / "data" / "papers.yaml"
     small = papers.read_text(encoding="utf-8")
     before, yard = small.split("- key: terminal-yard\n")
     papers.write_text(small.replace("1999", "1998"), encoding="utf-8")
     falls = "1 falls over the pool of today"
-    assert line() == f"claims    ok     3 hold; {falls}, none of them since the last commit: two-small"
+    assert (
+        line() == f"claims    ok     3 hold; {falls}, none of them since the last commit, which is no error: two-small"
+    )
 
     large = f"{before}- key: terminal-yard\n{yard.replace('size: small', 'size: large')}"
     papers.write_text(large, encoding="utf-8")
     assert line() == "claims    ok     3 hold"
     git("commit", "--quiet", "--all", "--message", "It is large")
     papers.write_text(small, encoding="utf-8")
-    assert line() == f"claims    ok     3 hold; {falls}, 1 of them since the last commit: two-small"
+    assert line() == f"claims    ok     3 hold; {falls}, 1 of them since the last commit, which is no error: two-small"
 
     disputed = "- record: rose-garden\n  tag: size\n  stands: small\n  readings: {small: a list, large: a visitor}\n"
     write(root, "disputes", f"{disputed}  why: The list is kept.\n  source: https://example.org/visits\n")

@@ -139,7 +139,11 @@ def test_the_starter_installs_the_package_from_where_it_came(
 
     assert starter_files()["requirements.txt"] == f"{asked.format(folder=clone.as_uri())}\n"
     told = run_corpus("init", str(tmp_path / "new")).stderr
-    assert ("requirements.txt names a folder of this machine" in told) is ("{folder}" in asked)
+    line = (
+        "requirements.txt names a folder of this machine; before you share, write: "
+        "orchtrace-corpus @ git+https://ADDRESS@COMMIT\n"
+    )
+    assert (line in told) is ("{folder}" in asked)
 
 
 class Distribution:

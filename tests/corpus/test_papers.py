@@ -220,6 +220,10 @@ def test_what_the_corpus_says_of_a_paper_that_it_knows(toy: Corpus, real: Corpus
         "excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by its identifier "
         "arXiv:2001.00009"
     )
+    bare = toy.exclusions[0]._replace(reason="nothing is trained")
+    assert intake.describe_match(Match(bare, Sign.ADDRESS, "https://example.org/window")).endswith(
+        ": nothing is trained. It is known by its address https://example.org/window"
+    )
     metagpt = describe_match(real, arxiv_id="2308.00352")
     assert metagpt.startswith("excluded as E007 on 2026-04-26, ")
     assert "stage: abstract_screen" in metagpt

@@ -118,7 +118,7 @@ def test_a_card_has_everything_at_hand(terminal: Terminal) -> None:
         "key         window-shelf",
         "by          Glass, Ida; arXiv 2024",
         "at          https://arxiv.org/abs/2401.00012",
-        "came by     path",
+        "found by    path",
         "abstract    None is stored; corpus discover stores abstracts.",
         "excluded    ",
         "E001: A Window Box. Too small to count as a garden.",
@@ -133,7 +133,7 @@ def test_the_abstract_is_shown_and_the_most_alike_records_with_their_tags(termin
     terminal.answer([(f"[1/3] {PROMPT}", "l"), (f"[2/3] {PROMPT}", "q")])
     shown = ended(terminal)
 
-    assert "came by     gate, cites rose-garden" in shown
+    assert "found by    gate, cites rose-garden" in shown
     assert "abstract    Roses in a bed, step by step." in shown
     assert "rose-garden: Röses: A Garden in Four Beds. style" in shown
     assert "0 included, 0 excluded, 1 for later" in shown
@@ -348,7 +348,7 @@ def test_without_a_terminal_it_says_what_to_do(root: Path) -> None:
 def test_show_says_what_a_candidate_came_by_and_no_empty_reason(root: Path) -> None:
     shown = run_corpus("show", "rose-bed").stdout
 
-    assert "\nfound     2024-02-01\ncame by   gate, cites rose-garden\nstage     gate\n" in shown
+    assert "\nfound     2024-02-01\nfound by  gate, cites rose-garden\nstage     gate\n" in shown
     assert "\nreason" not in shown
 
 

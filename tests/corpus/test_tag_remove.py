@@ -93,6 +93,20 @@ def test_comments_beside_tags_stay(root: Path) -> None:
     assert "  # by the plan\n  style: gravel  # see page 3\n" in texts(root)[store.PAPERS]
 
 
+def test_texts_are_set_like_tags(root: Path) -> None:
+    before = texts(root)
+
+    assert run_corpus("tag", "terminal-yard", "summary=Paves a yard, once.", "notes=It was dug up.").code == 0
+    assert run_corpus("tag", "E001", "reason=It is a window.").code == 0
+    assert run_corpus("tag", "terminal-yard", "summary=").code == 1, "a summary is not taken away"
+
+    old = '  summary: Describes a yard.\n  added: "2021-05-01"\n'
+    new = '  summary: Paves a yard, once.\n  added: "2021-05-01"\n  notes: It was dug up.\n'
+    assert texts(root)[store.PAPERS] == before[store.PAPERS].replace(old, new)
+    reasons = ("  reason: Too small to count as a garden.\n", "  reason: It is a window.\n")
+    assert texts(root)[store.EXCLUSIONS] == before[store.EXCLUSIONS].replace(*reasons)
+
+
 @pytest.mark.parametrize("words", [["rose-garden", "style=formal"], ["rose-garden", "tools=spade,shears", "C1=daily"]])
 def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]) -> None:
     before = texts(root)
@@ -198,7 +212,7 @@ def test_evidence_comes_with_the_tags_that_need_it(root: Path) -> None:
 \x20
  - key: terminal-yard
 """,
-        "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n",
+        "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n",
     )
 
 
@@ -218,22 +232,13 @@ def published(root: Path) -> Path:
 def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead() -> None:
     told = (
         "corpus: rose-garden is in the published pool, whose tags stay as published; take the edit back with corpus tag "
-        "rose-garden style=formal, and add the other reading to data/disputes.yaml:\n"
+        "rose-garden style=formal, and record yours: corpus dispute rose-garden style=gravel --why TEXT --source URL\n"
     )
-    record = (
-        "- record: rose-garden\n"
-        "  tag: style\n"
-        "  stands: formal\n"
-        "  readings: {formal: the published table, gravel: YOU}\n"
-        "  state: open\n"
-        "  why: WHY IT STANDS.\n"
-        "  source: ADDRESS\n"
-    )
-    written = "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"
+    written = "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n"
 
-    assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told + record
+    assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told
     assert run_corpus("tag", "rose-garden", "style=formal").code == 0
-    Path("data", "disputes.yaml").write_text(record, encoding="utf-8")
+    assert run_corpus("dispute", "rose-garden", "style=gravel", "--why", "It is.", "--source", "S").code == 0
     assert run_corpus("validate").code == 0
     for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
         assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"
@@ -246,13 +251,13 @@ def test_a_published_tag_that_changes_is_to_be_judged(published: Path) -> None:
 
     said = " ".join(run_corpus("diff", "../before", ".").stdout.split())
 
-    tags = "the tags are what the sources say, by the definitions of the terms"
+    tags = "the tags say what the sources say, by the definitions of the terms"
     rule = "tags of the published pool stay as published, another reading is a dispute"
     assert f"To be judged by a person rose-garden: {tags}; {rule} mixed-borders: {tags} Counts" in said
 
 
 def test_evidence_for_the_old_value_is_told(root: Path) -> None:
-    written = "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"
+    written = "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n"
     told = "corpus: evidence 1 of rose-garden is for the old value; change it, or add --evidence\n"
 
     assert run_corpus("tag", "rose-garden", "water=weekly").stderr == written + told
@@ -328,7 +333,9 @@ def test_a_paper_is_removed_with_its_own_comments(root: Path) -> None:
         + "".join(f"-{line}\n" for line in before[begin:end].splitlines())
         + ' - key: mixed-borders\n   title: Borders without Lines\n   authors: ["李, 明"]\n'
     )
-    assert result.stderr == "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"
+    assert (
+        result.stderr == "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n"
+    )
 
 
 def test_the_head_of_the_file_stays_and_so_does_an_empty_list(root: Path) -> None:
@@ -364,7 +371,12 @@ def test_without_a_terminal_somebody_must_have_said_yes(root: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("answer", "code", "removed", "said"),
     [
-        ("y\n", 0, True, "wrote data/papers.yaml\ncorpus build regenerates what is made from the data\n"),
+        (
+            "y\n",
+            0,
+            True,
+            "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n",
+        ),
         ("\n", 0, False, "corpus: nothing was removed\n"),
         ("\x04", 0, False, "corpus: nothing was removed\n"),
         ("\x03", 130, False, "corpus: interrupted\n"),
@@ -502,7 +514,7 @@ def test_it_is_said_which_claims_disputes_and_rows_of_scale_a_removal_breaks(tol
         "data/scale.yaml:2:11: S103 there is no paper 'rose-garden'; name the paper that the system is in the pool "
         "as, or leave the field out [Rose Garden]\n"
         "To mend: name another record in data/scale.yaml, or leave the field out.\n"
-        "corpus build regenerates what is made from the data\n"
+        "a pull request needs only data/; corpus build regenerates the rest\n"
     )
 
 

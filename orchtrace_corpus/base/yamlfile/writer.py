@@ -36,6 +36,7 @@ class Style(NamedTuple):
         order: The fields in their order; others follow as they come.
         bare: Fields whose values stay unquoted although YAML would read a number, such as `year`.
         flow: Fields whose mapping is written on one line.
+        block: Fields whose mapping is written on a line for each key.
         key: The field that records are sorted by, in ASCII order; without one they stay as they stand.
     """
 
@@ -43,6 +44,7 @@ class Style(NamedTuple):
     bare: frozenset[str] = frozenset()
     flow: frozenset[str] = frozenset()
     key: str = ""
+    block: frozenset[str] = frozenset()
 
 
 class MisplacedCommentError(Exception):
@@ -178,6 +180,8 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
 
 def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
     """The lines of a field that has no comments, as `_field_lines` gives them with their values."""
+    if name in style.block:
+        return [text for text, _ in _field_lines(name, node, style)]
     if type(node) is not Sequence:
         return [f"{_shown(name, False)}: {_top(name, node, style)}"]
     if one_line := _one_line(_shown(name, False), node):
@@ -210,7 +214,11 @@ def _ordered(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
 
 def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
     """The lines of a field, and the values that stand on each with their paths."""
-    if type(node) is not Sequence:
+    if type(node) is Mapping and name in style.block and node.entries:
+        yield f"{_shown(name, False)}:", [(Scalar("", node.at), (name,))]
+        for key, (_, value) in node.entries.items():
+            yield f"  {_shown(key, False)}: {_flow(value, top=True)}", [(value, (name, key))]
+    elif type(node) is not Sequence:
         yield f"{_shown(name, False)}: {_top(name, node, style)}", [(node, (name,))]
     elif one_line := _one_line(_shown(name, False), node):
         yield one_line, [(node, (name,))]

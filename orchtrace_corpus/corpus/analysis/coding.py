@@ -57,11 +57,13 @@ class Sheet(NamedTuple):
         name: The reader's name: the sheet's path, or `corpus` for the corpus itself.
         codes: For each key the code in each column; what is not coded is left out.
         empty: For each key with empty cells the line of its row, and their columns.
+        notes: For each key with a note the note.
     """
 
     name: str
     codes: Mapping[str, Mapping[str, str]]
     empty: Mapping[str, tuple[int, tuple[str, ...]]] = {}
+    notes: Mapping[str, str] = {}
 
 
 def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
@@ -197,7 +199,7 @@ def decode(
     """
     reading = _Reading(path, wanted, frozenset(keys), also)
     reading.read(text)
-    return Sheet(path, reading.codes, reading.empty), reading.findings
+    return Sheet(path, reading.codes, reading.empty, reading.notes), reading.findings
 
 
 class _Reading:
@@ -206,6 +208,7 @@ class _Reading:
     def __init__(self, path: str, wanted: Sequence[Column], keys: frozenset[str], also: Sequence[str]) -> None:
         self.codes: dict[str, dict[str, str]] = {}
         self.empty: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self.notes: dict[str, str] = {}
         self.findings: list[Finding] = []
         self._path = path
         self._columns = {column.published: column for column in wanted if column.published}
@@ -258,6 +261,8 @@ class _Reading:
             self._refuse("K104", line, f"{quote(key)} is there twice; keep one row", key)
         else:
             self.codes[key] = self._read_codes(row, header, line, key)
+            if note := " ".join(row.get(NOTES, "").split()):
+                self.notes[key] = note
 
     def _read_codes(self, row: dict[str, str], header: list[str], line: int, key: str) -> dict[str, str]:
         codes: dict[str, str] = {}

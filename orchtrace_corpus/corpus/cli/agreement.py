@@ -1,15 +1,16 @@
-"""The commands about second readers: `audit sample`, `audit compare`."""
+"""The commands about readers: `audit sample`, `audit compare`, and `dispute` for one reading."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
-from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
+from orchtrace_corpus.base.commands.options import DryRun, OutputFormat, refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
-from orchtrace_corpus.base.findings import Finding, has_errors, quote
+from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as findings_render
-from orchtrace_corpus.base.text.layout import first_and_more
+from orchtrace_corpus.base.text.layout import first_and_more, pluralize
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
@@ -18,11 +19,14 @@ from orchtrace_corpus.corpus.cli.options import Where, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, tags
-from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
+from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
 from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import disputable
 from orchtrace_corpus.corpus.model.record_fields import dispute_style
-from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.model.tagging import read_level, read_term
+from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import agreement as render
 
 
@@ -147,7 +151,7 @@ def compare(
         return ExitCode.UNREADABLE
     if record:
         _tell(session, found)
-        code = _record(session, pool, readers, merges)
+        code = _record(session, pool, readers, merges, " and ".join(_place(path, session) for path in sheets))
         return ExitCode.FINDINGS if has_errors(found) else code
     found += coding.missing_rows(readers)
     if with_corpus or len(readers) == 1:
@@ -199,21 +203,71 @@ def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
         session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
 
 
-def _record(session: CorpusSession, pool: Pool, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]) -> int:
+def dispute(
+    ctx: Context,
+    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
+    word: Annotated[str, Argument(metavar="FIELD=VALUE", help="The tag, and the other reading of it.")],
+    why: Annotated[str, option("--why", "TEXT", "What speaks for the reading, in one sentence.")],
+    source: Annotated[str, option("--source", "URL", "Where: the address of the source.")],
+    by: Annotated[str, option("--by", "NAME", "Who reads it so.")] = "a reader of the source",
+    dry_run: DryRun = False,
+) -> int:
+    """Record another reading of a tag that stays as it is.
+
+    The tag is marked as contested. Tags of the published pool stay as published; of a later paper, rather
+    correct the tag: "corpus tag".
+
+    \b
+    Examples:
+      corpus dispute maporl scenario=research --why "It is tested on research questions alone." \
+--source https://arxiv.org/abs/2502.18439v1 --dry-run
+    """
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool()
+    paper = find_target(pool, name).record
+    tag, _, text = word.partition("=")
+    tag, known = tag.strip().replace("-", "_"), disputable(pool.taxonomy)
+    if tag not in known or not isinstance(paper, Paper):
+        raise CommandUseError(f"{quote(tag)} of {paper.name} cannot be disputed{suggestion(tag, list(known))}")
+    value = (read_level if known[tag].kind is Kind.LEVELS else read_term)(known[tag], text)
+    reading = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: why})
+    return _record(session, pool, [reading], {}, source, dry_run=dry_run)
+
+
+def _place(path: str, session: CorpusSession) -> str:
+    """What the corpus calls a sheet: its path from the corpus's folder, or its name where it is elsewhere."""
+    path_from_root = os.path.relpath(path, session.root_folder())
+    return os.path.basename(path) if path_from_root.startswith(os.pardir) else path_from_root
+
+
+def _record(
+    session: CorpusSession,
+    pool: Pool,
+    sheets: Sequence[Sheet],
+    merges: Mapping[str, Sequence[str]],
+    source: str,
+    *,
+    dry_run: bool = False,
+) -> int:
     """Put on record where the sheets read something else than the corpus has."""
     root = session.writable_root()
     known = store.read_disputes(root, pool.taxonomy)
     if known.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    found = tags.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy)
+    found = tags.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy, source)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")
     text = edits.change_records(file, found.extended, dispute_style())
     text = edits.add_records(YamlFile(file.path, text.encode()), found.added, dispute_style())
-    session.output.note(f"{len(found.added)} new disputes, {len(found.extended)} with new readings")
-    return apply(session, load_editable(root), Proposal({store.DISPUTES: text}))
+    session.output.note(f"{pluralize(len(found.added), 'new dispute')}, {len(found.extended)} with new readings")
+    return apply(
+        session,
+        load_editable(root),
+        Proposal({store.DISPUTES: text} if found.added or found.extended else {}),
+        dry_run=dry_run,
+    )
 
 
 def read_sheet(path: str) -> str:

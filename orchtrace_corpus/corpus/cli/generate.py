@@ -215,7 +215,8 @@ def init(
     settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
     settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
     if "file://" in files["requirements.txt"]:
-        settings.output.note("requirements.txt names a folder of this machine; put an address there before you share.")
+        example = "orchtrace-corpus @ git+https://ADDRESS@COMMIT"
+        settings.output.note(f"requirements.txt names a folder of this machine; before you share, write: {example}")
     return ExitCode.DONE
 
 

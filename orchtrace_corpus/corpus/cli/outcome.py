@@ -79,11 +79,11 @@ def apply(
     for verdict in judgement.falling if judgement.is_allowed else ():
         verb = "would fall" if dry_run else "falls"
         sentence = printable(verdict.claim.claim, limit=300)
-        output.tell(f"corpus: over the pool of today {verdict.claim.id} {verb}: {sentence}")
+        output.tell(f"corpus: no error, but over the pool of today {verdict.claim.id} {verb}: {sentence}")
     if asks is None and not dry_run:
         _show_broken(session, judgement.broken, is_made=True)
     if not corpus.files.keys().isdisjoint(written):
-        output.note("corpus build regenerates what is made from the data")
+        output.note("a pull request needs only data/; corpus build regenerates the rest")
     if dry_run and judgement.is_allowed:
         output.note("corpus: nothing was written (--dry-run)")
     return ExitCode.DONE if judgement.is_allowed else ExitCode.FINDINGS

@@ -185,7 +185,7 @@ class Questions:
     def _term(self, facet: Facet) -> Tag | None:
         names = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
         self._say(numbered(names))
-        proposal = "" if facet.required else "none"  # that a field does not apply is for somebody to say
+        proposal = "" if facet.required else "leave out"  # that a field does not apply is for somebody to say
 
         def read(answer: str) -> Tag | None:
             if not answer and not proposal:

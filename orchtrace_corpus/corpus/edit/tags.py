@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
     Attributes,
@@ -28,11 +27,11 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.edit.edits import add_records, raw_records
+from orchtrace_corpus.corpus.edit.edits import raw_records
 from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, change
 from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State, disputable, value_of
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, dispute_style, evidence_fields, tag_value
+from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, evidence_fields, tag_value
 from orchtrace_corpus.corpus.model.records import EvidenceVerdict, Paper, Tag, classified_evidence
 from orchtrace_corpus.corpus.model.tagging import (
     NO_TERM,
@@ -43,6 +42,9 @@ from orchtrace_corpus.corpus.model.tagging import (
     read_tag,
 )
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+
+_TEXTS = ("summary", "notes", "reason")
+"""Texts of a record that are set like tags."""
 
 
 class NewEvidence(NamedTuple):
@@ -109,12 +111,9 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
     for field, facet in disputable(taxonomy).items():
         if field in tagged & columns:
             old, new = value_of(paper, facet, field), str(changes[field] or NOT_APPLICABLE)
-            read = Reading((old,), "the published table"), Reading((new,), "YOU")
-            dispute = dispute_fields(Dispute(paper.key, field, old, read, "WHY IT STANDS.", "ADDRESS"))
-            record = add_records(YamlFile("", b"[]\n"), [dispute], dispute_style()).rstrip()
             back = f"take the edit back with corpus tag {paper.key} {field}={old}"
             told = f"{paper.key} is in the published pool, whose tags stay as published; {back}"
-            yield f"{told}, and add the other reading to data/disputes.yaml:\n{record}"
+            yield f"{told}, and record yours: corpus dispute {paper.key} {field}={new} --why TEXT --source URL"
 
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
@@ -154,7 +153,7 @@ def _read_assignments(
         if match is None:
             raise CommandUseError(f"{quote(word)} sets no tag", "Write field=value; corpus terms shows the fields.")
         name, value = match["name"].replace("-", "_"), match["value"].strip()
-        is_fixed = name in OPTIONAL_FIELDS and name in attributes
+        is_fixed = name in (*OPTIONAL_FIELDS, *_TEXTS) and name in attributes
         attribute, facet = (attributes[name], None) if is_fixed else _find_facet(match["name"], facets, attributes)
         if attribute.name in seen:
             raise CommandUseError(f"{attribute.name} is set twice", "Set it once; write several terms as a,b.")
@@ -227,6 +226,7 @@ def propose_disputes(
     merges: Mapping[str, Sequence[str]],
     known: Sequence[Dispute],
     taxonomy: Taxonomy,
+    source: str = "",
 ) -> Recorded:
     """The disputes that follow from sheets that do not read what the corpus has.
 
@@ -239,8 +239,9 @@ def propose_disputes(
         merges: The terms that each name of a coarser scale stands for.
         known: The disputes on record.
         taxonomy: The vocabulary.
+        source: Where the readings are; the readers' names where nothing is said.
     """
-    tags = disputable(taxonomy)
+    tags, source = disputable(taxonomy), source or " and ".join(one.name for one in sheets)
     places = {(dispute.record, dispute.tag): index for index, dispute in enumerate(known)}
     found = Recorded([], {}, [])
     for key, own in corpus.codes.items():
@@ -248,6 +249,7 @@ def propose_disputes(
             readings = _readings(key, column, stands, sheets, merges)
             if not readings:
                 continue
+            why = " ".join(dict.fromkeys(one.notes[key] for one in sheets if key in one.notes))
             if column not in tags:
                 found.left_out.append((key, column))
             elif (key, column) in places:
@@ -255,15 +257,13 @@ def propose_disputes(
                 on_record = {",".join(reading.values): reading.by for reading in known[index].readings}
                 if new := {values: by for values, by in readings.items() if values not in on_record}:
                     reopened = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
-                    found.extended[index] = {"readings": {**on_record, **new}, **reopened}
+                    said = {"why": f"{known[index].why} {why}", "source": f"{known[index].source} ; {source}"}
+                    found.extended[index] = {"readings": {**on_record, **new}, **reopened, **(said if why else {})}
             else:
                 agreeing = [sheet.name for sheet in sheets if sheet.codes.get(key, {}).get(column) == stands]
                 by = {stands: " and ".join(("the corpus", *agreeing)), **readings}
                 read = tuple(Reading(tuple(values.split(",")), names) for values, names in by.items())
-                why, source = (
-                    "Not decided yet; the published reading is kept.",
-                    " and ".join(one.name for one in sheets),
-                )
+                why = why or "Not decided yet; the published reading is kept."
                 found.added.append(dispute_fields(Dispute(key, column, stands, read, why, source)))
     return found
 

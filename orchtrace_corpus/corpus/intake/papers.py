@@ -144,7 +144,7 @@ def describe_match(found: Match) -> str:
         return f"in the pool already as {quote(record.key)}, {known}"
     tags = "".join(f", {field}: {tag}" for field, tag in record.tags.items())
     became = f" It became the paper {quote(record.promoted_to)}." if record.promoted_to else ""
-    return f"excluded as {record.id} on {record.screened}{tags}: {record.reason}{became} It is {known}"
+    return f"excluded as {record.id} on {record.screened}{tags}: {record.reason.rstrip('.')}.{became} It is {known}"
 
 
 def arxiv_misspelling(name: str, pool: Pool) -> str:

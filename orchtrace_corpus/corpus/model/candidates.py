@@ -53,7 +53,7 @@ class SourceReading(NamedTuple):
 
     Attributes:
         by: The reader.
-        note: What the sources say, in words of our own.
+        note: What the sources say, in the reader's own words.
         level: The kind of source, a term of the taxonomy's facet of evidence.
         confidence: How sure the reader is, likewise.
         inclusion: What this reader proposes; None where nothing is said.

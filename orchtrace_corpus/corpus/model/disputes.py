@@ -315,7 +315,11 @@ def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Repo
         report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
     is_read = any(dispute.stands in reading.values for reading in dispute.readings)
     if not wrong and not is_read:
-        report.add("C205", named[0][0], f"nobody reads {quote(dispute.stands)}; say who does, under 'readings'")
+        report.add(
+            "C205",
+            named[0][0],
+            f"nobody reads {quote(dispute.stands)}; say who does, under 'readings', as \"{dispute.stands}: WHO\"",
+        )
     elif not wrong and not dispute.alternatives:
         report.add("C205", readings[0], f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute")
     if wrong or not is_read or not dispute.alternatives:

@@ -98,7 +98,9 @@ def candidate_style(taxonomy: Taxonomy) -> Style:
 
 def dispute_style() -> Style:
     """How disputes are written."""
-    return Style(("record", "tag", "stands", "readings", "agreed", "state", "why", "source"))
+    return Style(
+        ("record", "tag", "stands", "readings", "agreed", "state", "why", "source"), block=frozenset({"readings"})
+    )
 
 
 def dispute_fields(dispute: Dispute) -> dict[str, Value]:

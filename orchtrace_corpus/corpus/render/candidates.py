@@ -60,7 +60,7 @@ def screening_card(
     venue = " ".join(part for part in (paper.venue, str(paper.year or "")) if part)
     entries = [("key", candidate.name), ("by", "; ".join(part for part in (authors, venue) if part))]
     entries += [("at", url) for url in paper.urls[:2]]
-    entries += [("came by", ", ".join(candidate.found_by) or "a search by hand"), ("found", candidate.found)]
+    entries += [("found by", ", ".join(candidate.found_by) or "a search by hand"), ("found", candidate.found)]
     if candidate.proposal is not Decision.UNREAD:
         entries.append(("proposed", f"{candidate.proposal}: {candidate.reason}"))
     entries += [("summary", paper.summary)] if paper.summary else []
@@ -190,7 +190,7 @@ def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, st
         yield "reason", candidate.reason
     yield "found", candidate.found
     if candidate.found_by:
-        yield "came by", ", ".join(candidate.found_by)
+        yield "found by", ", ".join(candidate.found_by)
     for facet in screening_facets(taxonomy):
         if facet.field in candidate.screening:
             yield facet.field, tag_text(candidate.screening[facet.field], facet)

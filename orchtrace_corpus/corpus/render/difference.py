@@ -37,7 +37,7 @@ _ASKED = {
     "bibliography": Own("title, year, venue and identifiers are those of the work"),
     "authors": Own("the authors are these, in this order"),
     "links": Own("the links lead to this very work"),
-    "tags": Own("the tags are what the sources say, by the definitions of the terms"),
+    "tags": Own("the tags say what the sources say, by the definitions of the terms"),
     "published": Own("tags of the published pool stay as published, another reading is a dispute"),
     "sources": Own("each source exists, and says what its note says"),
     "levels": Own("level and confidence fit each source"),
