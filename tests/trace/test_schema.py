@@ -264,7 +264,7 @@ def check_use(data: bytes, chance: random.Random) -> bool:
     unit, method = chance.choice(CREDIT_UNITS), chance.choice(list(Method))
     channel = chance.choice(list(trace.rewards) or ["team"])
     tasks: list[Callable[[], object]] = [
-        lambda: [plain(trace_page.state_lines(state, None, trace.clock.unit, 80)) for state in replay(trace)],
+        lambda: [plain(trace_page.state_lines(state, None, trace.clock.unit, 80, {})) for state in replay(trace)],
         lambda: [json.dumps(trace_page.as_data(state), allow_nan=False) for state in replay(trace)],
         lambda: plain(trace_page.page(trace, chance.choice([20, 80, None]))),
         lambda: envelope("trace-measures", trace_measures.data(TraceView(trace), measure(trace))),

@@ -16,6 +16,7 @@ from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Name, Page
 from orchtrace_corpus.trace.cli.loading import TextOrJson, by_ending, deliver, documents_of, one_trace, sound_traces
 from orchtrace_corpus.trace.render import page
+from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -103,12 +104,12 @@ def replay_trace(
     if output_format is TextOrJson.JSON:
         head = {"schema": "orchtrace-corpus/trace-replay", "version": SCHEMA_VERSION, "trace_id": trace.trace_id}
         session.output.write(_line({**head, "unit": trace.clock.unit.value}))
-    before = None
+    before, names = None, names_in(view)
     for state in states:
         if output_format is TextOrJson.JSON:
             session.output.write(_line(page.as_data(state)))
         else:
-            session.output.show(page.state_lines(state, before, trace.clock.unit, session.output.width))
+            session.output.show(page.state_lines(state, before, trace.clock.unit, session.output.width, names))
         before = state
     return ExitCode.DONE
 

@@ -231,7 +231,9 @@ def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) 
     return [Span("".join(character for character, _ in run), style) for style, run in runs]
 
 
-def state_lines(state: State, before: State | None, unit: Unit, width: int | None) -> list[Line]:
+def state_lines(
+    state: State, before: State | None, unit: Unit, width: int | None, names: Mapping[str, str]
+) -> list[Line]:
     """A state: the event, and how things stand after it.
 
     On a terminal, counters that do not fit beside the event are left out; of them, those that the event has
@@ -242,12 +244,13 @@ def state_lines(state: State, before: State | None, unit: Unit, width: int | Non
         before: The state before it, if that was shown.
         unit: The unit of the trace's times.
         width: The cells of the terminal; None where there is none.
+        names: What each agent is called.
     """
     event = state.event
     steps = "step" if event.t == 1 else "steps"
     time = f"{event.t:.10g} {steps if unit is Unit.STEP else unit}"
     place = f"{state.step:>5}  {time:>9}  "
-    name, said = printable(event.id, limit=200), _said(event)
+    name, said = printable(event.id, limit=200), _said(event, names)
     counters = _counters(state)
     if width is None:
         return [(Span(f"{place}{name}  {said}"), Span(f"  {', '.join(counters)}", "muted"))]
@@ -288,11 +291,12 @@ def _counters(state: State) -> list[str]:
     return [f"live {live}", f"calls {calls}", f"in flight {in_flight}", tokens]
 
 
-def _said(event: Event) -> str:
-    to = f" -> {printable(event.target, limit=40)}" if event.target else ""
+def _said(event: Event, names: Mapping[str, str]) -> str:
+    actor, target = (names.get(one) or printable(one, limit=40) for one in (event.agent, event.target or ""))
+    to = f" -> {target}" if target else ""
     tool = f" {printable(event.tool, limit=40)}" if event.tool else ""
     failed = " (error)" if event.status is Status.ERROR else ""
-    return f"{printable(event.agent, limit=40)}: {event.type.value}{tool}{to}{failed}"
+    return f"{actor}: {event.type.value}{tool}{to}{failed}"
 
 
 def as_data(state: State) -> dict[str, object]:
