@@ -118,7 +118,7 @@ def _refuse_target(path: str, root: str) -> None:
         raise CommandUseError(f"{quote(path)} is one of the corpus's own files", "Choose another name for the export.")
     if os.path.exists(target) and not os.path.isfile(target):
         hint = "Leave out -o to write to standard output." if not os.path.isdir(target) else "Name a file in it."
-        raise CommandUseError(f"{quote(path)} is no file", hint)
+        raise CommandUseError(f"{quote(path)} is not a file", hint)
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise DataFileError(f"there is no folder {quote(os.path.dirname(path))}", "Create it first.")
