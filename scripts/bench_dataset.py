@@ -227,7 +227,8 @@ def _engines_page(events: int, found: Engines) -> str:
 
 {events:,} events in traces of {EVENTS_OF_A_TRACE}, on the same two processors in turn, the best of several:
 `--jobs 2`, and `--engine spark --master local[2]`. A build of one trace, {found.start.seconds:,.1f} s, is
-taken off the build on Spark: it starts a session. All files are the same byte by byte, and all figures of `stats`.
+subtracted from the build on Spark, as it starts a session. All files are the same byte for byte, and all figures
+of `stats`.
 
 {_lines(("", "local", "Spark", "ratio"), lines)}
 """
@@ -379,8 +380,8 @@ def document(many: Sequence[Row], single: Sequence[Row], others: Sequence[Row]) 
     ]
     return f"""# Scale
 
-What one machine does with [datasets](dataset.md), measured by `python scripts/bench_dataset.py > docs/scale.md`.
-All inputs are made up, every command is a fresh process, and memory is that of the largest process.
+What one machine can do with [datasets](dataset.md), measured by `python scripts/bench_dataset.py > docs/scale.md`.
+All inputs are synthetic, every command is a fresh process, and memory is that of the largest process.
 {machine}; {libraries}.
 
 ## Many small traces
@@ -388,38 +389,38 @@ All inputs are made up, every command is a fresh process, and memory is that of 
 {_table(many)}
 
 `nothing new` is the same build again. `loop` is a plain Python loop that computes the figures of `stats` row by row;
-that both find the same is checked each time. It is left out where it would take minutes.
+each run checks that both agree. It is left out where it would take minutes.
 
 - **Building grows with the events:** {1e6 * per_event:.0f} µs each, start-up left out, with all processors at work.
   Most of it is the graph: rules checked, measures, labels. Memory does not grow with the number of traces.
 - **Statistics grow with the traces:** {1e6 * per_trace:.0f} µs and {1024 * held:.1f} KiB for each, since quantiles
   need every value of every measure at once.
-- **Tables** take {stored:.0f} bytes for each event, against {written:.0f} of JSON. Made-up traces repeat themselves;
+- **Tables** take {stored:.0f} bytes for each event, against {written:.0f} of JSON. Synthetic traces are repetitive;
   tables of real ones are larger.
 
 ## One large trace
 
 {_table(single)}
 
-A trace is in memory as a whole, and one process reads it: the graph is one piece.
+A trace is held in memory as a whole, and read by one process, since the graph is one piece.
 
 ## Logs
 
 {_table(others)}
 
-A log is mostly contents, which a dataset does not keep. Many files cost time each: one process finds them all, and
-looks at how each begins, before anything is read.
+A log is mostly contents, which a dataset does not keep. Each file costs time: before anything is read, one process
+finds all files and looks at their beginnings.
 
 ## Where one machine ends
 
-Reckoned from the figures above for traces of {EVENTS_OF_A_TRACE} events, not measured:
+Extrapolated from the figures above for traces of {EVENTS_OF_A_TRACE} events, not measured:
 
 {_lines(("", *(f"10^{len(str(events)) - 1} events" for events in _BEYOND)), reckoned)}
 
-- A build ends where patience does; beyond that, Spark has more machines ([dataset.md](dataset.md#on-a-cluster)).
-- Statistics end where the values of all measures of all traces do not fit into memory. `sql` can ask for one measure
+- Building has no limit but time; Spark spreads it over several machines ([dataset.md](dataset.md#on-a-cluster)).
+- Statistics need the values of all measures of all traces in memory at once. `sql` can ask for one measure
   at a time; beyond that, `--engine spark` computes the same figures.
-- A single trace ends where it does not fit into memory: {_kib(single)} for each event.
+- A single trace must fit into memory: {_kib(single)} for each event.
 """
 
 

@@ -252,17 +252,17 @@ and from abstracts where they are stored, of what was included and excluded; her
 
 {markdown(Table("", "", columns, tuple(rows)))}
 - **Decided records**: ten parts, each placed by a classifier that has seen the other nine; the mean of five
-  divisions. Here {len(pool.papers)} of {number} are relevant, so that even the best order has read little of them
+  divisions. Here {len(pool.papers)} of {number} are relevant, so even the best order has covered few of them
   after 10 %.
-- **Candidates**: the classifier has seen all decided records. Relevant is what readers propose for inclusion, which
-  is no decision.
+- **Candidates**: the classifier has seen all decided records. Relevant is what readers propose for inclusion, not
+  yet a decision.
 - **Hidden among made**: the classifier has seen neither. Made titles are easier to tell apart than real ones, so
   this is an upper bound.
 
-**On real records the likely order is hardly better than chance**: titles of what the survey took in and of what it left
-out are alike, and there are few of them. It is worth looking at again when abstracts are stored and more is decided.
+**On real records the likely order is hardly better than chance**: titles of included and excluded papers are alike, and
+few. Measure again when abstracts are stored and more is decided.
 
-WSS@95 is the work saved over random reading when 95 % of what is relevant is to be seen; 0 % is no gain. Random
+WSS@95 is the work saved over random reading when 95 % of what is relevant is to be seen; 0 % means no gain. Random
 order is the mean of {SHUFFLES} shuffles. Date order has the newest first.
 """
 

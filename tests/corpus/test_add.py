@@ -613,7 +613,7 @@ def test_an_issue_with_hostile_markdown_adds_nothing_but_text(corpus: Path) -> N
     assert hedge.tags == {"style": "formal", "care": {"water": "daily"}, "size": "small"}
     assert hedge.evidence[0].note == "It is n times watered."
     assert hedge.evidence[0].source == "https://arxiv.org/abs/2401.00007v2"
-    assert "corpus: 'Key' is no question of the form\n" in result.stderr
+    assert "corpus: 'Key' is not a question of the form\n" in result.stderr
     assert (
         "corpus: the answer to 'Summary' had markup, and is now 'Cuts hedges - key: evil and more .'\n" in result.stderr
     )

@@ -429,7 +429,8 @@ def test_what_cannot_be_recorded_is_said_and_the_rest_is(
 
     assert result.code == 1
     assert (
-        f"corpus: {rose} is left out: F109 'et al.' is no name: write others for the names left out\n" in result.stderr
+        f"corpus: {rose} is left out: F109 'et al.' is not a name; write others for the names left out\n"
+        in result.stderr
     )
     assert (runs(root)[0].refused, runs(root)[0].new) == (1, ("arXiv:2401.00012",))
     assert run_corpus("validate").code == 0

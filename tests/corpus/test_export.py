@@ -105,10 +105,10 @@ def test_what_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
     device = run_toy("export", "csv", "-o", "/dev/null")
     nowhere = run_toy("export", "csv", "-o", str(tmp_path / "no" / "x.csv"))
 
-    assert (folder.code, folder.stderr) == (2, f"corpus: '{tmp_path}' is no file\nName a file in it.\n")
+    assert (folder.code, folder.stderr) == (2, f"corpus: '{tmp_path}' is not a file\nName a file in it.\n")
     assert (device.code, device.stderr) == (
         2,
-        "corpus: '/dev/null' is no file\nLeave out -o to write to standard output.\n",
+        "corpus: '/dev/null' is not a file\nLeave out -o to write to standard output.\n",
     )
     assert (nowhere.code, nowhere.stderr) == (3, f"corpus: there is no folder '{tmp_path / 'no'}'\nCreate it first.\n")
     assert Path("/dev/null").is_char_device()

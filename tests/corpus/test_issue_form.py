@@ -127,8 +127,8 @@ def test_headings_that_are_repeated_or_unknown_are_passed_over_with_a_remark() -
     assert answers.texts == {}
     assert answers.remarks == (
         "'Size' is answered twice; only the first counts",
-        "'Key' is no question of the form",
-        "'\\x1b[31mred' is no question of the form",
+        "'Key' is not a question of the form",
+        "'\\x1b[31mred' is not a question of the form",
     )
 
 

@@ -211,6 +211,32 @@ def test_of_tokens_that_are_known_in_part_the_known_ones_are_compared(tmp_path: 
     }  # fmt: skip
 
 
+def test_people_see_the_names_of_agents_and_programs_their_ids(tmp_path: Path) -> None:
+    for run, worker in (("one", "a111111111111"), ("two", "b222222222222")):
+        told = [event("s", 0, "spawn", "lead", to=worker, role="reader"), event("w", 1, "inference", worker)]
+        told += [event("x", 2, "inference", worker)] if run == "two" else []
+        (tmp_path / f"{run}.json").write_text(json.dumps(raw(told, "s>w:spawn")), encoding="utf-8")
+    one, two = str(tmp_path / "one.json"), str(tmp_path / "two.json")
+
+    shown = run_corpus("trace", "diff", one, two, "--all")
+    found = json.loads(run_corpus("trace", "diff", one, two, "--format", "json").stdout)["differences"]
+    assert [line.split() for line in shown.stdout.splitlines() if line.startswith(("agents", "handovers"))] == [
+        ["agents", "lead/reader", "1", "2", "1", "event"]
+    ]
+    assert [line["name"] for line in found if line["part"] in ("agents", "handovers")] == [
+        "lead/a111111111111", "lead/b222222222222", "spawn lead -> a111111111111", "spawn lead -> b222222222222",
+    ]  # fmt: skip
+    side_by_side = run_corpus("trace", "doctor", one, two).stdout
+    assert "lead/reader" in side_by_side
+    assert "111111" not in side_by_side
+
+    states = run_corpus("trace", "replay", two).stdout
+    assert "lead: spawn -> reader  " in states
+    assert "reader: inference  " in states
+    assert "222222" not in states
+    assert '"b222222222222"' in run_corpus("trace", "replay", two, "--format", "json").stdout
+
+
 def test_runs_that_do_not_differ_are_said_not_to(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(FIRST), encoding="utf-8")
     (tmp_path / "two.json").write_text(json.dumps(changed()), encoding="utf-8")

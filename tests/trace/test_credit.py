@@ -590,7 +590,7 @@ def test_difference_rewards_ask_only_for_runs_without_one(tmp_path: Path) -> Non
         (
             '{"steps": [{"id": "plan", "value": 1}, {"id": "plam", "value": 1}]}',
             "v.json' has no value for 3 of 4 steps: 'think', 'report', 'answer'\n"
-            "It has values for what is no step of the trace: 'plam'.\n",
+            "It has values for parts that are not in the trace: 'plam'.\n",
         ),
         (
             '{"steps": []}',

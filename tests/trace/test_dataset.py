@@ -269,7 +269,7 @@ def test_nothing_to_read_and_folders_that_are_no_datasets_are_refused(logs: Path
     (tmp_path / "full" / "mine.txt").write_text("mine", encoding="utf-8")
     for words, message in (
         ((str(tmp_path / "notes.json"), "-o", str(tmp_path / "d")), "none is a log or a trace"),
-        ((str(logs), "-o", str(tmp_path / "full")), "is no dataset, and not empty"),
+        ((str(logs), "-o", str(tmp_path / "full")), "is not a dataset, and not empty"),
         ((str(logs), "-o", str(tmp_path / "notes.json")), "cannot make"),
         ((str(logs / "none"), "-o", str(tmp_path / "d")), "No such file"),
     ):
@@ -610,6 +610,10 @@ def test_statistics_by_hand(tmp_path: Path) -> None:
         "code": "O5", "sub-decision": "stop", "in traces": 4, "of": 4, "share": 1, "events": 4,
     }  # fmt: skip
     assert found["outliers"] == []
+
+    shown = run_corpus("trace", "dataset", "stats", str(tmp_path / "d")).stdout
+    row = next(line for line in shown.splitlines() if line.startswith("m "))
+    assert row.split() == ["m", "3", "1", "70", "at", "least", "70"]
 
 
 def test_outliers_are_named(tmp_path: Path) -> None:

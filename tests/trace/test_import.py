@@ -421,7 +421,7 @@ def test_standard_input_is_refused_with_what_to_do() -> None:
         ("", "it is empty"),
         ("# Notes\n", "it begins with '# Notes\\n'"),
         ('{"name": "x", "private": true}\n', "it begins with an object of 'name', 'private'"),
-        ("\x89PNG\x00\x01\x02", "it is no text"),
+        ("\x89PNG\x00\x01\x02", "it is not text"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused_with_what_was_found(tmp_path: Path, content: str, said: str) -> None:

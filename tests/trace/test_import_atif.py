@@ -166,7 +166,7 @@ def test_prompts_hold_what_came_from_caches_and_completions_hold_reasoning(
         ({"metrics": None}, "unknown: answers without usage", "answers without usage: 1"),
         (spent(None, None, 3), "unknown: answers without usage", "answers without usage: 1"),
         (spent(0, 0), "unknown: usage of 0 tokens, which no call has", "answers without usage: 1"),
-        (spent(-5, "many"), "unknown: usage that is no number", "usage that is no number: 1"),
+        (spent(-5, "many"), "unknown: usage that is not a number", "usage that is not a number: 1"),
     ],
 )
 def test_what_is_not_known_is_never_0(

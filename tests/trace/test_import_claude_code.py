@@ -1245,8 +1245,8 @@ def test_usage_that_is_no_number_is_unknown_and_called_so(tmp_path: Path, main: 
     main.write(tmp_path)
 
     trace = trace_of(tmp_path)
-    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is no number: 2"})
-    assert ledger(trace)["unknown: usage that is no number"] == 2
+    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is not a number: 2"})
+    assert ledger(trace)["unknown: usage that is not a number"] == 2
     assert tokens(trace)["input"] == 4
 
 

@@ -903,8 +903,8 @@ def test_a_count_that_is_no_number_is_unknown_until_a_total_contains_it(tmp_path
     main.event(3.1, "token_count", info={"total_token_usage": {"input_tokens": odd, "output_tokens": 20}})
     main.write(tmp_path)
     trace = trace_of(tmp_path)
-    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is no number: 1"})
-    assert problems(trace) == {"usage that is no number: left out": 1}
+    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is not a number: 1"})
+    assert problems(trace) == {"usage that is not a number: left out": 1}
 
     main.says(4, "C")
     main.event(4.1, "token_count", info={"total_token_usage": {"input_tokens": 300, "output_tokens": 40}})

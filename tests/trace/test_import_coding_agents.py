@@ -289,5 +289,5 @@ def test_usage_that_is_no_number_is_unknown(tmp_path: Path, form: str, value: An
     write(tmp_path / "x.jsonl", rows[form])
 
     trace = trace_of(tmp_path)
-    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is no number: 1"})
-    assert ledger(trace) == {"unknown: usage that is no number": 1}
+    assert (trace["costs"]["tokens"], trace["reasons"]) == (None, {"costs.tokens": "usage that is not a number: 1"})
+    assert ledger(trace) == {"unknown: usage that is not a number": 1}

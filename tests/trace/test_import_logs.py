@@ -135,7 +135,7 @@ def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
 def test_what_is_no_log_is_refused_with_what_it_is_instead(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.jsonl").write_bytes(content)
 
-    with pytest.raises(DataFileError, match=r"is not a log in a known format: it (is empty|is no text|begins with)"):
+    with pytest.raises(DataFileError, match=r"is not a log in a known format: it (is empty|is not text|begins with)"):
         importers.sessions(str(tmp_path / "x.jsonl"))
 
 

@@ -273,8 +273,8 @@ def test_a_step_and_its_message_that_disagree_are_reported(tmp_path: Path) -> No
     [
         (None, "answers without usage: 1"),
         (used(0, 0), "answers without usage: 1"),
-        (used(-5, 1), "usage that is no number: 1"),
-        (used("9", 1), "usage that is no number: 1"),
+        (used(-5, 1), "usage that is not a number: 1"),
+        (used("9", 1), "usage that is not a number: 1"),
         ("many", "answers without usage: 1"),
         ({"input": 4, "output": 1, "cache": 7}, None),
     ],

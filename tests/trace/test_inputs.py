@@ -226,7 +226,7 @@ def test_a_file_that_is_no_text_is_named_once_and_none_of_it_is_shown(command: s
     beside = run_corpus("trace", command, str(tmp_path))
 
     assert (alone.code, alone.stdout) == (3, "")
-    said = f"'{tmp_path}/picture.jsonl' is not a log in a known format: it is no text"
+    said = f"'{tmp_path}/picture.jsonl' is not a log in a known format: it is not text"
     assert alone.stderr.startswith(f"corpus: {said}\nFormats: claude_code, ")
     assert beside.code == 0
     assert "corpus: skipped 1 file that is not a log in a known format (picture.jsonl)\n" in beside.stderr

@@ -594,6 +594,23 @@ def test_what_is_no_json_is_not_called_a_trace_with_errors(data: bytes, tmp_path
         result = run_corpus("trace", command, str(tmp_path / "t.json"))
         assert result.code == 3
         assert result.stderr.startswith("corpus: this is not JSON, so there is no trace in it:\n")
+        assert "\nAccepted: traces in JSON or JSON Lines, and logs in these formats: claude_code, " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("log", "title"),
+    [("claude_code/waits.jsonl", "Claude Code transcripts"), ("google_adk/session.json", "Google ADK sessions")],
+)
+def test_a_log_on_standard_input_is_refused_by_the_name_of_its_format(
+    log: str, title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (ROOT / "tests" / "data" / "logs" / log).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    result = run_corpus("trace", "measure", "-")
+
+    assert result.code == 2
+    assert result.stderr.startswith(f"corpus: standard input holds a log of {title}")
+    assert result.stderr.endswith("Logs are read from files and folders: name the file or folder that holds it.\n")
 
 
 def test_one_broken_file_is_left_out_of_the_measures_of_a_folder_and_is_named(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def claims(
     Claims that fail, fall or are contested come first; if the list is longer than the screen, the others are
     only counted.
 
-    A claim about the published pool is also evaluated on the pool of today. If it falls there, that is no
-    error: the later records responsible are named. The third pool adds the candidates proposed for inclusion:
+    A claim about the published pool is also evaluated on the pool of today. If it falls there, that is
+    not an error; the later records responsible are named. The third pool adds the candidates proposed for inclusion:
     "falls at 3/15" says that the claim counts 15 of them and falls from the third on. A candidate whose tag is
     open is left out; if its least favourable reading would break the claim, the claim could fall. --with
     candidates names each candidate that makes a claim fall, or could, with its tags and the sources they were
@@ -56,7 +56,7 @@ def claims(
     evidence against it. --stress reads disputed tags the other way, includes near misses with the tags least
     favourable to the claim, and leaves records out. It lists the claims that a dispute breaks, or that take
     more than one change to break. --reading sources uses the tags that readers of the sources agree on instead
-    of the published ones; a claim that falls by them is no error, and the tags are named.
+    of the published ones; a claim that falls by them is not an error, and the tags are named.
 
     \b
     Examples:

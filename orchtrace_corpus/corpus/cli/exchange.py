@@ -123,7 +123,7 @@ def _refuse_target(path: str, root: str) -> None:
         raise CommandUseError(f"{quote(path)} is one of the corpus's own files", "Choose another name for the export.")
     if os.path.exists(target) and not os.path.isfile(target):
         hint = "Leave out -o to write to standard output." if not os.path.isdir(target) else "Name a file in it."
-        raise CommandUseError(f"{quote(path)} is no file", hint)
+        raise CommandUseError(f"{quote(path)} is not a file", hint)
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise DataFileError(f"there is no folder {quote(os.path.dirname(path))}", "Create it first.")
@@ -265,12 +265,12 @@ def merge_file(
 ) -> int:
     """Merge three versions of a data file, for git.
 
-    A merge driver for papers.yaml, candidates.yaml and exclusions.yaml, which merges records field by field,
-    and sub_decisions level by level; for disputes.yaml; for arxiv.json, which merges whole papers; and for
-    searches.yaml, which keeps the runs of both sides. Changes of one side are applied, and OURS is written.
-    A new exclusion of theirs gets a free id where ours has the same. Where both sides changed a field, OURS
-    contains both values between git's marks, each conflict is named, and the exit code is 1. To let git use
-    it, in a clone whose .gitattributes contains the line "data/papers.yaml merge=corpus":
+    A merge driver: merges records of papers.yaml, candidates.yaml and exclusions.yaml field by field, and
+    sub_decisions level by level. Also merges disputes.yaml, and arxiv.json by whole papers; of searches.yaml
+    it keeps the runs of both sides. Changes of one side are applied, and OURS is written. A new exclusion of
+    theirs gets a free id if ours uses its id. Where both sides changed a field, OURS contains both values
+    between git's marks, each conflict is named, and the exit code is 1. For git to use it, .gitattributes
+    must contain the line "data/papers.yaml merge=corpus":
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 

@@ -92,7 +92,7 @@ def build(
     """Regenerate every generated file, or one kind of them.
 
     Regenerates the marked regions of README.md, docs/list, docs/STATS.md, the JSON Schemas in docs/schema,
-    docs/figures.md and the figures in docs/figures. Pages and figures of its own that are no longer made are
+    docs/figures.md and the figures in docs/figures. Generated pages and figures that are no longer needed are
     removed. Data files are not changed: see "corpus fmt". "corpus build readme" is the same as "corpus
     readme"; figures and schema work in the same way.
 

@@ -48,8 +48,8 @@ def screen(
 ) -> int:
     """Decide on candidates, one after another.
 
-    Shows the protocol's rules once, and then, for each candidate, title, abstract if one is stored, the reason
-    it was found, the most similar records with their tags, and similar exclusions with their reasons. Answers:
+    Shows the protocol's rules once. For each candidate, shows title, stored abstract, and the reason it was
+    found; below, the most similar records with their tags, and similar exclusions with their reasons. Answers:
     i to include (with tags and a summary, or a reason while any is open), e to exclude (with a reason: a number of
     the list, or a sentence), l for later, b to go back and undo the last decision, ? for the rules, q to quit.
     Each decision is written at once, so nothing is lost. An included candidate with all its fields and evidence

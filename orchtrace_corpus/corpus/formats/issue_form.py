@@ -132,7 +132,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
         heading = " ".join(spelled.split())
         question = known.get(heading.casefold())
         if question is None or question.label in answered:
-            problem = "is answered twice; only the first counts" if question else "is no question of the form"
+            problem = "is answered twice; only the first counts" if question else "is not a question of the form"
             remarks.append(f"{quote(heading)} {problem}")
             continue
         answered.add(question.label)

@@ -179,7 +179,7 @@ def entry_field_problem(name: str, latex: str) -> str:
     if name in _OWN_FIELDS:
         return "is said by the record itself; remove it here"
     if not is_entry_field(name):
-        return "is no field of BibTeX; write its name in lower-case letters, digits and hyphens"
+        return "is not a BibTeX field; write its name in lower-case letters, digits and hyphens"
     if name == "type" and not re.fullmatch("[a-z]+", latex):
         return f"must be the type of an entry, such as article, not {quote(latex)}"
     depth = 0

@@ -278,7 +278,7 @@ def _author_problem(item: str) -> str:
     if item.startswith(",") or item.endswith(","):
         return "lacks a part of the name: write Family, Given"
     if item != OTHERS and item.lower().strip(". ") in ("et al", "others", "and others"):
-        return f"is no name: write {OTHERS} for the names left out"
+        return f"is not a name; write {OTHERS} for the names left out"
     if " and " in item and "," in item and not is_collective(item):
         return "names several people: give each an item of its own"
     return ""

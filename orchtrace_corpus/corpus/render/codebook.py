@@ -79,8 +79,8 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     screening = [(stages[one.stage], one.rule) for one in protocol.stages]
     sections = (
         ("Sources", "", _bullets(protocol.sources)),
-        ("Included", "A paper is taken in if at least one of these holds.", _bullets(_rules(protocol.include))),
-        ("Excluded", "A paper is left out if it is only one of these.", _bullets(_rules(protocol.exclude))),
+        ("Included", "A paper is included if at least one of these holds.", _bullets(_rules(protocol.include))),
+        ("Excluded", "A paper is excluded if it is only one of these.", _bullets(_rules(protocol.exclude))),
         (
             "Families",
             "Terms as published. They are not query strings of one database.",
@@ -92,7 +92,7 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
             _table(("name", "family", "query", "by"), queries),
         ),
         ("Searching", "", _bullets(list(_searching(protocol)))),
-        ("Screening", "", _table(("stage", "a paper is left out where"), screening)),
+        ("Screening", "", _table(("stage", "a paper is excluded if"), screening)),
         ("Evidence", "", _table(("source", "carries"), protocol.evidence)),
         ("Updates", "", _bullets(protocol.update)),
     )

@@ -78,7 +78,7 @@ class Revision(NamedTuple):
         if kind in _LED_ASTRAY:
             raise DataFileError(f"{name} of {self} is a symbolic link to no file of that revision", _COMPARE_FOLDERS)
         if kind != "blob":
-            raise DataFileError(f"{name} of {self} is no file")
+            raise DataFileError(f"{name} of {self} is not a file")
         if size > MAX_BYTES:
             raise DataFileError(f"{name} of {self} is larger than {MAX_BYTES // 2**20} MiB")
         return True

@@ -199,7 +199,7 @@ def load(path: str) -> Prices:
         raise _error(file, root, f"the price table has no {quote(missing[0])}")
     day, currency = (_text(file, fields[name], name) for name in ("date", "currency"))
     if not _is_date(day):
-        raise _error(file, fields["date"], f"{quote(day)} is no date such as 2026-05-04")
+        raise _error(file, fields["date"], f"{quote(day)} is not a date such as 2026-05-04")
     if currency != "USD":
         raise _error(file, fields["currency"], f"prices are in USD, not in {quote(currency)}")
     models = {}
@@ -306,7 +306,7 @@ def _amount(file: YamlFile, node: Node) -> float:
         raise _error(file, node, message)
     amount = float(node.text) if re.fullmatch(_AMOUNT, node.text) else inf
     if amount == inf:
-        raise _error(file, node, f"{quote(node.text)} is no price: dollars for a million tokens, such as 2.5")
+        raise _error(file, node, f"{quote(node.text)} is not a price: dollars for a million tokens, such as 2.5")
     return amount
 
 

@@ -17,6 +17,7 @@ from orchtrace_corpus.trace.exporters.published import losses, publish
 from orchtrace_corpus.trace.exporters.trainers import Shape
 from orchtrace_corpus.trace.exporters.training import Division
 from orchtrace_corpus.trace.model.json_text import loads, text
+from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table
 from orchtrace_corpus.trace.view import TraceView
 
@@ -62,12 +63,14 @@ def diff_traces(
     is_known = any(trace.task_id != trace.trace_id for trace in (one, other))  # logs name no task, only a session
     if is_known and one.task_id != other.task_id:
         session.output.note(f"corpus: these are different tasks, {quote(one.task_id)} and {quote(other.task_id)}")
-    found = compare(before, after)
+    are_ids = output_format.is_exact or output_format is Format.JSON
+    found = compare(before, after, (names_in(before), names_in(after)))
     code = ExitCode.FINDINGS if exit_code and found else ExitCode.DONE
     if not found and output_format is Format.TABLE:
         session.output.write(SAME if one == other else ALIKE)
         return code
     most = None if is_all or output_format is not Format.TABLE else MOST_DIFFERENCES
+    found = compare(before, after) if are_ids else found
     table = difference_table(found, ((first, one), (second, other)), exact=output_format.is_exact, most=most)
     session.show_tables([table], "trace-diff", output_format)
     return code

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
@@ -14,7 +15,15 @@ from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.model.decode import IMPORTED, LINES, Document, documents, documents_in, name_of
+from orchtrace_corpus.trace.model.decode import (
+    IMPORTED,
+    LINES,
+    Document,
+    documents,
+    documents_in,
+    may_hold_traces,
+    name_of,
+)
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal
 
 if TYPE_CHECKING:  # who only reads logs checks no traces
@@ -35,6 +44,7 @@ class TextOrJson(StrEnum):
 
 _STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 _LARGE_BYTES = 50_000_000
+_RECOGNISED_BYTES = 1 << 20
 
 
 def sound_traces(
@@ -86,7 +96,10 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
     if _STANDARD_INPUT in paths:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe a trace in.")
-        yield from documents_in(sys.stdin.buffer, _ITS_NAME)
+        given = documents_in(sys.stdin.buffer, _ITS_NAME)
+        first = next(given)
+        _refuse_log(first)
+        yield from chain((first,), given)
     found = logs.inputs(session, [path for path in paths if path != _STANDARD_INPUT])
     yield from in_files(session, found.traces)
     if not found.sessions:
@@ -103,6 +116,22 @@ def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
         yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{IMPORTED}")
     for kind, (number, place) in dropped.items():
         session.output.note(f"corpus: left out: {number:,} x {kind} (such as {printable(place, limit=100)})")
+
+
+def _refuse_log(document: Document) -> None:
+    """See that standard input holds no log.
+
+    Raises:
+        CommandUseError: It does; the message names the format.
+    """
+    beginning = document.data[:_RECOGNISED_BYTES]
+    if may_hold_traces(beginning.decode("utf-8", "replace")):
+        return
+    from orchtrace_corpus.trace import importers
+
+    if form := importers.format_of(beginning):
+        hint = "Logs are read from files and folders: name the file or folder that holds it."
+        raise CommandUseError(f"standard input holds a log of {importers.title(form)}, not a trace", hint)
 
 
 Judged: TypeAlias = "tuple[Document, Outcome | None]"
@@ -261,6 +290,11 @@ class _Checked:
             DataFileError: Nothing is left, and the first that was given is not JSON.
             InvalidTraceError: Nothing is left, and the first has errors.
         """
+        if isinstance(self._refusal, DataFileError) and not self._has_any:
+            from orchtrace_corpus.trace import importers
+
+            hint = f"Accepted: traces in JSON or JSON Lines, and logs in these formats: {', '.join(importers.names())}."
+            raise DataFileError(str(self._refusal.args[0]), hint)
         if self._refusal and not self._has_any:
             raise self._refusal
         logs.leave_out(session, self._refused, "trace")

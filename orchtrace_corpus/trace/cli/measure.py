@@ -36,7 +36,7 @@ def measure_traces(
         str, Option("--ledger", metavar="BY", help="Show tokens and cost instead, by agent, role, model, type or tool.")
     ] = "",
     profile: Annotated[
-        bool, Option("--profile", help="Show instead for how long how many events ran at once.")
+        bool, Option("--profile", help="Show instead how long each number of events ran at once.")
     ] = False,
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
@@ -16,9 +16,6 @@ from orchtrace_corpus.trace.measures.shared_answers import Shared
 from orchtrace_corpus.trace.model.trace import Source
 from orchtrace_corpus.trace.render import doctor as render
 from orchtrace_corpus.trace.view import TraceView
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.trace.diagnosis.comparison import Difference
 
 _Run: TypeAlias = tuple[TraceView, Origin]
 
@@ -84,9 +81,10 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
             views = [*views, view] if len(summaries) <= 2 == len(paths) else []
         found: dict[str, object] = {"sessions": data, "all": render.sums(summaries, shared)}
         if len(views) == 2:
+            from orchtrace_corpus.trace.diagnosis.comparison import compare
             from orchtrace_corpus.trace.render.tables import difference_data
 
-            found["differences"] = difference_data(_compare(*views))
+            found["differences"] = difference_data(compare(views[0], views[1]))
         session.output.write(envelope("trace-doctor", found, version=3))
     else:
         _show_runs(session, paths, runs, request)
@@ -132,23 +130,19 @@ def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], req
         session.output.show([tuple(span._replace(text=renamed(span.text)) for span in one) for one in lines])
         return
     if len(first) == len(paths) == 2:
+        from orchtrace_corpus.trace.diagnosis.comparison import compare
+        from orchtrace_corpus.trace.render.names import names_in
         from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table, path_table
 
         (one, _), (other, _) = first
-        sides, found = ((paths[0], one.trace), (paths[1], other.trace)), _compare(one, other)
+        sides, names = ((paths[0], one.trace), (paths[1], other.trace)), (names_in(one), names_in(other))
+        found = compare(one, other, names)
         tables = [path_table(*(diagnose(*run) for run in first))] if summaries[0].unit == summaries[1].unit else []
         tables.append(difference_table(found, sides, exact=False, most=MOST_DIFFERENCES))
     else:
         has_prices, width = any(one.cost_usd is not None for one in summaries), session.output.width
         tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=width)]
     session.show_tables(tables, "trace-sessions", Format.TABLE)
-
-
-def _compare(first: TraceView, second: TraceView) -> "Sequence[Difference]":
-    """In what two runs differ."""
-    from orchtrace_corpus.trace.diagnosis import comparison
-
-    return comparison.compare(first, second)
 
 
 def _recent(session: Session, name: str) -> logs.Inputs:

@@ -266,7 +266,7 @@ def _known_steps(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
         shown = first_names_and_more(list(map(quote, missing)), _MOST_NAMED)
         raise DataFileError(
             f"{quote(choices.values_path)} has no value for {len(missing):,} of {len(ids):,} steps: {shown}",
-            f"It has values for what is no step of the trace: {strangers}."
+            f"It has values for parts that are not in the trace: {strangers}."
             if strangers
             else "Each step needs one: what agents think, decide, merge, say, and the tools they call.",
         )

@@ -187,7 +187,7 @@ class Folder:
             )
         if there:
             hint = "Name a new folder, or the folder of a dataset."
-            raise DataFileError(f"{quote_path(self.path)} is no dataset, and not empty", hint)
+            raise DataFileError(f"{quote_path(self.path)} is not a dataset, and not empty", hint)
         beside = f"{self._identity_file}.new"
         try:
             os.makedirs(self.private(), mode=0o700, exist_ok=True)
@@ -251,7 +251,7 @@ class Folder:
         if not all(found.values()):
             missing = next(table for table, files in found.items() if not files)
             hint = "corpus trace dataset build LOGS... -o DIR makes one."
-            raise DataFileError(f"{quote_path(self.path)} is no dataset, or an empty one: no {missing}", hint)
+            raise DataFileError(f"{quote_path(self.path)} is not a dataset, or is empty: no {missing}", hint)
         return {**found, COPIES: [self.copies]}
 
     def commit(self, place: str) -> Staged:

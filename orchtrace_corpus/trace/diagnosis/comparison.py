@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.analysis.labels import labels
@@ -81,14 +82,14 @@ _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "me
 _HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
 
 
-def structure(trace: Trace | TraceView) -> Structure:
-    """The structure of a run."""
+def structure(trace: Trace | TraceView, names: Mapping[str, str] = MappingProxyType({})) -> Structure:
+    """The structure of a run, its agents by their names where these are given, else by their ids."""
     view = TraceView.of(trace)
     trace, parents = view.trace, view.lifecycle.parents
     declared = {agent.id: agent.model for agent in trace.agents}
     agents: Counter[str] = Counter()
     for agent, number in Counter(event.agent for event in trace.events).items():
-        agents[_lineage(agent, parents)] += number
+        agents[_lineage(agent, parents, names)] += number
     return Structure(
         agents=agents,
         tools=Counter(event.tool or "(unnamed)" for event in trace.events if event.type is EventType.TOOL_CALL),
@@ -102,26 +103,37 @@ def structure(trace: Trace | TraceView) -> Structure:
         events=Counter(event.type.value for event in trace.events),
         edges=Counter(edge.type.value for edge in trace.edges),
         handovers=Counter(
-            f"{event.type.value} {event.sender or event.agent} -> {event.target}"
+            f"{event.type.value} {_called(event.sender or event.agent, names)} -> {_called(event.target, names)}"
             for event in trace.events
             if event.type in _HANDED and event.target
         ),
     )
 
 
-def _lineage(agent: str, parents: Mapping[str, str]) -> str:
-    names = [agent]
-    while names[-1] in parents and len(names) < 8:
-        names.append(parents[names[-1]])
-    more = ["…"] if names[-1] in parents else []
-    return "/".join((*more, *reversed(names)))
+def _lineage(agent: str, parents: Mapping[str, str], names: Mapping[str, str]) -> str:
+    line = [agent]
+    while line[-1] in parents and len(line) < 8:
+        line.append(parents[line[-1]])
+    more = ["…"] if line[-1] in parents else []
+    return "/".join((*more, *(_called(one, names) for one in reversed(line))))
 
 
-def compare(first: Trace | TraceView, second: Trace | TraceView) -> list[Difference]:
+def _called(agent: str, names: Mapping[str, str]) -> str:
+    return names.get(agent, agent)
+
+
+def compare(
+    first: Trace | TraceView, second: Trace | TraceView, names: Sequence[Mapping[str, str]] = ({}, {})
+) -> list[Difference]:
     """Everything in which two runs differ, ids, single times and contents left aside.
 
     What came out is first, then what it took, then how it came about. Measures of time are not compared where one
     run counts seconds and the other steps.
+
+    Args:
+        first: A run.
+        second: The other.
+        names: What the agents of each are called; an agent without a name is called by its id.
 
     Raises:
         CycleError: The edges of one of them go round in a circle.
@@ -133,7 +145,7 @@ def compare(first: Trace | TraceView, second: Trace | TraceView) -> list[Differe
         *_stated("metrics", one.metrics, other.metrics, {}),
         *_stated("costs", one.costs, other.costs, _COST_UNITS),
     ]
-    return [*stated, *_measured(*views), *_found(*views), *_structural(*views), *_declared(one, other)]
+    return [*stated, *_measured(*views), *_found(*views), *_structural(*views, names), *_declared(one, other)]
 
 
 _OUTCOMES = ("rewards", "metrics")
@@ -214,8 +226,8 @@ def _found(first: TraceView, second: TraceView) -> Iterator[Difference]:
             yield Difference("findings", f"{kind.value}_tokens", tokens or 0.0, later_tokens or 0.0, "token")
 
 
-def _structural(first: TraceView, second: TraceView) -> Iterator[Difference]:
-    one, other = structure(first), structure(second)
+def _structural(first: TraceView, second: TraceView, names: Sequence[Mapping[str, str]]) -> Iterator[Difference]:
+    one, other = structure(first, names[0]), structure(second, names[1])
     for part in Structure._fields:
         before, after = getattr(one, part), getattr(other, part)
         for name in sorted(before | after):

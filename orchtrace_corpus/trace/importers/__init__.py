@@ -289,6 +289,12 @@ def recognise(opened: Opened, likely: str = "") -> str:
     return next(own, "") or next(added, "")
 
 
+def format_of(data: bytes) -> str:
+    """The format of a log that begins with these bytes; empty if it is of none."""
+    beginnings = logs.Head(data, 1), logs.Head(data, logs.HEAD_ROWS)
+    return next((name for one in beginnings for name in names() if importer(name).recognises(one)), "")
+
+
 def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:
     """The traces of a session.
 
@@ -362,7 +368,7 @@ def _description(file: LogFile) -> str:
     if beginning.is_utf16:
         return "is UTF-16; save it as UTF-8"
     if is_binary(beginning):
-        return "is no text"
+        return "is not text"
     if program := program_of(beginning):
         return f"is of {program}, which is not read"
     if beginning.rows:

@@ -17,7 +17,7 @@ _RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 
 def duplicate_call_rate(run: Run) -> Measure:
-    """The share of tool calls that repeat an earlier one: same tool, same content. Handing in a result is no call."""
+    """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
     numbers = run.times.of.of_type.get(_TOOL_CALL, ())
     calls = [call for call in map(run.trace.events.__getitem__, numbers)
              if not call.copied_context and call.tool not in CLOSING_TOOLS]  # fmt: skip

@@ -61,7 +61,7 @@ class Problem(StrEnum):
     SPAWN_INFERRED = "sub-agent without a known spawn call: its spawn is concluded"
     OUTPUT_WITHOUT_CALL = "output without its call"
     SECOND_OUTPUT = "second output of a call: the first counts"
-    USAGE_NO_NUMBER = "usage that is no number: left out"
+    USAGE_NO_NUMBER = "usage that is not a number: left out"
     TOTAL_DIFFERS = "difference of totals other than the usage of the last answer: the difference counts"
     COUNTER_RESTARTED = "counter that begins anew: its usage of the last answer counts"
     CALL_ID_USED_TWICE = "call id used again: numbered"
@@ -104,7 +104,7 @@ class LedgerLine(StrEnum):
     RESULT_CONTEXT = "left out: totalTokens of a sub-agent's result (its last context, not a sum)"
     WORKFLOW_TOTAL = "left out: a workflow's own total, whose agents' answers are counted"
     NO_USAGE = "unknown: answers without usage"
-    NO_NUMBER = "unknown: usage that is no number"
+    NO_NUMBER = "unknown: usage that is not a number"
     NO_TRANSCRIPT = "unknown: sub-agents without a transcript"
     NO_ROLLOUT = "unknown: sub-agents without a rollout"
     TOTAL_DIFFERENCE = "counted: difference of two cumulative totals"
@@ -144,7 +144,7 @@ class Missing(StrEnum):
     TRANSCRIPTS = "sub-agents without a transcript among the files"
     ROLLOUTS = "sub-agents without a rollout among the files"
     USAGE = "answers without usage"
-    NUMBERS = "usage that is no number"
+    NUMBERS = "usage that is not a number"
     CALLS = "Model calls of the log that do not say what they spent"
 
 

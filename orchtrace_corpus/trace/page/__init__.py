@@ -16,6 +16,7 @@ from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.page.columns import columns
 from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
 from orchtrace_corpus.trace.render import findings, graph
+from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
 
 LANE = 26
@@ -81,7 +82,10 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     script = "\n".join(text_beside(__file__, name) for name in _SCRIPTS)
     style = "\n".join((html.style_sheet(), text_beside(__file__, "run.css"), *map(_heights, shown)))
     policy = html.content_security_policy([html.source_hash(script)], [html.source_hash(style)], ["data:"])
-    differences = _differences(largest_first(compare(runs[0].view, runs[1].view)), shown) if len(runs) == 2 else None
+    differences = None
+    if len(runs) == 2:
+        one, other = (run.view for run in runs)
+        differences = _differences(largest_first(compare(one, other, (names_in(one), names_in(other)))), shown)
     return (
         html.environment(__file__)
         .get_template("run.html.jinja")

@@ -7,9 +7,9 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, first_and_more
 from orchtrace_corpus.base.text.table import Cell, Table, arranged, cell_text
 from orchtrace_corpus.trace.dataset.build import Outcome
-from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Statistics
+from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Spent, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
-from orchtrace_corpus.trace.render.measures import round_figure
+from orchtrace_corpus.trace.render.measures import at_least, round_figure
 from orchtrace_corpus.trace.render.names import counted
 from orchtrace_corpus.trace.render.tables import CODES
 
@@ -104,12 +104,19 @@ def _coverage(found: Statistics, exact: bool) -> Table:
 def _models(found: Statistics, exact: bool) -> Table:
     rows = [
         (one.group, printable(one.model) or "(none named)", one.events, one.without_tokens, *one.tokens,
-         one.total if one.events else None, one.cost_usd)
+         _total(one, exact=exact), one.cost_usd)
         for one in found.models
     ]  # fmt: skip
     columns = (*found.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
     notes = ("Reasoning is a part of output. Copied context is not counted.",)
     return Table("models", "Tokens by model", columns, _rows(rows, exact=exact), notes)
+
+
+def _total(one: Spent, *, exact: bool) -> int | str | None:
+    """The tokens of a model; for people, `at least` so many where some of its events have none."""
+    if not one.events:
+        return None
+    return at_least(one.total) if one.without_tokens and not exact else one.total
 
 
 def _outliers(found: Statistics, exact: bool) -> Table:

@@ -254,6 +254,7 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
         names: What the agents are called.
         unit: The unit of the trace's times.
         width: The cells of the terminal; None where there is none.
+        names: What each agent is called.
     """
     event = state.event
     steps = "step" if event.t == 1 else "steps"

@@ -166,7 +166,7 @@ def tool_calls(team: Team, options: Options) -> Score:
 
 
 def tool_repeats(team: Team, options: Options) -> Score:
-    """The share of tool calls that repeat an earlier one: same tool, same content. Handing in a result is no call."""
+    """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
     events = team.trace.events
     numbers = [number for number in _calls(team, options) if events[number].tool not in CLOSING_TOOLS]
     if not numbers:

@@ -260,7 +260,7 @@ class _Session:
             self._deliver(thread, branch)
         ref = self._refer(text)
         if usage is None and not calls and not error and self._paid and author not in self._paid:
-            self._report.pass_over("event of an agent that is no model")
+            self._report.pass_over("event of an agent that is not a model")
             self._say(thread, steps.Note(time, place), ref, branch)
             return
         if is_empty and usage is None and not error:
