@@ -242,7 +242,7 @@ def test_everything_that_cannot_be_read_is_named_with_its_line(toy: Corpus, capl
         "x.bib:13: an entry of type 'article' has no key",
         "x.bib:14: this looks like the start of an entry, but is not one: '@ article{h, title = {Blank}}'; write @type{key, ...}",
         "x.bib:16: string 's' is used twice (first on line 15); keep one",
-        "x.bib:17: title: not a value: '{A} year = {2020}'; write it in braces, with a comma behind",
+        "x.bib:17: title: a comma is missing behind '{A}'",
         "x.bib:18: crossref is not followed: copy the year and the booktitle from the entry that it names",
     ]
     assert caplog.records == []

@@ -371,8 +371,8 @@ def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[
             message = f"{place.message}: there is no string {quote(part)}; define it with @string, or write {{{part}}}"
             problems.append(Problem(place.line, message))
         if not part or (rest and rest[0] != "#"):
-            message = f"{place.message}: not a value: {quote(raw)}; write it in braces, with a comma behind"
-            problems.append(Problem(place.line, message))
+            wrong = ("a comma is missing behind", part) if part[:1] in ("{", '"') else ("write braces around", raw)
+            problems.append(Problem(place.line, f"{place.message}: {wrong[0]} {quote(wrong[1])}"))
             return ""
         if not rest:
             return "".join(parts)
