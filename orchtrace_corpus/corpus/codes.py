@@ -66,7 +66,7 @@ register(
         "C204": "disputed tag that has changed",
         "C205": "dispute without two readings",
         "C206": "tag disputed twice",
-        "C207": "agreed reading that changes nothing",
+        "C207": "agreed reading that is not an alternative",
         "C208": "agreed reading by a rule that is not there",
         # B: the codebook, the protocol and the searches
         "B101": "tag coded by two entries",
