@@ -237,8 +237,8 @@ def test_all_candidates_are_listed_by_proposal(of_real: dict[str, str | bytes], 
     include, unclear, exclude = (len(keys[name]) for name in ("include", "unclear", "exclude"))
 
     assert main_text(page).split("\n")[1] == (
-        f"{len(file.candidates)} papers found that await a person's decision: {include} include, {unclear} unclear, "
-        f"{exclude} exclude. None is in the pool, and a proposal is not a decision."
+        f"{len(file.candidates)} papers found, awaiting a person's decision: {include} include, {unclear} unclear, "
+        f"{exclude} exclude. None is in the pool. A proposal is not a decision."
     )
     parts = re.split(r'<h2 id="proposal-\w+">Proposal: (\w+) \(\d+\)</h2>', page)[1:]
     listed = [re.findall(r'<details class="candidate" id="([^"]+)">', part) for part in parts[1::2]]
