@@ -44,13 +44,27 @@ FORMATS: Mapping[str, str] = {
 ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
 
-_FOLDERS = {
-    **dict.fromkeys(("claude_code", "codex"), "conversations."),
-    "atif": "",
-    **dict.fromkeys(("opencode", "autogen", "google_adk", "who_and_when"), "conversations."),
-    **dict.fromkeys(("qwen_code", "gemini_cli", "copilot_cli", "kimi_code"), "conversations."),
+_MARKS: Mapping[str, Sequence[str]] = {
+    "claude_code": ('"userType"', '"leafUuid"'),
+    "codex": ('"session_meta"', '"response_item"', '"event_msg"', '"turn_context"'),
+    "openai_agents": ('"trace.span"', '"workflow_name"', '"span_data"'),
+    "otlp": ('"resourceSpans"', '"resource_spans"', '"startTimeUnixNano"', '"start_time_unix_nano"'),
+    "langsmith": ('"run_type"', '"dotted_order"'),
+    "atif": ('"schema_version"', '"step_id"'),
+    "opencode": ("SQLite format 3\0", '"ses_', '"prt_'),
+    "inspect_ai": ("PK\3\4", '"eval_id"'),
+    "autogen": ('"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message'),
+    "google_adk": ('"appName"', '"app_name"'),
+    "who_and_when": ('"mistake_agent"', '"history"', '"question_ID"'),
+    "gemini_cli": ('"projectHash"',),
+    "copilot_cli": ('"copilot-agent"',),
+    "kimi_code": ('"protocol_version"', '"archived"'),
+    "qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # whose parts others have, too: so it is last
 }
-"""Where the modules of formats are, if not with those of spans."""
+"""One of these mostly is in the first bytes of a file of each format: who has none there is asked, and loaded, last."""
+
+_SPANS = ("openai_agents", "otlp", "langsmith", "inspect_ai")
+"""The formats whose modules are with those of spans; `atif` stands by itself, the others tell conversations."""
 
 
 @runtime_checkable
@@ -132,7 +146,7 @@ def importer(form: str) -> Importer:
         CommandUseError: There is no such format.
     """
     if form in FORMATS:
-        folder = _FOLDERS.get(form, "spans.")
+        folder = "" if form == "atif" else "spans." if form in _SPANS else "conversations."
         own: Importer = import_module(f"orchtrace_corpus.trace.importers.{folder}{form}")
         return own
     found = installed().importers.get(form)
@@ -284,7 +298,9 @@ def recognise(opened: Opened, likely: str = "") -> str:
     if likely in FORMATS and importer(likely).recognises(opened.first()):
         return likely
     beginnings = opened.first, opened.head  # the first row is mostly enough
-    own = (name for begin in beginnings for name in FORMATS if importer(name).recognises(begin()))
+    text = opened.first().text
+    marked = [name for name, marks in _MARKS.items() if any(map(text.__contains__, marks))]
+    own = (name for begin in beginnings for name in (*marked, *FORMATS) if importer(name).recognises(begin()))
     added = (name for begin in beginnings for name, one in installed().importers.items() if one.recognises(begin()))
     return next(own, "") or next(added, "")
 
