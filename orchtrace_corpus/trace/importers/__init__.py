@@ -45,26 +45,24 @@ ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
 
 _MARKS: Mapping[str, Sequence[str]] = {
-    "claude_code": ('"userType"', '"leafUuid"'),
-    "codex": ('"session_meta"', '"response_item"', '"event_msg"', '"turn_context"'),
-    "openai_agents": ('"trace.span"', '"workflow_name"', '"span_data"'),
-    "otlp": ('"resourceSpans"', '"resource_spans"', '"startTimeUnixNano"', '"start_time_unix_nano"'),
-    "langsmith": ('"run_type"', '"dotted_order"'),
+    "conversations.claude_code": ('"userType"', '"leafUuid"'),
+    "conversations.codex": ('"session_meta"', '"response_item"', '"event_msg"', '"turn_context"'),
+    "spans.openai_agents": ('"trace.span"', '"workflow_name"', '"span_data"'),
+    "spans.otlp": ('"resourceSpans"', '"resource_spans"', '"startTimeUnixNano"', '"start_time_unix_nano"'),
+    "spans.langsmith": ('"run_type"', '"dotted_order"'),
     "atif": ('"schema_version"', '"step_id"'),
-    "opencode": ("SQLite format 3\0", '"ses_', '"prt_'),
-    "inspect_ai": ("PK\3\4", '"eval_id"'),
-    "autogen": ('"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message'),
-    "google_adk": ('"appName"', '"app_name"'),
-    "who_and_when": ('"mistake_agent"', '"history"', '"question_ID"'),
-    "gemini_cli": ('"projectHash"',),
-    "copilot_cli": ('"copilot-agent"',),
-    "kimi_code": ('"protocol_version"', '"archived"'),
-    "qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # whose parts others have, too: so it is last
+    "conversations.opencode": ("SQLite format 3\0", '"ses_', '"prt_'),
+    "spans.inspect_ai": ("PK\3\4", '"eval_id"'),
+    "conversations.autogen": ('"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message'),
+    "conversations.google_adk": ('"appName"', '"app_name"'),
+    "conversations.who_and_when": ('"mistake_agent"', '"history"', '"question_ID"'),
+    "conversations.gemini_cli": ('"projectHash"',),
+    "conversations.copilot_cli": ('"copilot-agent"',),
+    "conversations.kimi_code": ('"protocol_version"', '"archived"'),
+    "conversations.qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # of which others have some, too
 }
-"""One of these mostly is in the first bytes of a file of each format: who has none there is asked, and loaded, last."""
-
-_SPANS = ("openai_agents", "otlp", "langsmith", "inspect_ai")
-"""The formats whose modules are with those of spans; `atif` stands by itself, the others tell conversations."""
+"""By module: one of these mostly is in the first bytes of its files. Who has none there is asked, and loaded, last."""
+_MODULES = {module.rpartition(".")[2]: module for module in _MARKS}
 
 
 @runtime_checkable
@@ -146,8 +144,7 @@ def importer(form: str) -> Importer:
         CommandUseError: There is no such format.
     """
     if form in FORMATS:
-        folder = "" if form == "atif" else "spans." if form in _SPANS else "conversations."
-        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{folder}{form}")
+        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{_MODULES[form]}")
         return own
     found = installed().importers.get(form)
     if found is None:
@@ -299,7 +296,7 @@ def recognise(opened: Opened, likely: str = "") -> str:
         return likely
     beginnings = opened.first, opened.head  # the first row is mostly enough
     text = opened.first().text
-    marked = [name for name, marks in _MARKS.items() if any(map(text.__contains__, marks))]
+    marked = [name for name, module in _MODULES.items() if any(map(text.__contains__, _MARKS[module]))]
     own = (name for begin in beginnings for name in (*marked, *FORMATS) if importer(name).recognises(begin()))
     added = (name for begin in beginnings for name, one in installed().importers.items() if one.recognises(begin()))
     return next(own, "") or next(added, "")

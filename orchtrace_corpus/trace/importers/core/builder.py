@@ -145,7 +145,7 @@ class Builder:
                     shown = rounded[end] = round(end - zero, 6)
                 event.t_end = shown
             if asked is not None:
-                event.t_request = rounded[asked] if asked in rounded else max(round(asked - zero, 6), 0.0)
+                event.t_request = event.t if asked == begin else max(round(asked - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges(events, spawns)
