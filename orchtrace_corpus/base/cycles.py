@@ -7,11 +7,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class CycleError(Exception):
-    """The edges go round in a circle.
-
-    Attributes:
-        events: The numbers of the nodes on one circle, in the order of its edges.
-    """
+    """The edges go round in a circle: `events` are the numbers of the nodes on one, in the order of its edges."""
 
     def __init__(self, events: list[int]) -> None:
         super().__init__()

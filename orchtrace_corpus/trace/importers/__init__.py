@@ -6,7 +6,7 @@ looked up only where a file is of none of our formats, or where a format is name
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -233,7 +233,8 @@ def find(paths: Sequence[str], form: str = "") -> Found:
             elif name := form or recognise(opened, likely):
                 likely, of_format = name, importer(name)
                 by_format.setdefault(name, []).append((file, of_format.ties(opened)))
-                further = _beside(of_format, opened) if file.path in named else ()
+                look = getattr(of_format, "beside", None) if file.path in named else None
+                further: Sequence[LogFile] = look(opened) if look is not None else ()
                 beside.update(one.path for one in further)
                 waiting += further
             elif file.path not in beside:
@@ -246,12 +247,6 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     for program, number in programs.items():
         passed_over.append(f"{number:,} {'file is' if number == 1 else 'files are'} of {program}, which is not read")
     return Found([*found, *forbidden], traces, others, [*passed_over, *(installed().refused if others else ())])
-
-
-def _beside(of_format: Importer, opened: Opened) -> Sequence[LogFile]:
-    """The further files of a session of which one file is named."""
-    look: Callable[[Opened], Sequence[LogFile]] | None = getattr(of_format, "beside", None)
-    return look(opened) if look is not None else ()
 
 
 def refuse(paths: Sequence[str], found: Found) -> NoReturn:

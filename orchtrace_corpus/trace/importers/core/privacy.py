@@ -143,9 +143,8 @@ def _salted(salt: bytes) -> Any:
 
 def masked(name: str) -> str:
     """A name as it may leave the machine: e-mail addresses, home folders and keys are cut out."""
-    if len(name) <= _MOST_NAME and _NUMBER(name):  # not kept in mind: mostly the id of one call
-        return name
-    return _masked(name[: _MOST_READ + 1], _SALT.get())
+    is_number = len(name) <= _MOST_NAME and _NUMBER(name)  # mostly the id of one call, which no cache is for
+    return name if is_number else _masked(name[: _MOST_READ + 1], _SALT.get())
 
 
 def masked_path(path: str) -> str:
