@@ -26,7 +26,7 @@ _HINTS_IN_RUNS = (
 _HINTS = (
     "@", "~", "%40", "%25", "\\\\", *_FOLDERS, "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "gh", "hf_", "npm_",
     "xai-", "xox", "xapp-", "lsv2_", "gl", "_v1_", "pypi-", "gocspx-", "ya29.", "1//0", "aq.", "whsec_", "sg.",
-    "dckr_", "hvs.", "hvb.", "hvr.", "s.", "sig=", "key=", "token=", "secret=", "signature=", "password=",
+    "dckr_", "hvs.", "hvb.", "hvr.", "sl.", "sig=", "key=", "token=", "secret=", "signature=", "password=",
     "passwd=", "pwd=", "q~", "==", "hooks.slack.", "/webhook", ":aa", "shpat_", "shpca_", "shppa_", "shpss_", "sq0",
     "lin_", "ntn_", "figd_", "hrku-", "nrak-", "sntry", "dp.", "pul-", "fo1_", "fm2_", "sbp_", "pscale_", "pmak-",
     "rubygems_", "pplx-", "r8_", "tvly-", "fw_", "nvapi-", "jina_", "e2b_", "tskey-", "nfp_", "xkeysib-", "rdme_",
@@ -40,6 +40,7 @@ _SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _BEGINNING)
 """How hints begin, and those that are shorter: what has neither is looked through once, not once for each hint."""
 _CALL_ID = re.compile(r"(?:toolu_|call_)?[A-Za-z0-9]*").fullmatch
 """The id of a call, of which there are very many: a run in which only the keys that have no mark could hide."""
+_VAULT = re.compile(r"(?<![\w.])s\.").search  # the mark of a token of Vault; `s.` alone ends a word in `events.jsonl`
 _SHORTEST_KEY = 15  # of these: a token with `eyJ` in front
 _NUMBER = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch  # such as a UUID: no key could hide in it
 
@@ -168,7 +169,7 @@ def _masked(name: str, salt: bytes) -> str:
 def _may_hold_secrets(name: str) -> bool:
     if (is_run := _CALL_ID(name) is not None) and len(name) < _SHORTEST_KEY:
         return False
-    if "SK" in name or "AC" in name:  # keys of Twilio, whose beginning is too short to look for in any case
+    if "SK" in name or "AC" in name or _VAULT(name):  # keys whose beginning is too short to look for in any case
         return True
     folded = name.casefold()
     if is_run:
