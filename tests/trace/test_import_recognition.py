@@ -4,6 +4,8 @@ The logs are made up in the shapes of the programs named, each of which has the 
 """
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,32 @@ def test_each_of_our_logs_is_recognised_by_its_own_importer_alone(form: str) -> 
         assert recognisers(path) in expected, path
         with Opened(LogFile(str(path), path.name)) as opened:
             assert program_of(opened.head()) == "", path
+
+
+RECOGNISE = """
+import sys
+from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
+for path in sys.argv[1:]:
+    with Opened(LogFile(path, path)) as opened:
+        found = importers.recognise(opened)
+    ends = tuple(f"importers.{folder}{one}" for folder in ("", "spans.", "conversations.") for one in importers.FORMATS)
+    loaded = sorted(name.rpartition(".")[2] for name in sys.modules if name.endswith(ends))
+    print(path, found, *loaded)
+    if not found:  # of these all were asked
+        sys.exit()
+"""
+"""Says of files which format they are recognised to be of, and which formats are loaded by then."""
+
+
+@pytest.mark.parametrize("form", importers.FORMATS)
+def test_a_file_is_recognised_without_loading_other_formats(form: str) -> None:
+    """By itself, and not only after a file of its format."""
+    paths = [str(path) for one, path in OURS if one == form and recognisers(path)]
+    done = subprocess.run([sys.executable, "-c", RECOGNISE, *paths], capture_output=True, text=True, check=True)
+
+    assert paths
+    assert done.stdout.splitlines() == [f"{path} {form} {form}" for path in paths]
 
 
 def test_files_beside_a_session_are_recognised_by_their_members(tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ SHAPES = {
     "Vault": f"hvs.{MIXED[:90]}",
     "Vault batch": f"hvb.{MIXED[:90]}",
     "Vault of old": f"s.{MIXED[:24]}",
+    "Dropbox": "sl.B1" + "qz7Kx" * 8,  # in which no other mark is
     "Terraform": f"{MIXED[:14]}.atlasv1.{MIXED[:60]}",
     "Pulumi": f"pul-{HEX[:40]}",
     "Doppler": f"dp.pt.{MIXED[:43]}",

@@ -6,7 +6,7 @@ looked up only where a file is of none of our formats, or where a format is name
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -44,13 +44,25 @@ FORMATS: Mapping[str, str] = {
 ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
 
-_FOLDERS = {
-    **dict.fromkeys(("claude_code", "codex"), "conversations."),
-    "atif": "",
-    **dict.fromkeys(("opencode", "autogen", "google_adk", "who_and_when"), "conversations."),
-    **dict.fromkeys(("qwen_code", "gemini_cli", "copilot_cli", "kimi_code"), "conversations."),
+_MARKS: Mapping[str, Sequence[str]] = {
+    "conversations.claude_code": ('"userType"', '"leafUuid"'),
+    "conversations.codex": ('"session_meta"', '"response_item"', '"event_msg"', '"turn_context"'),
+    "spans.openai_agents": ('"trace.span"', '"workflow_name"', '"span_data"'),
+    "spans.otlp": ('"resourceSpans"', '"resource_spans"', '"startTimeUnixNano"', '"start_time_unix_nano"'),
+    "spans.langsmith": ('"run_type"', '"dotted_order"'),
+    "atif": ('"schema_version"', '"step_id"'),
+    "conversations.opencode": ("SQLite format 3\0", '"ses_', '"prt_'),
+    "spans.inspect_ai": ("PK\3\4", '"eval_id"'),
+    "conversations.autogen": ('"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message'),
+    "conversations.google_adk": ('"appName"', '"app_name"'),
+    "conversations.who_and_when": ('"mistake_agent"', '"history"', '"question_ID"'),
+    "conversations.gemini_cli": ('"projectHash"',),
+    "conversations.copilot_cli": ('"copilot-agent"',),
+    "conversations.kimi_code": ('"protocol_version"', '"archived"'),
+    "conversations.qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # of which others have some, too
 }
-"""Where the modules of formats are, if not with those of spans."""
+"""By module: one of these mostly is in the first bytes of its files. Who has none there is asked, and loaded, last."""
+_MODULES = {module.rpartition(".")[2]: module for module in _MARKS}
 
 
 @runtime_checkable
@@ -132,8 +144,7 @@ def importer(form: str) -> Importer:
         CommandUseError: There is no such format.
     """
     if form in FORMATS:
-        folder = _FOLDERS.get(form, "spans.")
-        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{folder}{form}")
+        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{_MODULES[form]}")
         return own
     found = installed().importers.get(form)
     if found is None:
@@ -222,7 +233,8 @@ def find(paths: Sequence[str], form: str = "") -> Found:
             elif name := form or recognise(opened, likely):
                 likely, of_format = name, importer(name)
                 by_format.setdefault(name, []).append((file, of_format.ties(opened)))
-                further = _beside(of_format, opened) if file.path in named else ()
+                look = getattr(of_format, "beside", None) if file.path in named else None
+                further: Sequence[LogFile] = look(opened) if look is not None else ()
                 beside.update(one.path for one in further)
                 waiting += further
             elif file.path not in beside:
@@ -235,12 +247,6 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     for program, number in programs.items():
         passed_over.append(f"{number:,} {'file is' if number == 1 else 'files are'} of {program}, which is not read")
     return Found([*found, *forbidden], traces, others, [*passed_over, *(installed().refused if others else ())])
-
-
-def _beside(of_format: Importer, opened: Opened) -> Sequence[LogFile]:
-    """The further files of a session of which one file is named."""
-    look: Callable[[Opened], Sequence[LogFile]] | None = getattr(of_format, "beside", None)
-    return look(opened) if look is not None else ()
 
 
 def refuse(paths: Sequence[str], found: Found) -> NoReturn:
@@ -284,7 +290,9 @@ def recognise(opened: Opened, likely: str = "") -> str:
     if likely in FORMATS and importer(likely).recognises(opened.first()):
         return likely
     beginnings = opened.first, opened.head  # the first row is mostly enough
-    own = (name for begin in beginnings for name in FORMATS if importer(name).recognises(begin()))
+    text = opened.first().text
+    marked = [name for name, module in _MODULES.items() if any(map(text.__contains__, _MARKS[module]))]
+    own = (name for begin in beginnings for name in (*marked, *FORMATS) if importer(name).recognises(begin()))
     added = (name for begin in beginnings for name, one in installed().importers.items() if one.recognises(begin()))
     return next(own, "") or next(added, "")
 

@@ -8,11 +8,12 @@ from itertools import pairwise
 from math import inf
 from operator import attrgetter, eq, lt
 
+from orchtrace_corpus.base.cycles import CycleError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.trace import Edge, Event, EventType
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.graph import CycleError, Graph
+from orchtrace_corpus.trace.view.graph import Graph
 from orchtrace_corpus.trace.view.lifecycle import is_after
 
 _SPAWN, _RETURN, _TOOL_CALL = EventType.SPAWN, EventType.RETURN, EventType.TOOL_CALL

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from operator import lt
 from typing import Any, Generic, TypeVar
 
+from orchtrace_corpus.base.cycles import sort_topologically
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, AgentTime, agent_times, agent_tree
-from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, ranks, sort_topologically
+from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, ranks
 from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
 from orchtrace_corpus.trace.view.open_calls import OpenCall, open_calls
 from orchtrace_corpus.trace.view.timing import Timing

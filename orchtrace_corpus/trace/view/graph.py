@@ -50,18 +50,6 @@ class Graph(NamedTuple):
     costs: Sequence[float | None]
 
 
-class CycleError(Exception):
-    """The edges go round in a circle.
-
-    Attributes:
-        events: The numbers of the events on one circle, in the order of its edges.
-    """
-
-    def __init__(self, events: list[int]) -> None:
-        super().__init__()
-        self.events = events
-
-
 def graph(trace: Trace) -> Graph:
     """The graph of a trace. Edges to unknown events are left out: a rule reports them."""
     events, edges = trace.events, trace.edges
@@ -112,59 +100,3 @@ def ranks(timely: Sequence[int]) -> list[int]:
     for at, number in enumerate(timely):
         found[number] = at
     return found
-
-
-def sort_topologically(
-    sources: Sequence[int], targets: Sequence[int], timely: Sequence[int], rank: Sequence[int]
-) -> list[int]:
-    """A topological order (Kahn 1962) that takes the earliest event first among those that may come next.
-
-    Args:
-        sources: For each edge the number of its earlier event.
-        targets: For each edge the number of its later event.
-        timely: The numbers of the events by time.
-        rank: For each event its place in `timely`.
-
-    Raises:
-        CycleError: The edges go round in a circle.
-    """
-    from heapq import heapify, heappop, heappush
-
-    waiting = [0] * len(timely)
-    later: list[list[int]] = [[] for _ in timely]
-    for source, target in zip(sources, targets, strict=True):
-        waiting[target] += 1
-        later[source].append(target)
-    ready = [rank[number] for number in timely if not waiting[number]]
-    heapify(ready)
-    found = []
-    while ready:
-        number = timely[heappop(ready)]
-        found.append(number)
-        for target in later[number]:
-            waiting[target] -= 1
-            if not waiting[target]:
-                heappush(ready, rank[target])
-    if len(found) < len(timely):
-        raise CycleError(_circle(later, waiting))
-    return found
-
-
-def _circle(later: list[list[int]], waiting: list[int]) -> list[int]:
-    """One circle among the events that still wait for another."""
-    earlier: dict[int, int] = {}
-    for number, targets in enumerate(later):
-        if waiting[number]:
-            for target in targets:
-                if waiting[target]:
-                    earlier[target] = number
-    place = min(earlier)
-    seen: dict[int, int] = {}
-    path: list[int] = []
-    while place not in seen:
-        seen[place] = len(path)
-        path.append(place)
-        place = earlier[place]
-    found = path[seen[place] :][::-1]
-    first = found.index(min(found))
-    return [*found[first:], *found[:first]]

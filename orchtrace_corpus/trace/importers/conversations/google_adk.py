@@ -286,9 +286,10 @@ class _Session:
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
-        one = self._events[number]
+        events, one = self._events, self._events[number]
         begin: float = one.timestamp
-        for other in self._events[number + 1 : number + _MOST_BESIDE]:
+        for at in range(number + 1, min(number + _MOST_BESIDE, len(events))):  # mostly the next: a slice takes longer
+            other = events[at]
             if other.branch == one.branch or not _is_beside(one.branch, other.branch):
                 return begin if other.author == steps.USER or other.timestamp < begin else other.timestamp
         return begin

@@ -339,9 +339,7 @@ class _Reading:
         event, session = told.event, self._session
         tool = event.function_name
         waiting = self._calls.get((told.agent, tool), [])
-        use = event.call_id or next(
-            iter(waiting), ""
-        )  # earlier versions give no id: calls of a tool end in their order
+        use = event.call_id or next(iter(waiting), "")  # earlier versions give no id: calls of a tool end in order
         call = session.calls.get((told.agent, use))
         if call is not None:
             if use in waiting:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.structs import astuple
 
-from orchtrace_corpus.base.cycles import closing_links
+from orchtrace_corpus.base.cycles import CycleError, closing_links, sort_topologically
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import NO_TIMES, NO_USAGE, ImportReport, Missing, Problem, unknown_total
 from orchtrace_corpus.trace.model.trace import (
@@ -145,7 +145,7 @@ class Builder:
                     shown = rounded[end] = round(end - zero, 6)
                 event.t_end = shown
             if asked is not None:
-                event.t_request = rounded[asked] if asked in rounded else max(round(asked - zero, 6), 0.0)
+                event.t_request = event.t if asked == begin else max(round(asked - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges(events, spawns)
@@ -247,8 +247,6 @@ def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pa
 
     At such an instant, what a spawned agent does comes after its spawn. Where not all can be had, edges count most.
     """
-    from orchtrace_corpus.trace.view.graph import CycleError, sort_topologically
-
     free = [seq for seq, event in enumerate(events) if event.t in instants]
     chosen = [events[seq] for seq in free]
     places = {event.id: place for place, event in enumerate(chosen)}

@@ -59,11 +59,11 @@ class Answers:
     """The answers of models in a session, each known by the ids that the service gave its message and its request."""
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[str, int], str] = {}
+        self._ids: dict[tuple[str, int], tuple[str, str]] = {}
 
     def note(self, answer: str, request: str, file: str, line: int) -> None:
         """Note an answer, which begins in this line."""
-        self._ids[file, line] = f"{answer}\0{request}"
+        self._ids[file, line] = answer, request
 
     def take(self, trace: Trace) -> dict[int, str]:
         """The ids of the answers of a trace, by the numbers of their events; each is given once."""
@@ -71,8 +71,8 @@ class Answers:
         for number, event in enumerate(trace.events if known else ()):
             if event.type in _ANSWERS:
                 source = event.source
-                if isinstance(source, Source) and (ids := known.pop((source.file, source.line), "")):  # type: ignore[arg-type]
-                    found[number] = ids
+                if isinstance(source, Source) and (ids := known.pop((source.file, source.line), ())):  # type: ignore[arg-type]
+                    found[number] = "\0".join(ids)
         return found
 
     @contextmanager

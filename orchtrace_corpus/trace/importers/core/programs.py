@@ -14,11 +14,7 @@ _UUID_DIGITS = 36
 
 def program_of(beginning: Head) -> str:
     """The program that wrote a file which begins like this; empty where it is none of those that are known here."""
-    for row in beginning.rows:
-        for name, wrote in _BY_ROW.items():
-            if wrote(row):
-                return name
-    return ""
+    return next((name for row in beginning.rows for name, wrote in _BY_ROW.items() if wrote(row)), "")
 
 
 def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
