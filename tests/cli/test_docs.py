@@ -52,7 +52,10 @@ def test_the_readme_stays_small() -> None:
 def test_what_the_first_answers_say_besides() -> None:
     corpus = oc.load(str(ROOT))
 
-    assert len(corpus.where("stop=explicit", "published=yes")) == 0
+    stopping = ("stop=explicit,implicit", "published=yes")
+    assert len(corpus.where(*stopping, "contested=stop")) == len(corpus.where(*stopping)) == 7
+    undisputed = run_corpus("list", *(f"-w{one}" for one in (*stopping, "contested!=stop")))
+    assert undisputed.stderr == "0 papers\ncorpus: no paper passes the filters\n"  # nor by another reading
     listed = run_corpus("list", "--where", "credit_unit=message", "--where", "published=yes").stdout
     assert "debate-as-reward  2026  debate         message?  " in listed
 

@@ -755,7 +755,10 @@ def test_measures_of_several_traces_fit_a_terminal_and_names_used_elsewhere_are_
         "two          2       2     2       1      1",
         "More measures: --only A,B,...; all: --format csv.",
     ]
-    assert elsewhere.stderr == "corpus: there is no measure 'critical_path': it is called 'span' here\n"
+    assert elsewhere.stderr == (
+        "corpus: there is no measure 'critical_path': 'span' is the longest path of work; "
+        "corpus trace doctor shows the critical path\n"
+    )
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])

@@ -111,7 +111,7 @@ class CorpusSession(Session):
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
         """Say that no paper of the published pool passes by a reading, and what does by the other or awaits."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
-        papers = len(query.select(self.read_by(pool, other).papers))
+        papers = len(query.select(self.read_by(pool, other, "contested").papers))
         known = store.read_candidates(self.root_folder(), pool.taxonomy).candidates
         awaiting = len(query.select(candidate.paper for candidate in known))
         others = f"; {pluralize(papers, 'paper')} by --reading {other}" * bool(papers)

@@ -20,8 +20,13 @@ DEFINITIONS: dict[str, Definition] = {
 __all__ = ["DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
 
 
-_ELSEWHERE = {"critical_path": "span", "makespan": "span", "wall_clock": "elapsed", "duration": "elapsed"}
-"""What measures are called elsewhere, and here."""
+_ELSEWHERE = {
+    "critical_path": "'span' is the longest path of work; corpus trace doctor shows the critical path",
+    "makespan": "it is called 'elapsed' here",
+    "wall_clock": "it is called 'elapsed' here",
+    "duration": "it is called 'elapsed' here",
+}
+"""What measures are called elsewhere, and what there is here."""
 
 
 def see_known(names: Iterable[str]) -> None:
@@ -32,7 +37,7 @@ def see_known(names: Iterable[str]) -> None:
     """
     for name in names:
         if name in _ELSEWHERE:
-            raise CommandUseError(f"there is no measure {quote(name)}: it is called '{_ELSEWHERE[name]}' here")
+            raise CommandUseError(f"there is no measure {quote(name)}: {_ELSEWHERE[name]}")
         if name not in DEFINITIONS:
             raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
 
