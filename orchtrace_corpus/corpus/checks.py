@@ -231,7 +231,7 @@ def _check_statements(
         file = store.read_claims(root)
         verdicts = evaluate(file.claims, pool, disputes.disputes)
         findings, falling = check(file, pool, verdicts), falling_today(verdicts)
-        before = _committed(root) if falling else None
+        before = committed(root) if falling else None
         known = None if before is None else falling_today(evaluate(file.claims, before))
         part = Part(PartName.CLAIMS, _exit_code(findings, failed=bool(findings)), findings, total=len(file.claims))
         yield part._replace(
@@ -281,14 +281,14 @@ def _unmerged(root: str) -> CorpusError | None:
     return DataFileError(message) if names else None
 
 
-def _committed(root: str) -> Pool | None:
+def committed(root: str) -> Pool | None:
     """The corpus with the papers of the last commit, if it is known and they are other papers."""
     from orchtrace_corpus.corpus.sources import revisions
 
     try:
-        committed = revisions.find(root, "HEAD").read(store.PAPERS)
-        is_new = committed and committed[store.PAPERS] != store.read_bytes(root, [store.PAPERS])[store.PAPERS]
-        return store.load(root, instead=committed).pool if is_new else None
+        files = revisions.find(root, "HEAD").read(store.PAPERS)
+        is_new = files and files[store.PAPERS] != store.read_bytes(root, [store.PAPERS])[store.PAPERS]
+        return store.load(root, instead=files).pool if is_new else None
     except CorpusError:  # no repository, no commit, or no git
         return None
 

@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,17 @@ def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead()
     assert run_corpus("validate").code == 0
     for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
         assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"
+
+
+def test_the_published_value_is_that_of_the_last_commit(published: Path) -> None:
+    for words in ("init -q", "add -A", "-c user.name=n -c user.email=e commit -qm all"):
+        subprocess.run(["git", *words.split()], cwd=published, check=True)
+
+    run_corpus("tag", "rose-garden", "style=gravel")
+    again = run_corpus("tag", "rose-garden", "style=cottage").stderr
+
+    assert "take the edit back with corpus tag rose-garden style=formal, and record yours" in again
+    assert "published" not in run_corpus("tag", "rose-garden", "style=formal").stderr
 
 
 def test_a_published_tag_that_changes_is_to_be_judged(published: Path) -> None:

@@ -13,6 +13,7 @@ from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
+from orchtrace_corpus.corpus.checks import committed
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import (
     DetailOptions,
@@ -295,9 +296,11 @@ def tag(
     names = split_names(supported) if supported else ()
     evidence = tagging.NewEvidence(note, source, location, names, facets, copy) if note else None
     proposal = tagging.tag(corpus, target, words or [], evidence)
+    known = committed(session.writable_root()) if isinstance(target.record, Paper) and target.record.published else None
     code = apply(session, corpus, proposal, dry_run=dry_run)
     if code == ExitCode.DONE and isinstance(target.record, Paper):
-        for remark in tagging.remarks(target.record, proposal.changes, corpus.pool.taxonomy):
+        before = next((one for one in known.papers if one.key == target.record.key), None) if known else None
+        for remark in tagging.remarks(target.record, proposal.changes, corpus.pool.taxonomy, before):
             session.output.tell(f"corpus: {remark}")
     return code
 

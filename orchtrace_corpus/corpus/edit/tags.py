@@ -100,8 +100,17 @@ def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvi
     return change(corpus, target, {field: value for field, value in changes.items() if value != present.get(field)})
 
 
-def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy) -> Iterator[str]:
-    """What speaks against changes of a paper's tags: evidence for the old value, and that the value was published."""
+def remarks(
+    paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy, before: Paper | None = None
+) -> Iterator[str]:
+    """What speaks against changes of a paper's tags: evidence for the old value, and that the value was published.
+
+    Args:
+        paper: The paper as it was until now.
+        changes: Its changed fields.
+        taxonomy: The corpus's vocabulary.
+        before: The paper as of the last commit, whose values were published; as it was until now if that is unknown.
+    """
     items = enumerate(paper.evidence, 1) if "evidence" not in changes else ()
     tagged = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
     numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and tagged & {*item.tags}]
@@ -110,7 +119,9 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
     columns = {column.field for column in taxonomy.published if paper.published}
     for field, facet in disputable(taxonomy).items():
         if field in tagged & columns:
-            old, new = value_of(paper, facet, field), str(changes[field] or NOT_APPLICABLE)
+            old, new = value_of(before or paper, facet, field), str(changes[field] or NOT_APPLICABLE)
+            if new == str(old):
+                continue  # the published value is back
             back = f"take the edit back with corpus tag {paper.key} {field}={old}"
             told = f"{paper.key} is in the published pool, whose tags stay as published; {back}"
             yield f"{told}, and record yours: corpus dispute {paper.key} {field}={new} --why TEXT --source URL"
