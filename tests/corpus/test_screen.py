@@ -345,6 +345,11 @@ def test_without_a_terminal_it_says_what_to_do(root: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("root")
+def test_filters_that_no_candidate_passes_are_told_from_nothing_to_decide_on() -> None:
+    assert screen("--where", "year=1900") == (0, "", "no candidate passes the filters; without them, 3 to decide on\n")
+
+
 def test_show_says_what_a_candidate_came_by_and_no_empty_reason(root: Path) -> None:
     shown = run_corpus("show", "rose-bed").stdout
 

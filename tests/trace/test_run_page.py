@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.page import page
 from orchtrace_corpus.trace.page.columns import columns, wait_intervals
 from orchtrace_corpus.trace.page.tables import Figure, Name, Table, Tables
-from orchtrace_corpus.trace.render.names import duration
+from orchtrace_corpus.trace.render.names import duration, names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from tests.browser import Browser, _browser, browser  # noqa: F401
@@ -643,6 +643,7 @@ def test_without_scripts_there_are_a_picture_and_all_tables(browser: Browser, tm
 
 @pytest.mark.external
 def test_two_runs_are_side_by_side_on_one_scale(browser: Browser, tmp_path: Path) -> None:
+    runs = TraceView(example("swarm")), TraceView(example("hierarchical"))
     opened(browser, tmp_path, example("swarm"), example("hierarchical"))
     before = [str(one) for one in browser.texts(".axis")]
     click(browser, "#b-run [data-do=in]")
@@ -659,7 +660,7 @@ def test_two_runs_are_side_by_side_on_one_scale(browser: Browser, tmp_path: Path
     assert browser.texts("#differences + .scroll caption") == ["What differs"]
     assert [row[:5] for row in table(browser, "What differs")] == [
         [one.part, one.name, *("" if value is None else value for value in (one.before, one.after, one.change))]
-        for one in largest_first(compare(example("swarm"), example("hierarchical")))
+        for one in largest_first(compare(*runs, [names_in(one) for one in runs]))
     ]
     assert browser.violations() == []
 

@@ -87,7 +87,9 @@ def screen(
         session.output.note(f"wrote {printable(sheet, limit=300)}: {pluralize(len(waiting), 'candidate')}")
         return ExitCode.DONE
     if not waiting:
-        session.output.note("no candidate awaits a decision")
+        left = len(screening.undecided(corpus.awaiting.candidates))
+        told = f"no candidate passes the filters; without them, {left} to decide on" if left else ""
+        session.output.note(told or "no candidate awaits a decision")
         return ExitCode.DONE
     if not can_ask():
         hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
