@@ -119,7 +119,10 @@ def run(arguments: list[str], output: Output) -> int:
         error.show(file=sys.stderr)
         # The words that have no option in front of them.
         bare = [word for before, word in zip(["", *arguments], arguments, strict=False) if not before.startswith("-")]
-        if not option and any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare):
+        context = getattr(error, "ctx", None)
+        takes_filters = any("--where" in one.opts for one in (context.command.params if context else ()))
+        is_like_one = any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare)
+        if not option and takes_filters and is_like_one:
             output.tell("A filter needs --where in front of it.")
         elif type(error) is _UseError and (form := _output_form(error.ctx)):
             output.tell(f"Name where to write with -o: {form}")

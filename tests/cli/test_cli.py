@@ -768,3 +768,11 @@ def test_orchtrace_names_itself_in_its_help() -> None:
     assert late.stderr.endswith("write it before the command: orchtrace --quiet COMMAND\n")
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
     assert scripts["orchtrace"] == "orchtrace_corpus.__main__:trace"
+
+
+def test_only_a_command_with_filters_says_that_a_filter_needs_its_option() -> None:
+    listed = run_corpus("list", "stop=explicit")
+    disputed = run_corpus("dispute", "maporl", "topology=swarm", "--why", "It is.")
+
+    assert (listed.code, listed.stderr.splitlines()[-1]) == (2, "A filter needs --where in front of it.")
+    assert (disputed.code, disputed.stderr.splitlines()[-1]) == (2, "Error: Missing option '--source'.")

@@ -109,7 +109,7 @@ def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, serv
         "data/papers.yaml:74:12: M109 warning: the summary is still to be written; say in one sentence what the paper "
         "does [hedge]\n"
         "wrote data/papers.yaml\n"
-        "a pull request needs only data/; corpus build regenerates the rest\n"
+        "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
         "added hedge: HEDGE: Cutting in Straight Lines\n"
     )
     text = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")

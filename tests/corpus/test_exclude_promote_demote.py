@@ -85,7 +85,7 @@ def test_an_excluded_paper_is_put_at_the_end_under_the_next_id(corpus: Path) -> 
 +  screened: "2024-03-01"
 +  reason: No fish.
 """,
-        "wrote data/exclusions.yaml\na pull request needs only data/; corpus build regenerates the rest\n"
+        "wrote data/exclusions.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
         "excluded as E004: Ponds without Fish\n",
     )
     assert is_valid(corpus)

@@ -87,7 +87,7 @@ def test_what_differs_is_changed_and_nothing_else(root: Path, toy: Corpus) -> No
    year: 2023
    venue: arXiv
 """,
-        "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n1 updated, 0 added, 3 unchanged\n",
+        "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n1 updated, 0 added, 3 unchanged\n",
     )
 
 

@@ -63,7 +63,7 @@ def test_the_diff_is_data_and_the_rest_is_talk(root: Path) -> None:
    added: "2023-02-03"
    notes: Seen in summer only.
 """,
-        "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n",
+        "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n",
     )
     assert {name for name, data in contents(root).items() if before[name] != data} == {store.PAPERS}
 
@@ -112,7 +112,7 @@ def test_new_warnings_are_told_and_do_not_stop_an_edit(root: Path) -> None:
         "data/papers.yaml:47:9: X102 warning: A gravel garden is mostly small (rule 'gravel-is-small' of the "
         "taxonomy) [mixed-borders]\n"
         "wrote data/papers.yaml\n"
-        "a pull request needs only data/; corpus build regenerates the rest\n"
+        "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
     )
 
 

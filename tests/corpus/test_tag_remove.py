@@ -213,7 +213,7 @@ def test_evidence_comes_with_the_tags_that_need_it(root: Path) -> None:
 \x20
  - key: terminal-yard
 """,
-        "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n",
+        "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n",
     )
 
 
@@ -235,7 +235,7 @@ def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead()
         "corpus: rose-garden is in the published pool, whose tags stay as published; take the edit back with corpus tag "
         "rose-garden style=formal, and record yours: corpus dispute rose-garden style=gravel --why TEXT --source URL\n"
     )
-    written = "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n"
+    written = "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
 
     assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told
     assert run_corpus("tag", "rose-garden", "style=formal").code == 0
@@ -269,7 +269,7 @@ def test_a_published_tag_that_changes_is_to_be_judged(published: Path) -> None:
 
 
 def test_evidence_for_the_old_value_is_told(root: Path) -> None:
-    written = "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n"
+    written = "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
     told = "corpus: evidence 1 of rose-garden is for the old value; change it, or add --evidence\n"
 
     assert run_corpus("tag", "rose-garden", "water=weekly").stderr == written + told
@@ -346,7 +346,8 @@ def test_a_paper_is_removed_with_its_own_comments(root: Path) -> None:
         + ' - key: mixed-borders\n   title: Borders without Lines\n   authors: ["李, 明"]\n'
     )
     assert (
-        result.stderr == "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n"
+        result.stderr
+        == "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
     )
 
 
@@ -387,7 +388,7 @@ def test_without_a_terminal_somebody_must_have_said_yes(root: Path, monkeypatch:
             "y\n",
             0,
             True,
-            "wrote data/papers.yaml\na pull request needs only data/; corpus build regenerates the rest\n",
+            "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n",
         ),
         ("\n", 0, False, "corpus: nothing was removed\n"),
         ("\x04", 0, False, "corpus: nothing was removed\n"),
@@ -526,7 +527,7 @@ def test_it_is_said_which_claims_disputes_and_rows_of_scale_a_removal_breaks(tol
         "data/scale.yaml:2:11: S103 there is no paper 'rose-garden'; name the paper that the system is in the pool "
         "as, or leave the field out [Rose Garden]\n"
         "To mend: name another record in data/scale.yaml, or leave the field out.\n"
-        "a pull request needs only data/; corpus build regenerates the rest\n"
+        "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
     )
 
 

@@ -83,7 +83,7 @@ def apply(
     if asks is None and not dry_run:
         _show_broken(session, judgement.broken, is_made=True)
     if not corpus.files.keys().isdisjoint(written):
-        output.note("a pull request needs only data/; corpus build regenerates the rest")
+        output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
     if dry_run and judgement.is_allowed:
         output.note("corpus: nothing was written (--dry-run)")
     return ExitCode.DONE if judgement.is_allowed else ExitCode.FINDINGS

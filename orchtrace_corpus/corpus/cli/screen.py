@@ -231,7 +231,7 @@ class _Run:
         counts = {choice: sum(step.choice is choice for step in self._steps) for choice in Choice}
         self._session.output.note(_counted(counts))
         if counts[Choice.INCLUDE] or counts[Choice.EXCLUDE]:
-            self._session.output.note("a pull request needs only data/; corpus build regenerates the rest")
+            self._session.output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
 
 
 class _Questions(Questions):
