@@ -244,10 +244,11 @@ class _TranscriptEvents:
         self._is_over = True  # whether its turn is: it is a person's, until they have written
 
     def add(self) -> None:
-        self._thread.steps.sort(key=attrgetter("order"))
-        self._thread.steps.sort(key=_TIME)  # what has a moment in common stays in the order of the log
-        local = steps.local_commands(self._thread.steps) if self._thread.is_root else ()
-        for step in self._thread.steps:
+        all_steps = self._thread.steps
+        all_steps.sort(key=attrgetter("order"))
+        all_steps.sort(key=_TIME)  # what has a moment in common stays in the order of the log
+        local = steps.local_commands(all_steps) if self._thread.is_root else ()
+        for step in all_steps:
             if isinstance(step, ModelCall):
                 self._take_call(step)
                 continue
@@ -256,34 +257,39 @@ class _TranscriptEvents:
                 if step.time > self._busy:
                     self._busy = step.time
                 continue
-            match step:
-                case ToolResult():
-                    self._take_answer(step)
-                    if step.time > self._busy:
-                        self._busy = step.time
-                    self._is_over = self._is_over or step.error == steps.REJECTED
-                    step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
-                case steps.UserInput():
-                    if id(step) in local:
-                        continue
-                    self._take_typed(step)
-                case steps.Return():
-                    self._inputs.append((self._run.give_back(self._agent, step), EdgeType.RETURN))
-                    self._returned = True
-                case steps.Delivery():
-                    self._take_delivery(step)
-                case steps.SafetyEvent():
-                    alarm = self._begin(EventType.SAFETY, self._life, step, step.time)
-                    alarm.tool, alarm.status, alarm.error_type = step.tool, step.status, step.error
-                    alarm.content_ref = step.ref
-                    cause = self._call if step.asking is None else step.asking.event
-                    self._edge(cause, alarm.id, EdgeType.SAFETY)
-                    self._busy = max(self._busy, step.time)
-                case steps.CopiedHistory():
-                    copied = self._begin(_INFERENCE, self._life, step, step.time, step.time)
-                    copied.tokens = Tokens(**step.tokens) if step.tokens else UNSET
-                    copied.token_basis, copied.copied_context, copied.inferred = TokenBasis.REPORTED, True, True
+            if isinstance(step, ToolResult):
+                self._take_answer(step)
+                if step.time > self._busy:
+                    self._busy = step.time
+                if step.error == steps.REJECTED:
+                    self._is_over = True
+                step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
+            elif id(step) in local:
+                continue
+            else:
+                self._take_other(step)
             self._ready = step.time
+
+    def _take_other(self, step: steps.Step) -> None:
+        match step:
+            case steps.UserInput():
+                self._take_typed(step)
+            case steps.Return():
+                self._inputs.append((self._run.give_back(self._agent, step), EdgeType.RETURN))
+                self._returned = True
+            case steps.Delivery():
+                self._take_delivery(step)
+            case steps.SafetyEvent():
+                alarm = self._begin(EventType.SAFETY, self._life, step, step.time)
+                alarm.tool, alarm.status, alarm.error_type = step.tool, step.status, step.error
+                alarm.content_ref = step.ref
+                cause = self._call if step.asking is None else step.asking.event
+                self._edge(cause, alarm.id, EdgeType.SAFETY)
+                self._busy = max(self._busy, step.time)
+            case steps.CopiedHistory():
+                copied = self._begin(_INFERENCE, self._life, step, step.time, step.time)
+                copied.tokens = Tokens(**step.tokens) if step.tokens else UNSET
+                copied.token_basis, copied.copied_context, copied.inferred = TokenBasis.REPORTED, True, True
 
     def _take_call(self, call: ModelCall) -> None:
         life, end = self._life, call.end
@@ -303,12 +309,17 @@ class _TranscriptEvents:
             event.status, event.error_type = Status.ERROR, call.error
         for name, value in call.more.items() if call.more else ():
             setattr(event, name, value)
-        life.note(end, call)
-        for given, how in self._inputs:
-            self._edge(given, event.id, how)
-        for delivery in self._deliveries:
-            self._run.join_to_sender(delivery, event.id)
-        self._inputs, self._deliveries, self._returned = [], [], False
+        if end >= life.last:
+            life.last, life.step = end, call
+        if self._inputs:
+            for given, how in self._inputs:
+                self._edge(given, event.id, how)
+            self._inputs = []
+        if self._deliveries:
+            for delivery in self._deliveries:
+                self._run.join_to_sender(delivery, event.id)
+            self._deliveries = []
+        self._returned = False
         if end > self._busy:
             self._busy = end
         self._is_over = call.final

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -29,6 +28,7 @@ from orchtrace_corpus.trace.model.trace import (
 )
 
 _Pair: TypeAlias = tuple[Event, Event]
+_MICRO = 1e6
 _SPAWN = EventType.SPAWN  # which Python 3.11 takes long to find
 
 
@@ -56,8 +56,9 @@ class Builder:
         self.privacy = privacy
         self._trace_id, self._task_id, self._system = trace_id, task_id, system
         self._form, self._version = form, version
+        self._source = Source()
         self.events: dict[str, Event] = {}
-        self._edges: dict[tuple[str, str, EdgeType], None] = {}
+        self._edges: dict[tuple[str, str, EdgeType], Edge] = {}
         self._agents: dict[str, Agent] = {}
 
     def begin(
@@ -79,7 +80,10 @@ class Builder:
             self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
         name = f"e{len(events) + 1}"
         event = events[name] = Event(name, time, kind, agent)  # further fields are sooner set than given by name
-        event.source = Source(file, line, self._form, self._version)
+        source = self._source
+        if source.line != line or source.file != file:  # one line often makes several events
+            source = self._source = Source(file, line, self._form, self._version)
+        event.source = source
         if end is not None:
             event.t_end = end if end > time else time
         return event
@@ -94,7 +98,7 @@ class Builder:
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
         """Say that an event depends on another; the same again is the same."""
         if source and target and source != target:
-            self._edges[source, target, kind] = None
+            self._edges[source, target, kind] = Edge(source, target, kind)
 
     def agent(self, name: str, *, kind: AgentKind | UnsetType = UNSET, **fields: str) -> None:
         """Declare an agent, or say more of it: role, model, parent, kind."""
@@ -125,31 +129,30 @@ class Builder:
             unread: How many lines could not be read; None for those that the report knows.
             unit: `STEP` where the log has no times, and those of the events only count.
         """
-        known_events = self.events.values()
-        spawns = [event for event in known_events if event.type is _SPAWN]
-        others = [event for event in known_events if event.type is not _SPAWN] if spawns else known_events
-        events = sorted((*spawns, *others), key=attrgetter("t"))  # those of one instant stay in this order
+        events = list(self.events.values())
+        if spawns := [event for event in events if event.type is _SPAWN]:
+            events = [*spawns, *(event for event in events if event.type is not _SPAWN)]
+        events.sort(key=attrgetter("t"))  # those of one instant stay in this order
         zero = events[0].t if events else 0.0
-        timed = [event for event in events if not event.warm_up] or events
-        first = timed[0].t if timed else zero
-        last = max([event.t if event.t_end is None else event.t_end for event in timed], default=zero)
-        rounded: dict[float, float] = {}  # what ends one event mostly begins another
-        for place, event in enumerate(events):
+        own: list[Event] = []
+        begun = next((event.t for event in events if not event.warm_up), None)
+        first = last = zero if begun is None else begun
+        for place, event in enumerate(events):  # all at once: what was just looked at is near at hand
             event.seq = place
             begin, end, asked = event.t, event.t_end, event.t_request
-            if (shown := rounded.get(begin)) is None:
-                shown = rounded[begin] = round(begin - zero, 6)
-            event.t = shown
+            over = begin if end is None else end
+            if over > last and (begun is None or not event.warm_up):
+                last = over
+            shown = event.t = round((begin - zero) * _MICRO) / _MICRO  # to 6 digits, in a quarter of the time
             if end is not None:
-                if (shown := rounded.get(end)) is None:
-                    shown = rounded[end] = round(end - zero, 6)
-                event.t_end = shown
+                event.t_end = shown if end == begin else round((end - zero) * _MICRO) / _MICRO
+            if not event.copied_context:
+                own.append(event)
             if asked is not None:
-                event.t_request = event.t if asked == begin else max(round(asked - zero, 6), 0.0)
+                event.t_request = shown if asked == begin else max(round(asked - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges(events, spawns)
-        own = [event for event in events if not event.copied_context]
         totals, stated = token_totals(own), costs or {}
         spent = sum(number for one in totals["agent"].values() for kind, number in one.items() if kind != "reasoning")
         is_known = "tokens" in stated or any(event.tokens is not UNSET for event in own)
@@ -188,25 +191,31 @@ class Builder:
         The events of an instant at which edges do not lead forward, or agents act before their spawn, are put in order.
         """
         known = self.events
-        forward: list[Edge] = []
-        same: list[_Pair] = []  # joined at one instant
-        for source, target, kind in self._edges:
-            early, late = known[source], known[target]
-            begin, end = early.t, late.t
-            if end < begin:
-                self.report.note(Problem.BACKWARD_EDGE, f"{source} -> {target}")
-                continue
-            forward.append(Edge(source, target, kind))
-            if end == begin:
-                same.append((early, late))
+        forward = list(self._edges.values())
+        backward: list[Edge] = []
+        tangled: set[float] = set()
+        for edge in forward:
+            early, late = known[edge.src], known[edge.dst]
+            if late.t <= early.t:
+                if late.t < early.t:
+                    backward.append(edge)
+                elif early.seq > late.seq:  # type: ignore[operator]
+                    tangled.add(late.t)
+        if backward:
+            for edge in backward:
+                self.report.note(Problem.BACKWARD_EDGE, f"{edge.src} -> {edge.dst}")
+            forward = [edge for edge in forward if known[edge.dst].t >= known[edge.src].t]
         moments = {spawn.t for spawn in spawns}
         newborn = [event for event in events if event.t in moments] if spawns else ()
         born = {(event.target, event.t): event for event in newborn if event.type is _SPAWN}
         acts = [(born.get((event.agent, event.t), event), event) for event in newborn]
-        tangled = {late.t for early, late in chain(same, acts) if early.seq > late.seq}  # type: ignore[operator]
+        tangled.update(late.t for early, late in acts if early.seq > late.seq)  # type: ignore[operator]
         if not tangled:
             return forward
-        same = [pair for pair in same if pair[0].t in tangled]
+        same = [
+            (early, late) for edge in forward
+            if (late := known[edge.dst]).t in tangled and (early := known[edge.src]).t == late.t
+        ]  # fmt: skip
         closing = self._closing(same, spawns)
         for edge in forward if closing else ():
             if (edge.src, edge.dst) in closing:
@@ -279,13 +288,17 @@ def seconds(text: Any) -> float | None:
 
 def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
     """The tokens counted, by agent and by model, each by kind."""
-    both: dict[tuple[str, str], list[tuple[float | None, ...]]] = {}
+    both: dict[tuple[str, str], list[Tokens]] = {}
     for event in events:
         if event.tokens is not UNSET:
-            both.setdefault((event.agent, event.model), []).append(astuple(event.tokens))
+            key = event.agent, event.model
+            if key in both:
+                both[key].append(event.tokens)
+            else:
+                both[key] = [event.tokens]
     agents, models = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
     for (agent, model), spent in both.items():
-        for kind, numbers in zip(Tokens.__struct_fields__, zip(*spent, strict=True), strict=True):
+        for kind, numbers in zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True):
             if numbers.count(None) < len(numbers):
                 number = sum(filter(None, numbers))
                 for known in (agents.setdefault(agent, {}), models.setdefault(model, {})):

@@ -18,12 +18,13 @@ class Names:
 
     def new(self, wanted: str) -> str:
         """The name itself, or, where it is in use, with the first number from 2 on that makes it a new one."""
-        name, number = wanted, self._last.get(wanted, 0)
-        while name in self._last:
+        if wanted not in self._last:
+            self._last[wanted] = 1
+            return wanted
+        number = self._last[wanted] + 1
+        while (name := f"{wanted}#{number}") in self._last:
             number += 1
-            name = f"{wanted}#{number}"
-        self._last[wanted] = max(number, 1)
-        self._last.setdefault(name, 1)
+        self._last[wanted], self._last[name] = number, 1
         return name
 
 

@@ -124,7 +124,7 @@ class Privacy(NamedTuple):
             return content if type(content) is str else data.decode()
         salted = _salted(self.salt).copy()
         salted.update(data)
-        return f"sha256:{salted.digest()[:12].hex()}"
+        return f"sha256:{salted.hexdigest()[:24]}"
 
     @contextmanager
     def names_apart(self) -> Iterator[None]:
