@@ -588,7 +588,11 @@ def test_statistics_by_hand(tmp_path: Path) -> None:
     for number, (end, tokens) in enumerate([(1, 10), (2, 20), (3, None), (10, 40)]):
         more = {} if tokens is None else {"tokens": {"input": tokens}}
         documents.append(
-            {**raw([event("a", 0, "inference", "x", t_end=end, model="m", **more)]), "trace_id": f"t{number}"}
+            {
+                **raw([event("a", 0, "inference", "x", t_end=end, model="m", **more)]),
+                "trace_id": f"t{number}",
+                "costs": {"tokens": tokens, "wall_clock_s": None},
+            }
         )
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
     built(tmp_path / "t.jsonl", tmp_path / "d")

@@ -70,11 +70,8 @@ def at_least(known: float) -> str:
 
 def _note(found: Measure, *, exact: bool) -> str:
     if found.if_waiting is None:
-        reason = printable(found.reason, limit=300)
-        if found.at_least is None or (reason and not exact):
-            return reason
-        known = f"at least {round_figure(found.at_least, exact=True)}" if exact else "the log does not record all of it"
-        return f"{reason}; {known}" if reason else known
+        known = f"; at least {round_figure(found.at_least, exact=True)}" if exact and found.at_least is not None else ""
+        return f"{printable(found.reason, limit=300)}{known}"
     return f"{round_figure(found.if_waiting, exact=exact)} if open calls only waited"
 
 
