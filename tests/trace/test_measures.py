@@ -323,6 +323,16 @@ def test_the_wall_time_is_unknown_while_the_last_event_has_no_end() -> None:
     assert value(raw([*run["events"], event("c", 6, "return", "x")]), "elapsed") == 6
 
 
+def test_for_people_it_says_that_a_run_waited_for_people() -> None:
+    run = ("trace", "measure", str(ROOT / "data/traces/harness.json"), "--only", "waited")
+
+    assert run_corpus(*run).stdout.splitlines()[1:] == [
+        "measure  value  unit  note",
+        "waited      60  s     for people",
+    ]
+    assert run_corpus(*run, "-f", "csv").stdout == "measure,value,unit,note\nwaited,60,s,\n"
+
+
 def test_tokens_of_which_no_kind_is_known_are_unknown() -> None:
     for tokens in ({}, {"input": None}, {"reasoning": 3}):
         run = raw([event("a", 0, "inference", "x", t_end=1, tokens=tokens)])

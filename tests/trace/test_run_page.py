@@ -155,6 +155,7 @@ def test_the_tables_of_a_run() -> None:
         ["event", "agent", "tool", "open", "why"],
         ["run", "w (helper)", "Bash", "6 min 40 s = 400", "long"],
     ]
+    assert ["waited", "0 = 0", "", "s", "for people"] in shown(tables.measures())
     assert problems[0] == [["event", "agent", "what", "error"], ["ran", "w (helper)", "tool result Bash", "timeout"]]
     assert [row[0] for row in shown(tables.events())[1:]] == ["run", "ran", "end"]
 

@@ -126,11 +126,9 @@ class Tables:
         rows = [self._agent(agents[place], own[place], whole[place]) for place in sorted(most)]
         columns = ("agent", "role", "elapsed", "worked", "waited for agents", "idle", "open calls", "tokens", "USD",
                    "worked, with all below", "tokens, with all below", "USD, with all below")  # fmt: skip
-        notes = [
-            "Worked, waited and idle add up to elapsed. Waiting for agents is doing nothing while one below works."
-        ]
+        notes = ["Worked, waited for agents (doing nothing while one below works) and idle add up to elapsed."]
         if any(spent.open for spent in times.values()):
-            notes.append("Open calls are in worked; if they only waited, that time is waited as well.")
+            notes.append("Open calls are in worked; if they only waited, so did the agent.")
         if len(agents) > len(rows):
             notes.append(f"The {len(rows):,} of {len(agents):,} agents that worked most, with all below them. {_ALL}")
         return _table("Agents", columns, rows, notes)
@@ -238,15 +236,16 @@ class Tables:
         yield _table("Token ledger of the import", columns, lines)
 
     def measures(self) -> Table:
-        """The measures of the run, and the reason of those that have no value."""
+        """The measures of the run, and a note on those that need one, such as why there is no value."""
         rows: list[tuple[Cell, ...]] = []
         for name, found in measure(self._run.view).items():
             is_least = found.at_least is not None
             value = _least(found.at_least if is_least else found.value, is_least=is_least)
             other = _number(found.if_waiting)
             unit = render.unit_of(name, self._run.view.trace)
-            rows.append((name, value, other, unit.strip("1"), printable(found.reason, limit=300)))
-        return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "why not known"), rows)
+            note = printable(found.reason, limit=300) or render.reading(name)
+            rows.append((name, value, other, unit.strip("1"), note))
+        return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "note"), rows)
 
     def problems(self) -> Iterator[Table]:
         """Events that failed, and what is wrong with the log."""

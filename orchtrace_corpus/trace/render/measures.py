@@ -49,7 +49,7 @@ def one(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) -> Tab
     """The measures of one trace: name, value, unit, and why there is no value or what else it may be."""
     trace = view.trace
     rows: list[tuple[Cell, ...]] = [
-        (name, _value(found, exact=exact), unit_of(name, trace), _note(found, exact=exact) or None)
+        (name, _value(found, exact=exact), unit_of(name, trace), _note(name, found, exact=exact) or None)
         for name, found in measures.items()
     ]
     return Table("measures", printable(trace.trace_id), ("measure", "value", "unit", "note"), tuple(rows),
@@ -68,10 +68,15 @@ def at_least(known: float) -> str:
     return f"at least {round_figure(known, exact=False):,}"
 
 
-def _note(found: Measure, *, exact: bool) -> str:
+def reading(name: str) -> str:
+    """What the name of a measure leaves open: agents wait for one another, a run waits for people."""
+    return "for people" if name == "waited" else ""
+
+
+def _note(name: str, found: Measure, *, exact: bool) -> str:
     if found.if_waiting is None:
         known = f"; at least {round_figure(found.at_least, exact=True)}" if exact and found.at_least is not None else ""
-        return f"{printable(found.reason, limit=300)}{known}"
+        return f"{printable(found.reason, limit=300)}{known}" or ("" if exact else reading(name))
     return f"{round_figure(found.if_waiting, exact=exact)} if open calls only waited"
 
 
