@@ -299,6 +299,13 @@ def test_the_page_says_what_the_screen_says_and_links_to_events_instead_of_namin
     ]
 
 
+def test_a_page_of_two_runs_begins_with_which_is_faster() -> None:
+    swarm, chain = (diagnose(example(name)) for name in ("swarm", "hierarchical"))
+
+    assert '</h1>\n<p class="head">B took 10 s less than A: 10 s, not 20 s.</p>' in page([swarm, chain])
+    assert "took" not in page([swarm]).partition("</h1>")[2].partition("<dl")[0]
+
+
 def test_a_page_is_the_same_each_time_and_names_what_may_run() -> None:
     first, second = page([diagnose(small())]), page([diagnose(small())])
 

@@ -18,6 +18,7 @@ from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
 from orchtrace_corpus.trace.render import findings, graph
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
+from orchtrace_corpus.trace.render.tables import verdict
 
 LANE = 26
 """The height in pixels of the lane of an agent."""
@@ -93,6 +94,7 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
             policy=policy,
             runs=shown,
             differences=differences,
+            verdict=verdict(runs[0].summary, runs[-1].summary),
             style=style,
             script=script,
             data=[one.data for one in shown],
