@@ -47,7 +47,7 @@ _WEIGHTS = {
     Part.KEY: 9.0,
     Part.IDENTIFIER: 8.0,
     Part.TAG: 7.0,
-    Part.SYNONYM: 7.0,
+    Part.SYNONYM: 6.5,
     Part.NAME: 6.0,
     Part.SUMMARY: 5.0,
     Part.METHOD: 5.0,
@@ -57,6 +57,9 @@ _WEIGHTS = {
     Part.NOTES: 2.0,
     Part.DEFINITION: 1.5,
 }
+_STEM = 0.95
+"""What another form of the word is worth, such as stops of stopping, against the word itself."""
+
 _INSIDE = 0.4
 """What it is worth that a word is part of a longer one, such as GRPO of MAGRPO, against the word itself."""
 
@@ -69,12 +72,14 @@ class Found(NamedTuple):
         part: Where.
         field: The field, where the part is a tag, a facet or a definition; else empty.
         value: The term that the record has there, or the level of a term with levels; empty where there are several.
+        is_same: Whether it is the very word, not another form of it, nor inside a longer one.
     """
 
     word: str
     part: Part
     field: str = ""
     value: str = ""
+    is_same: bool = True
 
 
 RecordType = TypeVar("RecordType")
@@ -137,17 +142,26 @@ def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
     return tuple(hit for hit in hits if any(one.part not in (Part.FACET, Part.DEFINITION) for one in hit.found))
 
 
-def near_words(pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str]) -> tuple[str, ...]:
-    """The words of records that are spelled most like words that none holds."""
-    from difflib import get_close_matches  # only for who has made a mistake
-
+def near_words(
+    pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], *, only_swapped: bool = False
+) -> tuple[str, ...]:
+    """The words of records that words may be meant to be that none holds: with two letters swapped, else most alike."""
     tags = {facet.field: facet for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)}
     texts = [text for paper in pool.papers for text in _paper_texts(paper, tags)]
     texts += [text for exclusion in pool.exclusions for text in _exclusion_texts(exclusion, tags)]
     texts += [text for candidate in candidates for text in _candidate_texts(candidate, tags)]
     known = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
-    asked = (word for one in words for word in _WORD.findall(folded(one)))
-    return tuple(near for word in asked for near in get_close_matches(word, known, n=1, cutoff=0.8))
+    asked = (word for one in words for word in _WORD.findall(folded(one)) if word not in known)
+    found: list[str] = []
+    for word in asked:
+        swapped = (word[:n] + word[n : n + 2][::-1] + word[n + 2 :] for n in range(len(word) - 1))
+        near = [one for one in swapped if one in known]
+        if not near and not only_swapped:
+            from difflib import get_close_matches  # only for who has made a mistake
+
+            near = get_close_matches(word, known, n=1, cutoff=0.8)
+        found += near
+    return tuple(found)
 
 
 _WORD = re.compile(r"[^\W_]+")
@@ -189,7 +203,7 @@ def _scored(
 
     def compare(word: str, root: str, other: str) -> float:
         if stem(other) == root:
-            return 1.0
+            return 1.0 if other == word else _STEM
         is_inside = word in other and (len(word) > 2 or not word.isascii())
         return (0.9 if other.startswith(word) else _INSIDE) if is_inside else 0.0
 
@@ -214,7 +228,7 @@ def _scored(
                         places.setdefault(index, set()).add(place)
                 known = best[index]
                 if most and (known is None or weight * most > known[0]):
-                    best[index] = (weight * most, Found(word, text.part, text.field, text.value))
+                    best[index] = (weight * most, Found(word, text.part, text.field, text.value, most == 1.0))
             follows = any({place + 1 for place in places[one]} & places.get(one + 1, set()) for one in places)
             adjacent = max(adjacent, weight * follows)
         if any(best):
