@@ -57,11 +57,8 @@ _WEIGHTS = {
     Part.NOTES: 2.0,
     Part.DEFINITION: 1.5,
 }
-_STEM = 0.95
-"""What another form of the word is worth, such as stops of stopping, against the word itself."""
-
-_INSIDE = 0.4
-"""What it is worth that a word is part of a longer one, such as GRPO of MAGRPO, against the word itself."""
+_STEM, _INSIDE = 0.95, 0.4
+"""What another form of a word is worth, as stops of stopping, and a longer one that holds it, as MAGRPO of GRPO."""
 
 
 class Found(NamedTuple):
@@ -146,6 +143,8 @@ def near_words(
     pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], *, only_swapped: bool = False
 ) -> tuple[str, ...]:
     """The words of records that words may be meant to be that none holds: with two letters swapped, else most alike."""
+    from difflib import get_close_matches  # only for who has made a mistake
+
     tags = {facet.field: facet for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)}
     texts = [text for paper in pool.papers for text in _paper_texts(paper, tags)]
     texts += [text for exclusion in pool.exclusions for text in _exclusion_texts(exclusion, tags)]
@@ -156,11 +155,7 @@ def near_words(
     for word in asked:
         swapped = (word[:n] + word[n : n + 2][::-1] + word[n + 2 :] for n in range(len(word) - 1))
         near = [one for one in swapped if one in known]
-        if not near and not only_swapped:
-            from difflib import get_close_matches  # only for who has made a mistake
-
-            near = get_close_matches(word, known, n=1, cutoff=0.8)
-        found += near
+        found += near if near or only_swapped else get_close_matches(word, known, n=1, cutoff=0.8)
     return tuple(found)
 
 

@@ -290,10 +290,7 @@ _MOST_ROUNDS = 200
 
 
 def _gaps(
-    wanted: Collection[tuple[str, str]],
-    possible: Sequence[tuple[str, str]],
-    crosstab: Crosstab,
-    papers: Sequence[Paper],
+    cells: Collection[tuple[str, str]], possible: Sequence[tuple[str, str]], crosstab: Crosstab, papers: Sequence[Paper]
 ) -> tuple[Gap, ...]:
     expected = expected_counts(crosstab, possible)
     held: dict[tuple[str, str], list[str]] = {}
@@ -313,7 +310,7 @@ def _gaps(
         in_turn = chain.from_iterable(zip_longest(*keys))
         return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
 
-    found = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in wanted]
+    found = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in cells]
     return tuple(sorted(found, key=lambda gap: round(gap.papers - gap.expected, 2)))
 
 

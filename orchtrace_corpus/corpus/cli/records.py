@@ -256,12 +256,10 @@ def search(
     places = [one for hits in found for hit in hits for one in hit.found]
     is_held = places and {one.word for one in places} <= {one.word for one in places if one.is_same}
     near = lookup.near_words(searched, known, words, only_swapped=any(found)) if selected and not is_held else ()
-    meant = f"did you mean: {', '.join(near)}?" if near else ""
-    if not any(found) and selected:
-        whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
-        session.output.note(f"corpus: no {whose} holds these words{'; ' * bool(near)}{meant}")
-    elif near:
-        session.output.note(f"corpus: {meant}")
+    whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
+    said = [f"no {whose} holds these words"] * (not any(found)) + [f"did you mean: {', '.join(near)}?"] * bool(near)
+    if said and selected:
+        session.output.note(f"corpus: {'; '.join(said)}")
     if where and not selected:
         session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE

@@ -105,11 +105,8 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
     asked = [(rule.message, _query(rule.when, attributes), _query(rule.require, attributes)) for rule in rules]
     found: dict[tuple[str, str], str] = {}
     for pair in product(rows.allowed, columns.allowed):
-        paper = Paper(
-            tags={
-                facet.field: _tag(facet, term, value) for (facet, term), value in zip(tags, pair, strict=True) if facet
-            }
-        )
+        given = zip(tags, pair, strict=True)
+        paper = Paper(tags={facet.field: _tag(facet, term, value) for (facet, term), value in given if facet})
         broken = (message for message, when, require in asked if when.matches(paper) and not require.matches(paper))
         if (why := next(broken, None)) is not None:
             found[pair] = why

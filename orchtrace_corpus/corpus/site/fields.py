@@ -247,9 +247,6 @@ def impossible_pairs(fields: Sequence[Field], taxonomy: Taxonomy) -> dict[tuple[
     attributes = paper_attributes(taxonomy)
     named = [attributes[field.name] for field in fields if field.name in attributes]
     found = {
-        (one.name, other.name): frozenset(cannot_arise(taxonomy, one, other))
-        for one in named
-        for other in named
-        if one != other
+        (one.name, other.name): cannot_arise(taxonomy, one, other) for one in named for other in named if one != other
     }
-    return {names: pairs for names, pairs in found.items() if pairs}
+    return {names: frozenset(pairs) for names, pairs in found.items() if pairs}

@@ -218,9 +218,7 @@ def _take(
     except ValueError:
         number = inf
     if not least <= number <= most or abs(number) == inf:
-        wanted = (
-            "true, false or a number from 0 to 1" if most == 1.0 else "a number" + (" from 0 on" if not least else "")
-        )
+        wanted = "true, false or a number from 0 to 1" if most == 1.0 else f"a number{' from 0 on' * (not least)}"
         mistakes.append(f"{value.place}: {quote(value.text)} is not {wanted}")
     else:
         known[name] = number

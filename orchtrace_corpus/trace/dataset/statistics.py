@@ -159,9 +159,9 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
     measures = [*EXTRA, *DEFINITIONS]
     asked = queries(groups, tables.dialect)
 
-    def rows(query: str, number: int = len(groups)) -> list[tuple[Any, ...]]:
+    def rows(query: str) -> list[tuple[Any, ...]]:
         """The rows of an answer; what their first columns have in common with other rows is one value."""
-        answer = tables.run(asked[query])
+        answer, number = tables.run(asked[query]), len(groups)
         return [(row[:number], *map(_figure, row[number:])) for batch in answer.batches for row in batch]
 
     described = [_distribution(*row) for row in rows("distributions")]
@@ -185,13 +185,8 @@ def queries(by: tuple[str, ...], dialect: str) -> dict[str, str]:
     import ibis
 
     traces, events, copies = declared("traces"), declared("events"), declared("copies")
-    expressions = {
-        "overview": overview(traces, by),
-        "distributions": distributions(traces, by),
-        "coverage": coverage(traces, by),
-        "models": models(traces, events, copies, by),
-        "outliers": outliers(traces, by),
-    }
+    expressions = {one.__name__: one(traces, by) for one in (overview, distributions, coverage, outliers)}
+    expressions["models"] = models(traces, events, copies, by)
     return {name: str(ibis.to_sql(one, dialect=dialect, pretty=False)) for name, one in expressions.items()}
 
 

@@ -156,13 +156,10 @@ class Tables:
         rows = []
         for number, part, gap in (steps[at] for at in sorted(longest)):
             event = self._events[number]
-            remarks = [*(["perhaps waiting"] if number in opened else []),
-                       *(["time assumed"] if number in self._run.assumed else [])]  # fmt: skip
+            remarks = ["perhaps waiting"] * (number in opened) + ["time assumed"] * (number in self._run.assumed)
             rows.append((self._links([number]), self._name(event.agent), ", ".join([_act(event), *remarks]),
                          self._time(part), self._time(gap) if gap else ""))  # fmt: skip
-        notes = [
-            "What the end of the run waited for, step by step. In the gap before a step nothing of the path happened."
-        ]
+        notes = ["What the end of the run waited for, step by step. In a gap, nothing of the path happened."]
         if chain.after:
             notes.append(f"Behind the last step: {_plain(duration(chain.after, self._run.summary.unit))}.")
         if len(steps) > len(rows):
@@ -241,10 +238,9 @@ class Tables:
         for name, found in measure(self._run.view).items():
             is_least = found.at_least is not None
             value = _least(found.at_least if is_least else found.value, is_least=is_least)
-            other = _number(found.if_waiting)
             unit = render.unit_of(name, self._run.view.trace)
-            note = printable(found.reason, limit=300) or render.reading(name)
-            rows.append((name, value, other, unit.strip("1"), note))
+            note = printable(found.reason, limit=300) or render.MEANT.get(name, "")
+            rows.append((name, value, _number(found.if_waiting), unit.strip("1"), note))
         return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "note"), rows)
 
     def problems(self) -> Iterator[Table]:
@@ -302,11 +298,7 @@ class Tables:
 
 
 def _table(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[Cell, ...]],
-    notes: Sequence[str] = (),
-    all_: int | None = None,
+    title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]], notes: Sequence[str] = (), all_: int = 0
 ) -> Table:
     """The first rows of a table, with a note where there are more; columns in which every cell is empty are left out.
 
@@ -315,11 +307,11 @@ def _table(
         columns: The names of the columns.
         rows: The rows.
         notes: Sentences below it.
-        all_: How many rows there would be, where not all are given.
+        all_: How many rows there would be, where not all are given; else 0.
     """
     kept = [at for at in range(len(columns)) if any(row[at] not in ("", ()) for row in rows)]
     shown = rows[:MOST_ROWS]
-    most = len(rows) if all_ is None else all_
+    most = all_ or len(rows)
     more = [f"The first {len(shown):,} of {most:,}. {_ALL}"] if most > len(shown) else []
     cells = tuple(tuple(row[at] for at in kept) for row in shown)
     return Table(title, tuple(columns[at] for at in kept), cells, (*notes, *more))
@@ -349,9 +341,7 @@ def _count(number: int) -> Figure:
 
 
 def _number(number: float | None) -> Cell:
-    if number is None:
-        return ""
-    return Figure(f"{number:,.15g}" if number == int(number) else f"{number:,.6g}", number)
+    return "" if number is None else Figure(f"{number:,.15g}" if number == int(number) else f"{number:,.6g}", number)
 
 
 def _money(usd: float | None) -> Cell:
