@@ -299,6 +299,12 @@ def test_the_page_says_what_the_screen_says_and_links_to_events_instead_of_namin
     ]
 
 
+def test_errors_are_unknown_in_the_figures_where_no_call_has_a_status() -> None:
+    (errors,) = (row for row in shown(Tables(diagnose(example("swarm")), {}).figures()) if row[0] == "errors")
+
+    assert errors == ["errors", "unknown"]
+
+
 def test_a_page_of_two_runs_begins_with_which_is_faster() -> None:
     swarm, chain = (diagnose(example(name)) for name in ("swarm", "hierarchical"))
 

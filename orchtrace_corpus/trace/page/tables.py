@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.trace.diagnosis import has_statuses
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
@@ -97,7 +98,7 @@ class Tables:
                 rows.append((name, *(Figure(f"{share:.1%}", share) for share in pair)))
         rows += [
             ("events", _count(summary.events), ""),
-            ("errors", _count(summary.errors), ""),
+            ("errors", _count(summary.errors) if summary.errors or has_statuses(run.view.trace) else "unknown", ""),
             ("agents", _count(summary.agents), ""),
             ("tokens", _known(_number(summary.tokens), is_least=summary.has_more_tokens), ""),
             ("cost in USD", _known(_money(summary.cost_usd), is_least=summary.costs_more), ""),

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
+from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Parallelism, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import Event, EventType, Status, Tokens
+from orchtrace_corpus.trace.model.trace import Event, Tokens
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
 from orchtrace_corpus.trace.render.ledger import KINDS
@@ -25,7 +25,6 @@ _MOST_SHARES = 4
 _MOST_PLACE = 32
 _MOST_OPEN = 3
 _OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
-_CALLS = frozenset({EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT})
 _LEAST_IDLE = 1e-6
 """Gaps that take a smaller share of the elapsed time are rounding errors."""
 
@@ -271,10 +270,9 @@ class Sentences:
                 of_several = "" if one.number == 1 else "; the first"
                 yield "Errors", f"{quantity(one.number, 'event')} failed{of_several}: {first} ({place})."
         if not (run.problems or run.between.findings or run.view.open_calls):
-            text = "nothing lost between agents, all of the log read."
-            has_statuses = any(one.type in _CALLS and one.status is not Status.UNKNOWN for one in run.view.trace.events)
-            unknown = f"none seen: {text} Whether a call failed is not known, since none has a status."
-            yield "Findings", f"none: no errors, {text}" if has_statuses else unknown
+            rest = "nothing lost between agents, all of the log read."
+            unknown = f"none seen: {rest} Whether a call failed is not known, since none has a status."
+            yield "Findings", f"none: no errors, {rest}" if has_statuses(run.view.trace) else unknown
 
     def _start(self, event: Event) -> float:
         times = self._run.view.timing
