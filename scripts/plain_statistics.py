@@ -8,7 +8,7 @@ Prints what `corpus trace dataset stats DIR --format json` prints.
 import argparse
 import glob
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import floor
@@ -53,22 +53,20 @@ def main() -> None:
 
 def statistics(folder: str, by: Group) -> Statistics:
     """The statistics of a dataset, row by row."""
-    totals = dict.fromkeys(Overview._fields, 0)
-    ids: set[str] = set()
+    totals: dict[Group, Counter[str]] = {} if by else {(): Counter()}
+    ids: set[tuple[Group, str]] = set()
     values: dict[tuple[Group, str, str], Values] = defaultdict(list)
     covered: dict[tuple[Group, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     groups: dict[str, Group] = {}
     for trace in rows(folder, "traces"):
         group = tuple(trace[name] or "" for name in by)
         groups[trace["trace"]] = group
-        ids.add(trace["trace_id"])
-        totals["traces"] += 1
-        for name, column in (
-            ("events", "event_count"),
-            ("edges", "edge_count"),
-            *((n, n) for n in Overview._fields[4:]),
-        ):
-            totals[name] += trace[column] or 0
+        counted = totals.setdefault(group, Counter())
+        counted["traces"] += 1
+        counted["trace_ids"] += (group, trace["trace_id"]) not in ids
+        ids.add((group, trace["trace_id"]))
+        for name in Overview._fields[3:]:
+            counted[name] += trace[{"events": "event_count", "edges": "edge_count"}.get(name, name)] or 0
         for name, unit in UNITS.items():
             shown = "step" if unit == "s" and trace["clock_unit"] == "step" else unit
             values[group, name, shown].append((trace[name], trace["trace"], trace["trace_id"]))
@@ -77,13 +75,12 @@ def statistics(folder: str, by: Group) -> Statistics:
             counts[0] += 1
             counts[1] += trace[column] > 0
             counts[2] += trace[column]
-    totals["trace_ids"] = len(ids)
     described = [distribution(*key, found) for key, found in values.items()]
     far = [outlier for key, found in values.items() for outlier in outliers(*key, found)]
     names, decisions = list(UNITS), [str(decision) for decision in DECISIONS]
     return Statistics(
         by,
-        Overview(**totals),
+        [Overview(group, *map(counted.__getitem__, Overview._fields[1:])) for group, counted in sorted(totals.items())],
         sorted(described, key=lambda one: (one.group, names.index(one.measure), one.unit)),
         [
             Coverage(group, next(one for one in DECISIONS if one == decision), *counts)

@@ -51,7 +51,8 @@ NA          1     ·    1
 (x: cannot arise; sums without NA)
 
 4 of 7 cells are empty, 3 sparse (1); 1 more cannot arise
-No paper at all: style gravel
+No paper at all: style gravel (2 of the empty cells)
+Cannot arise: A meadow needs room, so its size is large.
 """,
         "",
     )
@@ -63,7 +64,10 @@ def test_the_widest_gap_comes_first_with_the_papers_near_it() -> None:
     assert shown.endswith(
         """\
 54 of 69 cells are empty, 7 sparse (1 to 2); 3 more cannot arise
-No paper at all: reward_family tool; credit_unit token, tool, team
+No paper at all: reward_family tool; credit_unit token, tool, team (29 of the
+  empty cells)
+Cannot arise: An individual, role-specific or hybrid reward differs between
+  agents, so credit does not go to the undivided team.
 
 Furthest below the number expected from the sums of rows and columns
 reward_family  credit_unit   papers  expected  nearest
@@ -205,7 +209,9 @@ def test_gaps_as_a_document() -> None:
 
 4 of 7 cells are empty, 3 sparse (1 to 2); 1 more cannot arise.
 
-No paper at all: style gravel.
+No paper at all: style gravel (2 of the empty cells).
+
+Cannot arise: A meadow needs room, so its size is large.
 
 x: cannot arise.
 
@@ -265,7 +271,8 @@ NA          1     ·    1
 (x: cannot arise; + and ?: candidates would fill it, or could; sums without NA)
 
 4 of 7 cells are empty, 3 sparse (1 to 2); 1 more cannot arise
-No paper at all: style gravel
+No paper at all: style gravel (2 of the empty cells)
+Cannot arise: A meadow needs room, so its size is large.
 
 Furthest below the number expected from the sums of rows and columns
 style    size   papers  expected  candidates

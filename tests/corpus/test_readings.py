@@ -218,7 +218,8 @@ NA          1     ·    1
 (x: cannot arise; sums without NA)
 
 5 of 7 cells are empty, 2 sparse (1 to 2); 1 more cannot arise
-No paper at all: style formal, gravel
+No paper at all: style formal, gravel (4 of the empty cells)
+Cannot arise: A meadow needs room, so its size is large.
 """
     )
     shown, filtered = (run(root, "gaps", *words, "-f", "json") for words in ((), ("--where", "style=cottage")))

@@ -147,6 +147,24 @@ def test_words_in_a_row_come_before_words_apart(toy: Corpus) -> None:
     assert [hit.record.key for hit in papers] == ["b", "a"]
 
 
+def test_the_very_word_comes_before_its_other_forms(toy: Corpus) -> None:
+    plain = toy.papers[0]._replace(summary="", tags={})
+    titles = {"a": "Shaped Beds", "b": "Shapes", "c": "Shape"}
+    pool = pool_of(toy)._replace(papers=tuple(plain._replace(key=key, title=title) for key, title in titles.items()))
+
+    assert [hit.record.key for hit in search(pool, (), ["shapes"])[0]] == ["b", "a", "c"]
+    assert [hit.record.key for hit in search(pool, (), ["shape"])[0]] == ["c", "a", "b"]
+
+
+def test_a_word_with_two_letters_swapped_is_suggested() -> None:
+    meant = "corpus: did you mean: {}?\n"
+
+    assert run_corpus("--root", str(ROOT), "search", "shapely").stderr.endswith(meant.format("shapley"))
+    assert run_corpus("--root", str(ROOT), "search", "credit", "shapely").stderr.endswith(meant.format("shapley"))
+    assert run_corpus("--root", str(ROOT), "search", "GPRO").stderr.endswith("these words; did you mean: grpo?\n")
+    assert "did you mean" not in run_corpus("--root", str(ROOT), "search", "stopping", "GRPO").stderr
+
+
 def test_a_rare_word_weighs_more_where_words_are_missing(toy: Corpus) -> None:
     papers, _, _ = search(pool_of(toy), (), ["beds", "yard", "grass"])
 

@@ -137,6 +137,7 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
 
     assert (result.code, result.stderr) == (0, "")
     assert result.stdout == (
+        "B took 2 s more than A: 5 s, not 3 s.\n"
         "part      name          A        B      change  unit\n"
         "rewards   team          1        0.25   -0.75   reward\n"
         "measures  elapsed       3        5      2       s\n"
@@ -202,7 +203,7 @@ def test_of_tokens_that_are_known_in_part_the_known_ones_are_compared(tmp_path: 
         (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
     words = ["trace", "diff", str(tmp_path / "one.json"), str(tmp_path / "two.json")]
 
-    assert run_corpus(*words).stdout.splitlines()[1:2] == ["measures  tokens  at least 1,200  1500          token"]
+    assert run_corpus(*words).stdout.splitlines()[2:3] == ["measures  tokens  at least 1,200  1500          token"]
     assert run_corpus(*words).stdout.endswith("At least: the log does not record all of it.\n")
     (found, *_) = json.loads(run_corpus(*words, "--format", "json").stdout)["differences"]
     assert found == {
@@ -260,7 +261,7 @@ def test_different_tasks_are_compared_and_said_to_be_different() -> None:
     result = run_corpus("trace", "diff", str(TRACES / "swarm.json"), str(TRACES / "debate.json"))
 
     assert result.code == 0
-    assert result.stdout.startswith("part ")
+    assert result.stdout.startswith("B took 10 s less than A: 10 s, not 20 s.\npart ")
     assert result.stderr == "corpus: these are different tasks, 'survey-four-fields' and 'is-the-proof-right'\n"
 
 
@@ -276,7 +277,7 @@ def test_two_sessions_are_compared_by_what_differs_most_and_are_no_different_tas
     result = run_corpus("trace", "diff", *sessions, "--prices", f"{sessions[1]}/prices.yaml")
 
     assert (result.code, result.stderr) == (0, "")
-    rows = [line.split()[:2] for line in result.stdout.splitlines()[1:16]]
+    rows = [line.split()[:2] for line in result.stdout.splitlines()[2:17]]
     assert rows[:6] == [
         ["measures", "tokens"],
         ["measures", "elapsed"],

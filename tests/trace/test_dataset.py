@@ -570,7 +570,7 @@ def test_other_engines_have_words_for_all_statistics(dialect: str) -> None:
     from orchtrace_corpus.trace.dataset.statistics import queries
 
     for name, query in queries(("system", "model"), dialect).items():
-        assert ("GROUP BY" in query) == (name != "overview"), name
+        assert "GROUP BY" in query, name
 
 
 def test_one_table_of_the_statistics_is_a_csv_file_of_its_own(various: Path) -> None:
@@ -583,12 +583,27 @@ def test_one_table_of_the_statistics_is_a_csv_file_of_its_own(various: Path) -> 
     )
 
 
+def test_the_overview_is_divided_as_all_tables_are(various: Path) -> None:
+    result = run_corpus(
+        "trace", "dataset", "stats", str(various), "--by", "topology", "--table", "overview", "-f", "csv"
+    )
+    rows = [line.split(",") for line in result.stdout.splitlines()]
+
+    assert rows[0] == ["topology", "what", "number"]
+    assert sum(int(number) for _, what, number in rows[1:] if what == "traces") == 159
+    assert len({topology for topology, *_ in rows[1:]}) == len(rows[1:]) / 8 > 1
+
+
 def test_statistics_by_hand(tmp_path: Path) -> None:
     documents = []
     for number, (end, tokens) in enumerate([(1, 10), (2, 20), (3, None), (10, 40)]):
         more = {} if tokens is None else {"tokens": {"input": tokens}}
         documents.append(
-            {**raw([event("a", 0, "inference", "x", t_end=end, model="m", **more)]), "trace_id": f"t{number}"}
+            {
+                **raw([event("a", 0, "inference", "x", t_end=end, model="m", **more)]),
+                "trace_id": f"t{number}",
+                "costs": {"tokens": tokens, "wall_clock_s": None},
+            }
         )
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
     built(tmp_path / "t.jsonl", tmp_path / "d")

@@ -372,7 +372,8 @@ def test_a_gap_of_the_path_is_idle_only_where_nobody_worked() -> None:
         "          16%. Work: 36 s (models 21 s, tools 15 s); speed-up 1.16.\n"
         "Path      critical path, 31 s: gap 30 s (2 agents worked 25 s of it) -> b 1 s.\n"
         "          With these steps and no waiting: at least 20 s (a 20 s).\n"
-        "Findings  none: no errors, nothing lost between agents, all of the log read.\n"
+        "Findings  none seen: nothing lost between agents, all of the log read. Whether a\n"
+        "          call failed is not known, since none has a status.\n"
         "Tokens    unknown.\n"
         "Cost      unknown without prices: --cost, or a table with --prices FILE.\n"
         "Saving    idle time: up to 5 s of 31 s.\n"
@@ -910,8 +911,17 @@ def test_without_open_calls_every_time_is_one_value() -> None:
     text = " ".join(shown(approved(seconds=100)).split())
 
     assert "Work: 3 min 04 s (models 1 min 24 s, tools 1 min 40 s); speed-up 1.48." in text
-    assert "With these steps and no waiting: at least 2 min 04 s. Findings none: no errors, nothing lost" in text
+    assert "With these steps and no waiting: at least 2 min 04 s. Findings none seen: nothing lost" in text
     assert "perhaps" not in text
+
+
+def test_no_errors_are_claimed_only_where_a_call_has_a_status() -> None:
+    call = {"type": "tool_call", "tool": "Bash", "t_end": 1}
+    message = {"type": "message", "target": "b", "status": "ok"}
+
+    assert "none: no errors, nothing lost" in shown(made({**call, "status": "ok"}, call, message))
+    assert "Whether a" in shown(made(call, message))
+    assert "no errors" not in shown(made(call, message))
 
 
 def test_programs_are_given_both_readings_of_open_calls_and_how_each_agent_spent_its_time() -> None:

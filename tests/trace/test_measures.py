@@ -39,6 +39,11 @@ def value(document: dict[str, Any], name: str) -> float:
     return found.value
 
 
+def counted(tokens: int) -> dict[str, int | None]:
+    """The costs of a run whose tokens are all counted."""
+    return {"tokens": tokens, "wall_clock_s": None}
+
+
 HAND_WORKED: dict[str, dict[str, float | None]] = {
     # One after another: 2 + 2 + 3 + 2 + 3 s, steps plan, think, report, answer.
     "centralized": {
@@ -318,12 +323,23 @@ def test_the_wall_time_is_unknown_while_the_last_event_has_no_end() -> None:
     assert value(raw([*run["events"], event("c", 6, "return", "x")]), "elapsed") == 6
 
 
+def test_for_people_it_says_that_a_run_waited_for_people() -> None:
+    run = ("trace", "measure", str(ROOT / "data/traces/harness.json"), "--only", "waited")
+
+    assert run_corpus(*run).stdout.splitlines()[1:] == [
+        "measure  value  unit  note",
+        "waited      60  s     for people",
+    ]
+    assert run_corpus(*run, "-f", "csv").stdout == "measure,value,unit,note\nwaited,60,s,\n"
+
+
 def test_tokens_of_which_no_kind_is_known_are_unknown() -> None:
     for tokens in ({}, {"input": None}, {"reasoning": 3}):
         run = raw([event("a", 0, "inference", "x", t_end=1, tokens=tokens)])
         assert reason(run, "tokens") == "1 inference has no tokens: a"
         assert [(one.total, one.without_tokens) for one in ledger(trace(run), "agent")] == [(None, 1)]
-    assert value(raw([event("a", 0, "inference", "x", t_end=1, tokens={"output": 0})]), "tokens") == 0
+    none = event("a", 0, "inference", "x", t_end=1, tokens={"output": 0})
+    assert value(raw([none], costs=counted(0)), "tokens") == 0
 
 
 def test_where_a_run_spent_more_than_its_log_tells_every_form_says_so(tmp_path: Path) -> None:
@@ -336,7 +352,7 @@ def test_where_a_run_spent_more_than_its_log_tells_every_form_says_so(tmp_path: 
     path.write_text(json.dumps(raw(events)), encoding="utf-8")
     placeholder = measure(trace(raw(events[2:])), ["tokens"])["tokens"]
 
-    assert (placeholder.value, placeholder.at_least) == (6, 6)
+    assert placeholder == Measure(None, "the trace may not record all of it", at_least=6)
     assert run_corpus("trace", "measure", str(path), *one).stdout == (
         "t\n"
         "measure  value           unit   note\n"
@@ -376,9 +392,10 @@ def test_tokens_that_stand_with_other_events_leave_nothing_unknown() -> None:
 def test_the_cost_is_unknown_while_one_inference_states_none() -> None:
     paid, unpaid = event("a", 0, "inference", "x", cost_usd=1), event("b", 1, "inference", "x")
 
-    assert value(raw([paid, event("c", 1, "tool_call", "x", cost_usd=2)]), "cost") == 3
+    assert value(raw([paid, event("c", 1, "tool_call", "x", cost_usd=2)], costs=counted(9)), "cost") == 3
     assert reason(raw([paid, unpaid]), "cost") == "1 of 2 inferences state no cost: b"
-    assert value(raw([paid, {**unpaid, "copied_context": True}]), "cost") == 1
+    assert value(raw([paid, {**unpaid, "copied_context": True}], costs=counted(9)), "cost") == 1
+    assert measure(trace(raw([paid])), ["cost"])["cost"].at_least == 1  # nothing says that this is all
 
 
 def test_what_people_do_is_no_step() -> None:
@@ -524,7 +541,7 @@ def test_copied_context_is_not_counted_again() -> None:
     events = [event("a", 0, "inference", "x", t_end=1, **spent),
               event("b", 1, "inference", "x", t_end=2, copied_context=True, **spent)]  # fmt: skip
 
-    assert value(raw(events), "tokens") == 10
+    assert value(raw(events, costs=counted(10)), "tokens") == 10
     assert value(raw(events), "steps") == 1
     assert [(entry.name, entry.events, entry.total) for entry in ledger(trace(raw(events)), "agent")] == [("x", 1, 10)]
 
@@ -696,7 +713,7 @@ def test_people_are_no_agents() -> None:
 def test_without_any_stated_cost_the_cost_is_unknown_and_says_why() -> None:
     asked, other = event("a", 0, "inference", "x"), event("b", 1, "tool_call", "x")
 
-    assert value(raw([{**other, "cost_usd": 0}]), "cost") == 0
+    assert value(raw([{**other, "cost_usd": 0}], costs=counted(0)), "cost") == 0
     for events in ([asked], [other], [asked, other], [{**other, "cost_usd": 3, "copied_context": True}]):
         found = measure(trace(raw(events)), ["cost"])["cost"]
         assert (found.value, found.reason) == (None, "no event has a cost")

@@ -224,6 +224,14 @@ def test_an_outcome_of_no_run_is_said_by_those_who_use_outcomes(tmp_path: Path, 
     assert result.stderr.endswith(said)
 
 
+def test_a_reward_that_is_true_or_false_is_1_or_0(tmp_path: Path) -> None:
+    found = load(written(tmp_path, "o.csv", "run,reward,agent.x,event.e\na,true,no,Yes\n"))["a"]
+
+    assert (found.rewards, found.agents, found.events) == ({"team": 1.0}, {"x": 0.0}, {"e": 1.0})
+    with pytest.raises(DataFileError, match="2: 'true' is not a number from 0 on"):
+        load(written(tmp_path, "b.csv", "run,baseline.turns\na,true\n"))
+
+
 @pytest.mark.parametrize("words", [["credit"], ["export", "--profile", "verl", "--without-tokens"]])
 def test_where_outcomes_give_no_reward_it_is_said_what_is_missing(tmp_path: Path, words: list[str]) -> None:
     success = written(tmp_path, "success.csv", f"run,success\n{NAME},true\n")
@@ -236,7 +244,7 @@ def test_where_outcomes_give_no_reward_it_is_said_what_is_missing(tmp_path: Path
         2,
         "",
         f"corpus: the trace '{NAME}' has no reward that could be divided\n"
-        "Its success is known: to divide that, give it as `reward`, too, in the file for --outcomes.\n",
+        "Success is known, but is no reward: give it as `reward` in the file for --outcomes (true is 1).\n",
     )
     assert of_other == (
         1,

@@ -155,6 +155,7 @@ def test_the_tables_of_a_run() -> None:
         ["event", "agent", "tool", "open", "why"],
         ["run", "w (helper)", "Bash", "6 min 40 s = 400", "long"],
     ]
+    assert ["waited", "0 = 0", "", "s", "for people"] in shown(tables.measures())
     assert problems[0] == [["event", "agent", "what", "error"], ["ran", "w (helper)", "tool result Bash", "timeout"]]
     assert [row[0] for row in shown(tables.events())[1:]] == ["run", "ran", "end"]
 
@@ -296,6 +297,19 @@ def test_the_page_says_what_the_screen_says_and_links_to_events_instead_of_namin
     assert [html.unescape(one) for one in said] == [
         part.replace("\ue000", "\u00a0").replace(" -> ", " → ") for pair in wanted for part in pair if part
     ]
+
+
+def test_errors_are_unknown_in_the_figures_where_no_call_has_a_status() -> None:
+    (errors,) = (row for row in shown(Tables(diagnose(example("swarm")), {}).figures()) if row[0] == "errors")
+
+    assert errors == ["errors", "unknown"]
+
+
+def test_a_page_of_two_runs_begins_with_which_is_faster() -> None:
+    swarm, chain = (diagnose(example(name)) for name in ("swarm", "hierarchical"))
+
+    assert '</h1>\n<p class="head">B took 10 s less than A: 10 s, not 20 s.</p>' in page([swarm, chain])
+    assert "took" not in page([swarm]).partition("</h1>")[2].partition("<dl")[0]
 
 
 def test_a_page_is_the_same_each_time_and_names_what_may_run() -> None:

@@ -47,7 +47,7 @@ _WEIGHTS = {
     Part.KEY: 9.0,
     Part.IDENTIFIER: 8.0,
     Part.TAG: 7.0,
-    Part.SYNONYM: 7.0,
+    Part.SYNONYM: 6.5,
     Part.NAME: 6.0,
     Part.SUMMARY: 5.0,
     Part.METHOD: 5.0,
@@ -57,8 +57,8 @@ _WEIGHTS = {
     Part.NOTES: 2.0,
     Part.DEFINITION: 1.5,
 }
-_INSIDE = 0.4
-"""What it is worth that a word is part of a longer one, such as GRPO of MAGRPO, against the word itself."""
+_STEM, _INSIDE = 0.95, 0.4
+"""What another form of a word is worth, as stops of stopping, and a longer one that holds it, as MAGRPO of GRPO."""
 
 
 class Found(NamedTuple):
@@ -69,12 +69,14 @@ class Found(NamedTuple):
         part: Where.
         field: The field, where the part is a tag, a facet or a definition; else empty.
         value: The term that the record has there, or the level of a term with levels; empty where there are several.
+        is_same: Whether it is the very word, not another form of it, nor inside a longer one.
     """
 
     word: str
     part: Part
     field: str = ""
     value: str = ""
+    is_same: bool = True
 
 
 RecordType = TypeVar("RecordType")
@@ -137,8 +139,10 @@ def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
     return tuple(hit for hit in hits if any(one.part not in (Part.FACET, Part.DEFINITION) for one in hit.found))
 
 
-def near_words(pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str]) -> tuple[str, ...]:
-    """The words of records that are spelled most like words that none holds."""
+def near_words(
+    pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], *, only_swapped: bool = False
+) -> tuple[str, ...]:
+    """The words of records that words may be meant to be that none holds: with two letters swapped, else most alike."""
     from difflib import get_close_matches  # only for who has made a mistake
 
     tags = {facet.field: facet for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)}
@@ -146,8 +150,13 @@ def near_words(pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[st
     texts += [text for exclusion in pool.exclusions for text in _exclusion_texts(exclusion, tags)]
     texts += [text for candidate in candidates for text in _candidate_texts(candidate, tags)]
     known = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
-    asked = (word for one in words for word in _WORD.findall(folded(one)))
-    return tuple(near for word in asked for near in get_close_matches(word, known, n=1, cutoff=0.8))
+    asked = (word for one in words for word in _WORD.findall(folded(one)) if word not in known)
+    found: list[str] = []
+    for word in asked:
+        swapped = (word[:n] + word[n : n + 2][::-1] + word[n + 2 :] for n in range(len(word) - 1))
+        near = [one for one in swapped if one in known]
+        found += near if near or only_swapped else get_close_matches(word, known, n=1, cutoff=0.8)
+    return tuple(found)
 
 
 _WORD = re.compile(r"[^\W_]+")
@@ -189,7 +198,7 @@ def _scored(
 
     def compare(word: str, root: str, other: str) -> float:
         if stem(other) == root:
-            return 1.0
+            return 1.0 if other == word else _STEM
         is_inside = word in other and (len(word) > 2 or not word.isascii())
         return (0.9 if other.startswith(word) else _INSIDE) if is_inside else 0.0
 
@@ -214,7 +223,7 @@ def _scored(
                         places.setdefault(index, set()).add(place)
                 known = best[index]
                 if most and (known is None or weight * most > known[0]):
-                    best[index] = (weight * most, Found(word, text.part, text.field, text.value))
+                    best[index] = (weight * most, Found(word, text.part, text.field, text.value, most == 1.0))
             follows = any({place + 1 for place in places[one]} & places.get(one + 1, set()) for one in places)
             adjacent = max(adjacent, weight * follows)
         if any(best):

@@ -125,6 +125,7 @@ class Coverage(NamedTuple):
         gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
         reading: The reading of disputed tags that the papers are by.
         candidates: The candidates of each pair of values, as `fills` returns them; None if they were not asked for.
+        reasons: What the rules say that forbid the cells of `impossible`.
     """
 
     crosstab: Crosstab
@@ -135,6 +136,7 @@ class Coverage(NamedTuple):
     gaps: tuple[Gap, ...] = ()
     reading: ReadingName = ReadingName.PUBLISHED
     candidates: Mapping[tuple[str, str], tuple[str, ...]] | None = None
+    reasons: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -214,7 +216,7 @@ def coverage(
     columns: Attribute,
     *,
     sparse_limit: int = 2,
-    impossible: Collection[tuple[str, str]] = (),
+    impossible: Mapping[tuple[str, str], str] | None = None,
     reading: ReadingName = ReadingName.PUBLISHED,
 ) -> Coverage:
     """The empty and sparse cells of two attributes, unused terms included.
@@ -224,17 +226,18 @@ def coverage(
         rows: The one attribute.
         columns: The other.
         sparse_limit: Up to how many papers make a cell sparse.
-        impossible: The cells that cannot arise; one that holds papers is counted like any other.
+        impossible: The cells that cannot arise, and why; one that holds papers is counted like any other.
         reading: The reading of disputed tags that the papers are by.
     """
     crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
-    forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.number(*pair))
+    forbidden = tuple(pair for pair in pairs if pair in (impossible or {}) and not crosstab.number(*pair))
     possible = [pair for pair in pairs if pair not in forbidden]
     empty = tuple(pair for pair in possible if not crosstab.number(*pair))
     sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
     gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
-    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading)
+    reasons = tuple(dict.fromkeys((impossible or {})[pair] for pair in forbidden))
+    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading, reasons=reasons)
 
 
 def fills(
@@ -287,10 +290,7 @@ _MOST_ROUNDS = 200
 
 
 def _gaps(
-    wanted: Collection[tuple[str, str]],
-    possible: Sequence[tuple[str, str]],
-    crosstab: Crosstab,
-    papers: Sequence[Paper],
+    cells: Collection[tuple[str, str]], possible: Sequence[tuple[str, str]], crosstab: Crosstab, papers: Sequence[Paper]
 ) -> tuple[Gap, ...]:
     expected = expected_counts(crosstab, possible)
     held: dict[tuple[str, str], list[str]] = {}
@@ -310,7 +310,7 @@ def _gaps(
         in_turn = chain.from_iterable(zip_longest(*keys))
         return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
 
-    found = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in wanted]
+    found = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in cells]
     return tuple(sorted(found, key=lambda gap: round(gap.papers - gap.expected, 2)))
 
 

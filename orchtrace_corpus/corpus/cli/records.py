@@ -253,11 +253,13 @@ def search(
     session.output.note(" and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part))
     if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
         session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
-    if not any(found) and selected:
-        near = lookup.near_words(searched, known, words)
-        meant = f"; did you mean: {', '.join(near)}?" if near else ""
-        whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
-        session.output.note(f"corpus: no {whose} holds these words{meant}")
+    places = [one for hits in found for hit in hits for one in hit.found]
+    is_held = places and {one.word for one in places} <= {one.word for one in places if one.is_same}
+    near = lookup.near_words(searched, known, words, only_swapped=any(found)) if selected and not is_held else ()
+    whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
+    said = [f"no {whose} holds these words"] * (not any(found)) + [f"did you mean: {', '.join(near)}?"] * bool(near)
+    if said and selected:
+        session.output.note(f"corpus: {'; '.join(said)}")
     if where and not selected:
         session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE

@@ -36,7 +36,7 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: 
         too_wide += f"{crosstab.columns.name} {crosstab.rows.name})"
         lines += [line(text, "muted") for text in wrap(too_wide, available)]
     lines += [line(), *(line(text, "heading") for text in wrap(summary(coverage), available))]
-    for text in _unused_texts(coverage):
+    for text in _reasons(coverage):
         lines += [line(part) for part in wrap(text, available, rest="  ")]
     shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MOST_GAPS]
     if coverage.candidates is not None:
@@ -57,10 +57,13 @@ def summary(coverage: Coverage) -> str:
     return f"{empty}, {sparse}{cannot}"
 
 
-def _unused_texts(coverage: Coverage) -> list[str]:
-    axes = coverage.crosstab.rows, coverage.crosstab.columns
-    named = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, coverage.unused, strict=True) if terms]
-    return [f"No paper at all: {'; '.join(named)}"] if named else []
+def _reasons(coverage: Coverage) -> list[str]:
+    """Which cells nothing is expected of, since no paper has the one tag; and why some cannot arise."""
+    axes, (rows, columns) = (coverage.crosstab.rows, coverage.crosstab.columns), coverage.unused
+    named = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, (rows, columns), strict=True) if terms]
+    number = sum(row in rows or column in columns for row, column in coverage.empty)
+    texts = [f"No paper at all: {'; '.join(named)} ({number} of the empty cells)"] if named else []
+    return [*texts, *(f"Cannot arise: {why}" for why in coverage.reasons)]
 
 
 def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
@@ -100,7 +103,7 @@ def document(coverage: Coverage) -> str:
         (_head(pairs[0][0]), *(_mark(_number(pair, crosstab), pair, coverage) for pair in pairs))
         for pairs in _pairs(crosstab)
     )
-    notes = (f"{summary(coverage)}.", *(f"{text}." for text in _unused_texts(coverage)))
+    notes = (f"{summary(coverage)}.", *(f"{text.removesuffix('.')}." for text in _reasons(coverage)))
     notes += tuple(f"{text}." for text in _legend(coverage))
     columns = (crosstab.rows.name, *map(_head, _in_order(crosstab.column_values)))
     text = markdown(Table(crosstab_name(crosstab), _coverage_title(coverage), columns, rows, notes))

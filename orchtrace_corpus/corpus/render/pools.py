@@ -57,7 +57,7 @@ def _candidate_notes(judged: Sequence[PoolVerdict], hint: str) -> Iterator[str]:
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        yield f"falls at N/M: counts M candidates, falls from the Nth on{hint}"
+        yield f"falls at N/M: the first N of M candidates make it fall{hint}"
     if could := sum(bool(one.could_fall_by) for one in judged):
         yield f"{could} could fall through open tags{hint}"
 

@@ -86,11 +86,11 @@ def possible_cells(
 ) -> set[tuple[str, str]]:
     """The pairs of terms that papers can have, as `corpus gaps` counts them: those that are filled are possible."""
     pairs = {pair for pair in product(rows.allowed, columns.allowed) if NOT_APPLICABLE not in pair}
-    return pairs - (cannot_arise(taxonomy, rows, columns) - {*filled})
+    return pairs - (cannot_arise(taxonomy, rows, columns).keys() - {*filled})
 
 
-def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> frozenset[tuple[str, str]]:
-    """The pairs of terms of two attributes that no paper can have, since a rule of the taxonomy forbids them.
+def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dict[tuple[str, str], str]:
+    """The pairs of terms of two attributes that no paper can have, and what the rule says that forbids each.
 
     A rule counts if it is an error to break it and its filters are about the tags behind the two attributes only. Of
     tags with several values it counts only where no further value could change what it says of the pair.
@@ -98,21 +98,19 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> fro
     tags = [_tag_of(attribute, taxonomy) for attribute in (rows, columns)]
     behind = [facet for facet, _ in tags if facet is not None]
     if len({facet.field for facet in behind}) < 2:
-        return frozenset()
+        return {}
     names = {name: facet for facet in behind for name in (facet.field, *_terms_with_levels(facet))}
     rules = [rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and _is_certain(rule, names)]
     attributes = paper_attributes(taxonomy) if rules else {}
-    asked = [(_query(rule.when, attributes), _query(rule.require, attributes)) for rule in rules]
-    found = set()
+    asked = [(rule.message, _query(rule.when, attributes), _query(rule.require, attributes)) for rule in rules]
+    found: dict[tuple[str, str], str] = {}
     for pair in product(rows.allowed, columns.allowed):
-        paper = Paper(
-            tags={
-                facet.field: _tag(facet, term, value) for (facet, term), value in zip(tags, pair, strict=True) if facet
-            }
-        )
-        if any(when.matches(paper) and not require.matches(paper) for when, require in asked):
-            found.add(pair)
-    return frozenset(found)
+        given = zip(tags, pair, strict=True)
+        paper = Paper(tags={facet.field: _tag(facet, term, value) for (facet, term), value in given if facet})
+        broken = (message for message, when, require in asked if when.matches(paper) and not require.matches(paper))
+        if (why := next(broken, None)) is not None:
+            found[pair] = why
+    return found
 
 
 def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str]:

@@ -249,4 +249,4 @@ def impossible_pairs(fields: Sequence[Field], taxonomy: Taxonomy) -> dict[tuple[
     found = {
         (one.name, other.name): cannot_arise(taxonomy, one, other) for one in named for other in named if one != other
     }
-    return {names: pairs for names, pairs in found.items() if pairs}
+    return {names: frozenset(pairs) for names, pairs in found.items() if pairs}

@@ -209,17 +209,16 @@ def _unknown(name: str) -> str:
 def _take(
     known: dict[str, float], name: str, value: _Value, mistakes: list[str], least: float = 0.0, most: float = inf
 ) -> None:
-    """Take a number, unless nothing is given."""
+    """Take a number, unless nothing is given; rewards and success may be true or false as well, which is 1 or 0."""
     if not value.text:
         return
+    words = _WORDS if most == 1.0 or least < 0 else {}
     try:
-        number = _WORDS[value.text.lower()] if most == 1.0 and value.text.lower() in _WORDS else float(value.text)
+        number = words[value.text.lower()] if value.text.lower() in words else float(value.text)
     except ValueError:
         number = inf
     if not least <= number <= most or abs(number) == inf:
-        wanted = (
-            "true, false or a number from 0 to 1" if most == 1.0 else "a number" + (" from 0 on" if not least else "")
-        )
+        wanted = "true, false or a number from 0 to 1" if most == 1.0 else f"a number{' from 0 on' * (not least)}"
         mistakes.append(f"{value.place}: {quote(value.text)} is not {wanted}")
     else:
         known[name] = number

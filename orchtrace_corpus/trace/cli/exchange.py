@@ -12,13 +12,14 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, Files, Name, OutcomesFile, PriceTable
 from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
+from orchtrace_corpus.trace.diagnosis import summarize
 from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters.published import losses, publish
 from orchtrace_corpus.trace.exporters.trainers import Shape
 from orchtrace_corpus.trace.exporters.training import Division
 from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render.names import names_in
-from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table
+from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table, verdict
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -72,6 +73,8 @@ def diff_traces(
     most = None if is_all or output_format is not Format.TABLE else MOST_DIFFERENCES
     found = compare(before, after) if are_ids else found
     table = difference_table(found, ((first, one), (second, other)), exact=output_format.is_exact, most=most)
+    if output_format is Format.TABLE:
+        table = table._replace(title=verdict(summarize(before), summarize(after)))
     session.show_tables([table], "trace-diff", output_format)
     return code
 

@@ -193,7 +193,7 @@ def stated_reward(trace: Trace, choices: Choices) -> float:
     if not trace.rewards:
         hint = 'Give one with --outcomes FILE, or state it in the trace, such as "rewards": {"team": 1}.'
         if "task_success" in trace.metrics:
-            hint = "Its success is known: to divide that, give it as `reward`, too, in the file for --outcomes."
+            hint = "Success is known, but is no reward: give it as `reward` in the file for --outcomes (true is 1)."
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no reward that could be divided", hint)
     asked = f"{quote(choices.channel)}{suggestion(choices.channel, list(trace.rewards))}"
     hint = "Say which is to be divided: --channel NAME."

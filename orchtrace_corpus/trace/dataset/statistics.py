@@ -51,8 +51,9 @@ class Engine(Protocol):
 
 
 class Overview(NamedTuple):
-    """How much there is, and how sound it is."""
+    """How much there is in a group, and how sound it is."""
 
+    group: tuple[str, ...]
     traces: int
     trace_ids: int
     events: int
@@ -135,7 +136,7 @@ class Statistics(NamedTuple):
     """All statistics of a dataset. `outlying` counts all outliers; `outliers` holds the farthest."""
 
     by: tuple[str, ...]
-    overview: Overview
+    overviews: list[Overview]
     distributions: list[Distribution]
     coverage: list[Coverage]
     models: list[Spent]
@@ -158,9 +159,9 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
     measures = [*EXTRA, *DEFINITIONS]
     asked = queries(groups, tables.dialect)
 
-    def rows(query: str, number: int = len(groups)) -> list[tuple[Any, ...]]:
+    def rows(query: str) -> list[tuple[Any, ...]]:
         """The rows of an answer; what their first columns have in common with other rows is one value."""
-        answer = tables.run(asked[query])
+        answer, number = tables.run(asked[query]), len(groups)
         return [(row[:number], *map(_figure, row[number:])) for batch in answer.batches for row in batch]
 
     described = [_distribution(*row) for row in rows("distributions")]
@@ -169,7 +170,7 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
     outlying = rows("outliers")
     return Statistics(
         groups,
-        Overview(*(int(value or 0) for value in rows("overview", 0)[0][1:])),
+        sorted(Overview(group, *(int(value or 0) for value in row)) for group, *row in rows("overview")),
         sorted(described, key=lambda one: (one.group, measures.index(one.measure), one.unit)),
         sorted(covered, key=lambda one: (one.group, list(Decision).index(one.decision))),
         sorted(spent, key=lambda one: (one.group, -one.total, one.model)),
@@ -184,13 +185,8 @@ def queries(by: tuple[str, ...], dialect: str) -> dict[str, str]:
     import ibis
 
     traces, events, copies = declared("traces"), declared("events"), declared("copies")
-    expressions = {
-        "overview": overview(traces),
-        "distributions": distributions(traces, by),
-        "coverage": coverage(traces, by),
-        "models": models(traces, events, copies, by),
-        "outliers": outliers(traces, by),
-    }
+    expressions = {one.__name__: one(traces, by) for one in (overview, distributions, coverage, outliers)}
+    expressions["models"] = models(traces, events, copies, by)
     return {name: str(ibis.to_sql(one, dialect=dialect, pretty=False)) for name, one in expressions.items()}
 
 
@@ -201,10 +197,11 @@ def declared(table: str) -> "ir.Table":
     return ibis.table(ibis.Schema.from_pyarrow(schema(table)), name=table)
 
 
-def overview(traces: "ir.Table") -> "ir.Table":
-    """One row: how much there is."""
+def overview(traces: "ir.Table", by: Sequence[str] = ()) -> "ir.Table":
+    """A row for each group: how much there is."""
     sums = ("event_count", "edge_count", "warnings", "dropped", "unknown_kinds", "problems")
     return traces.aggregate(
+        by=_groups(traces, by),
         traces=traces.count(),
         trace_ids=traces.trace_id.nunique(),
         **{name: traces[name].sum().cast("string") for name in sums},

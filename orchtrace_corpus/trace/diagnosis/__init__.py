@@ -95,6 +95,12 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
     )
 
 
+def has_statuses(trace: Trace) -> bool:
+    """Whether any call of a trace says how it ended; else nobody knows whether there were errors."""
+    calls = (EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT)
+    return any(one.type in calls and one.status is not Status.UNKNOWN for one in trace.events)
+
+
 def _day(run: Trace, times: Timing) -> str:
     """The day on which the clock starts; empty where that is unknown."""
     epoch = run.clock.epoch or ""

@@ -11,6 +11,7 @@ from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, 
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, TokenBasis, Tokens, Trace, roles_of, total
 from orchtrace_corpus.trace.view import TraceView
 
+_NOT_ALL = "the trace may not record all of it"
 GROUPINGS = ("agent", "role", "model", "type", "tool")
 """What a ledger can be kept by."""
 
@@ -226,7 +227,9 @@ def tokens(run: Run) -> Measure:
     if lacking and not accounts_for_all(run.trace):
         words = "inference has" if len(lacking) == 1 else "inferences have"
         return Measure(None, f"{len(lacking)} {words} no tokens: {cite(run.trace, sorted(lacking))}", at_least=known)
-    return Measure(known, "" if known is not None else "no event has tokens", at_least=None if is_all else known)
+    if known is None or is_all:
+        return Measure(known, "" if known is not None else "no event has tokens")
+    return Measure(None, _NOT_ALL, at_least=known)
 
 
 def cost(run: Run) -> Measure:
@@ -243,7 +246,7 @@ def cost(run: Run) -> Measure:
     if lacking:
         reason = f"{len(lacking)} of {len(asked)} inferences state no cost: {cite(run.trace, lacking)}"
         return Measure(None, reason, at_least=stated)
-    return Measure(stated, at_least=None if has_all_costs(run.trace) else stated)
+    return Measure(stated) if has_all_costs(run.trace) else Measure(None, _NOT_ALL, at_least=stated)
 
 
 DEFINITIONS = (

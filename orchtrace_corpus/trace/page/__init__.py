@@ -18,6 +18,7 @@ from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
 from orchtrace_corpus.trace.render import findings, graph
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
+from orchtrace_corpus.trace.render.tables import verdict
 
 LANE = 26
 """The height in pixels of the lane of an agent."""
@@ -86,19 +87,11 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     if len(runs) == 2:
         one, other = (run.view for run in runs)
         differences = _differences(largest_first(compare(one, other, (names_in(one), names_in(other)))), shown)
-    return (
-        html.environment(__file__)
-        .get_template("run.html.jinja")
-        .render(
-            policy=policy,
-            runs=shown,
-            differences=differences,
-            style=style,
-            script=script,
-            data=[one.data for one in shown],
-            with_content=with_content,
-        )
-    )
+    template = html.environment(__file__).get_template("run.html.jinja")
+    return template.render(
+        policy=policy, runs=shown, differences=differences, verdict=verdict(runs[0].summary, runs[-1].summary),
+        style=style, script=script, data=[one.data for one in shown], with_content=with_content,
+    )  # fmt: skip
 
 
 def _run(side: str, run: Diagnosis, *, with_content: bool) -> RunPage:
@@ -151,12 +144,7 @@ def _heights(run: RunPage) -> str:
 
 def _differences(found: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
     rows = tuple(
-        (
-            printable(one.part),
-            printable(one.name),
-            *map(_side, (one.before, one.after, one.change)),
-            one.unit.strip("1"),
-        )
+        (*map(printable, (one.part, one.name)), *map(_side, (one.before, one.after, one.change)), one.unit.strip("1"))
         for one in found[:MOST_ROWS]
     )
     notes = [f"{name}: {run.title}." for name, run in zip("AB", runs, strict=True)]

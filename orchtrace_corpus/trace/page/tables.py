@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.trace.diagnosis import has_statuses
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
@@ -97,7 +98,7 @@ class Tables:
                 rows.append((name, *(Figure(f"{share:.1%}", share) for share in pair)))
         rows += [
             ("events", _count(summary.events), ""),
-            ("errors", _count(summary.errors), ""),
+            ("errors", _count(summary.errors) if summary.errors or has_statuses(run.view.trace) else "unknown", ""),
             ("agents", _count(summary.agents), ""),
             ("tokens", _known(_number(summary.tokens), is_least=summary.has_more_tokens), ""),
             ("cost in USD", _known(_money(summary.cost_usd), is_least=summary.costs_more), ""),
@@ -126,11 +127,9 @@ class Tables:
         rows = [self._agent(agents[place], own[place], whole[place]) for place in sorted(most)]
         columns = ("agent", "role", "elapsed", "worked", "waited for agents", "idle", "open calls", "tokens", "USD",
                    "worked, with all below", "tokens, with all below", "USD, with all below")  # fmt: skip
-        notes = [
-            "Worked, waited and idle add up to elapsed. Waiting for agents is doing nothing while one below works."
-        ]
+        notes = ["Worked, waited for agents (doing nothing while one below works) and idle add up to elapsed."]
         if any(spent.open for spent in times.values()):
-            notes.append("Open calls are in worked; if they only waited, that time is waited as well.")
+            notes.append("Open calls are in worked; if they only waited, so did the agent.")
         if len(agents) > len(rows):
             notes.append(f"The {len(rows):,} of {len(agents):,} agents that worked most, with all below them. {_ALL}")
         return _table("Agents", columns, rows, notes)
@@ -158,13 +157,10 @@ class Tables:
         rows = []
         for number, part, gap in (steps[at] for at in sorted(longest)):
             event = self._events[number]
-            remarks = [*(["perhaps waiting"] if number in opened else []),
-                       *(["time assumed"] if number in self._run.assumed else [])]  # fmt: skip
+            remarks = ["perhaps waiting"] * (number in opened) + ["time assumed"] * (number in self._run.assumed)
             rows.append((self._links([number]), self._name(event.agent), ", ".join([_act(event), *remarks]),
                          self._time(part), self._time(gap) if gap else ""))  # fmt: skip
-        notes = [
-            "What the end of the run waited for, step by step. In the gap before a step nothing of the path happened."
-        ]
+        notes = ["What the end of the run waited for, step by step. In a gap, nothing of the path happened."]
         if chain.after:
             notes.append(f"Behind the last step: {_plain(duration(chain.after, self._run.summary.unit))}.")
         if len(steps) > len(rows):
@@ -238,15 +234,15 @@ class Tables:
         yield _table("Token ledger of the import", columns, lines)
 
     def measures(self) -> Table:
-        """The measures of the run, and the reason of those that have no value."""
+        """The measures of the run, and a note on those that need one, such as why there is no value."""
         rows: list[tuple[Cell, ...]] = []
         for name, found in measure(self._run.view).items():
             is_least = found.at_least is not None
             value = _least(found.at_least if is_least else found.value, is_least=is_least)
-            other = _number(found.if_waiting)
             unit = render.unit_of(name, self._run.view.trace)
-            rows.append((name, value, other, unit.strip("1"), printable(found.reason, limit=300)))
-        return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "why not known"), rows)
+            note = printable(found.reason, limit=300) or render.MEANT.get(name, "")
+            rows.append((name, value, _number(found.if_waiting), unit.strip("1"), note))
+        return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "note"), rows)
 
     def problems(self) -> Iterator[Table]:
         """Events that failed, and what is wrong with the log."""
@@ -303,11 +299,7 @@ class Tables:
 
 
 def _table(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[Cell, ...]],
-    notes: Sequence[str] = (),
-    all_: int | None = None,
+    title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]], notes: Sequence[str] = (), all_: int = 0
 ) -> Table:
     """The first rows of a table, with a note where there are more; columns in which every cell is empty are left out.
 
@@ -316,11 +308,11 @@ def _table(
         columns: The names of the columns.
         rows: The rows.
         notes: Sentences below it.
-        all_: How many rows there would be, where not all are given.
+        all_: How many rows there would be, where not all are given; else 0.
     """
     kept = [at for at in range(len(columns)) if any(row[at] not in ("", ()) for row in rows)]
     shown = rows[:MOST_ROWS]
-    most = len(rows) if all_ is None else all_
+    most = all_ or len(rows)
     more = [f"The first {len(shown):,} of {most:,}. {_ALL}"] if most > len(shown) else []
     cells = tuple(tuple(row[at] for at in kept) for row in shown)
     return Table(title, tuple(columns[at] for at in kept), cells, (*notes, *more))
@@ -350,9 +342,7 @@ def _count(number: int) -> Figure:
 
 
 def _number(number: float | None) -> Cell:
-    if number is None:
-        return ""
-    return Figure(f"{number:,.15g}" if number == int(number) else f"{number:,.6g}", number)
+    return "" if number is None else Figure(f"{number:,.15g}" if number == int(number) else f"{number:,.6g}", number)
 
 
 def _money(usd: float | None) -> Cell:

@@ -70,10 +70,10 @@ def narrow(one: Table, width: int) -> Table:
 
 
 def _overview(found: Statistics) -> Table:
-    rows = tuple(zip(_COUNTED, found.overview, strict=True))
-    is_doubled = found.overview.trace_ids < found.overview.traces
+    rows = [(group, *pair) for group, *numbers in found.overviews for pair in zip(_COUNTED, numbers, strict=True)]
+    is_doubled = any(one.trace_ids < one.traces for one in found.overviews)
     notes = ("Some traces have the same trace_id: is a log in the dataset twice?",) if is_doubled else ()
-    return Table("overview", "Dataset", ("what", "number"), rows, notes)
+    return Table("overview", "Dataset", (*found.by, "what", "number"), _rows(rows, exact=True), notes)
 
 
 _OPEN = "Open calls count as work; corpus trace measure shows both readings."

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
 Form = TypeVar("Form")
+MEANT = {"waited": "for people"}
+"""What the name of a measure leaves open: agents wait for one another, a run waits for people."""
 
 
 def unit_of(name: str, trace: Trace) -> str:
@@ -49,7 +51,7 @@ def one(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) -> Tab
     """The measures of one trace: name, value, unit, and why there is no value or what else it may be."""
     trace = view.trace
     rows: list[tuple[Cell, ...]] = [
-        (name, _value(found, exact=exact), unit_of(name, trace), _note(found, exact=exact) or None)
+        (name, _value(found, exact=exact), unit_of(name, trace), _note(name, found, exact=exact) or None)
         for name, found in measures.items()
     ]
     return Table("measures", printable(trace.trace_id), ("measure", "value", "unit", "note"), tuple(rows),
@@ -68,13 +70,10 @@ def at_least(known: float) -> str:
     return f"at least {round_figure(known, exact=False):,}"
 
 
-def _note(found: Measure, *, exact: bool) -> str:
+def _note(name: str, found: Measure, *, exact: bool) -> str:
     if found.if_waiting is None:
-        reason = printable(found.reason, limit=300)
-        if found.at_least is None or (reason and not exact):
-            return reason
-        known = f"at least {round_figure(found.at_least, exact=True)}" if exact else "the log does not record all of it"
-        return f"{reason}; {known}" if reason else known
+        known = f"; at least {round_figure(found.at_least, exact=True)}" if exact and found.at_least is not None else ""
+        return f"{printable(found.reason, limit=300)}{known}" or ("" if exact else MEANT.get(name, ""))
     return f"{round_figure(found.if_waiting, exact=exact)} if open calls only waited"
 
 
@@ -121,14 +120,14 @@ def data(view: TraceView, measures: Mapping[str, Measure]) -> dict[str, Any]:
     """The measures of one trace for programs."""
     content = {}
     for name, found in measures.items():
-        stated = {
+        content[name] = {
             "value": found.value,
             "unit": unit_of(name, view.trace),
             "reason": found.reason or None,
             "if_waiting": found.if_waiting,
             "at_least": found.at_least,
+            "events": list(found.events),
         }
-        content[name] = {**stated, "events": list(found.events)}
     return {"trace_id": view.trace.trace_id, **_origin(view), "measures": content}
 
 

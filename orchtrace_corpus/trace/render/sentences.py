@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
+from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Parallelism, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ASKED
@@ -270,7 +270,9 @@ class Sentences:
                 of_several = "" if one.number == 1 else "; the first"
                 yield "Errors", f"{quantity(one.number, 'event')} failed{of_several}: {first} ({place})."
         if not (run.problems or run.between.findings or run.view.open_calls):
-            yield "Findings", "none: no errors, nothing lost between agents, all of the log read."
+            rest = "nothing lost between agents, all of the log read."
+            unknown = f"none seen: {rest} Whether a call failed is not known, since none has a status."
+            yield "Findings", f"none: no errors, {rest}" if has_statuses(run.view.trace) else unknown
 
     def _start(self, event: Event) -> float:
         times = self._run.view.timing

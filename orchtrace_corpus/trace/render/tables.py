@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
 from orchtrace_corpus.trace.diagnosis.lever import on_path
-from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis
+from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Summary
 from orchtrace_corpus.trace.model.trace import Decision, Trace
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
 from orchtrace_corpus.trace.render.names import duration, names_in
@@ -162,16 +162,22 @@ def path_table(first: Diagnosis, second: Diagnosis) -> Table:
     unit, of_first, of_second = first.summary.unit, _on_path(first), _on_path(second)
     pairs = {name: (of_first.get(name, 0.0), of_second.get(name, 0.0)) for name in {**of_first, **of_second}}
     shown = sorted(pairs.items(), key=lambda pair: -abs(pair[1][1] - pair[1][0]))[:MOST_DIFFERENCES]
-    before, after = first.summary.elapsed, second.summary.elapsed
     texts = [(name, _words(one, unit), _words(two, unit), _change(two - one, unit)) for name, (one, two) in shown]
     widths = [max(map(len, column)) for column in list(zip(*texts, strict=True))[1:]]
     rows = tuple((name, *map(str.rjust, figures, widths)) for name, *figures in texts)
     columns = ("on the critical path", *map(str.rjust, ("A", "B", "change"), widths))
-    times = f"{_words(after, unit)}, not {_words(before, unit)}"
-    verdict = f"B took {_words(abs(after - before), unit)} {'less' if after < before else 'more'} than A: {times}."
+    return Table("critical_path", verdict(first.summary, second.summary), columns, rows)
+
+
+def verdict(first: Summary, second: Summary) -> str:
+    """Which of two runs is faster, and by how much; nothing where one counts seconds and the other steps."""
+    unit, before, after = second.unit, first.elapsed, second.elapsed
+    if first.unit != unit:
+        return ""
     if _words(before, unit) == _words(after, unit):
-        verdict = f"A and B took equally long: {_words(after, unit)}."
-    return Table("critical_path", verdict, columns, rows)
+        return f"A and B took equally long: {_words(after, unit)}."
+    less = f"{_words(abs(after - before), unit)} {'less' if after < before else 'more'}"
+    return f"B took {less} than A: {_words(after, unit)}, not {_words(before, unit)}."
 
 
 def _on_path(run: Diagnosis) -> dict[str, float]:
