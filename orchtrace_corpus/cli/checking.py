@@ -141,6 +141,9 @@ def _part_line(part: Part) -> Line:
         summary = _claims_summary(part)
     elif part.name in _COUNTED:
         summary = pluralize(part.total, *_COUNTED[part.name])
+    elif part.examples:
+        number = pluralize(len(part.examples), "line is still that", "lines are still those")
+        summary = f"{number} of corpus init's example; to make yours: {', '.join(part.examples)}"
     elif part.name is PartName.DISPUTES:
         summary = f"{part.total}, as in the data"
     else:
