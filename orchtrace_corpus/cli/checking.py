@@ -56,7 +56,7 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
     lines: list[Line] = []
     code = ExitCode.DONE
     for part in check_parts(root):
-        session.output.show(render.text(part.findings))
+        session.output.show(render.folded(part.findings))
         if part.is_merely_stale:
             lines.append(_stale_line(part.stale, stale))
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)

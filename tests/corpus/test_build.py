@@ -168,6 +168,18 @@ def test_an_added_and_a_removed_record_make_check_fail(root: Path) -> None:
     assert "docs/STATS.md" in result.stdout
 
 
+def test_check_says_once_what_many_records_have_in_common_and_validate_names_each(root: Path) -> None:
+    edit(root, "{id: small,", "{id: little,", "data/taxonomy.yaml")
+
+    told = run_corpus("--root", str(root), "check").stdout.splitlines()
+    each = run_corpus("--root", str(root), "validate").stdout.splitlines()
+
+    lines = [line.split(":")[1] for line in each if "V102 unknown size 'small'" in line]
+    assert told[:2] == [each[0], f"  also on 2 lines: {lines[1]}, {lines[2]}; corpus validate names each"]
+    assert len(lines) == 3
+    assert sum("V102" in line for line in told) == 1
+
+
 def test_a_hand_edit_inside_a_region_is_named(root: Path) -> None:
     edit(root, "The Yard", "My Yard", "README.md")
 

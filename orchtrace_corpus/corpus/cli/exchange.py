@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, assert_never
@@ -28,12 +27,12 @@ from orchtrace_corpus.corpus.edit.edits import raw_records
 from orchtrace_corpus.corpus.edit.merge import merge
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
-from orchtrace_corpus.corpus.formats import Item, completed, registry
+from orchtrace_corpus.corpus.formats import completed, registry
 from orchtrace_corpus.corpus.intake.lookup import near_title
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_entry
 from orchtrace_corpus.corpus.model import arxiv_file, store
 from orchtrace_corpus.corpus.model.record_fields import candidate_style, dispute_style, exclusion_style, paper_style
-from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, in_published_order
+from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
 from orchtrace_corpus.corpus.model.searches import search_style
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
@@ -177,7 +176,12 @@ def import_(
         return take_library(session, corpus, items, os.path.basename(path), dry_run=dry_run)
     merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
     new = {merged.lines[key] for key in merged.added}
-    _tell_known(session, corpus.pool, printable(shown, limit=300), [one for one in items if one.line in new])
+    known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
+    for item in (one for one in items if one.line in new):  # what `corpus add` would say
+        paper = from_entry(completed(item, None)[0], "")
+        match = known.find(paper)
+        for remark in (describe_match(match),) if match else near_title(paper, known):
+            session.output.tell(f"corpus: {printable(shown, limit=300)}:{item.line}: {remark}")
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
         head = "corpus: nothing was written, since some records cannot be imported:"
@@ -196,16 +200,6 @@ def import_(
             mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
             session.output.note(f"corpus: {kept}\n{mend}")
     return code
-
-
-def _tell_known(session: CorpusSession, pool: Pool, path: str, items: Sequence[Item]) -> None:
-    """Say of new papers what `corpus add` would say: that the corpus has or has excluded one, or nearly its title."""
-    known = RecordIndex([*pool.papers, *pool.exclusions])
-    for item in items:
-        paper = from_entry(completed(item, None)[0], "")
-        match = known.find(paper)
-        for remark in (describe_match(match),) if match else near_title(paper, known):
-            session.output.tell(f"corpus: {path}:{item.line}: {remark}")
 
 
 def _is_file(name: str) -> bool:

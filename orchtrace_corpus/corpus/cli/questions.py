@@ -57,8 +57,8 @@ class Questions:
         self._kept: list[str] | None = None
         self._again: list[str] = []
 
-    def with_way_back(self, ask: Callable[[], Answer]) -> Answer | None:
-        """What comes of questions, to which `b` asks the one before again; None where that is the first."""
+    def with_way_back(self, ask: Callable[[], Answer]) -> Answer:
+        """What comes of questions, to which `b` asks the one before again; refused at the first of them."""
         self._say("b goes back to the question before")
         while True:
             self._kept = kept = list[str]()
@@ -66,7 +66,7 @@ class Questions:
                 return ask()
             except _BackError:
                 if not kept:
-                    return None
+                    raise CommandUseError("that was the first question") from None
                 self._again = kept[:-1]
 
     def _note(self, name: str, value: str) -> None:

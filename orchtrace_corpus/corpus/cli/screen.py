@@ -181,10 +181,8 @@ class _Run:
                 self._steps.append(_Step(candidate.name, Choice.LATER))
                 return answer
             try:
-                decided = questions.with_way_back(partial(self._propose, corpus, candidate, answer, questions))
-                if decided is None:
-                    continue
-                choice, proposal = decided
+                propose = partial(self._propose, corpus, candidate, answer, questions)
+                choice, proposal = questions.with_way_back(propose)
                 judgement = judge(corpus, proposal)
                 if not judgement.is_allowed:
                     output.tell("\n".join(("nothing was written; the decision would bring:", *map(str, judgement.new))))
