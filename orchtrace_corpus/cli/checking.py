@@ -147,7 +147,8 @@ def _part_line(part: Part) -> Line:
     elif part.name is PartName.DISPUTES:
         summary = f"{part.total}, as in the data"
     else:
-        summary = _summary(part.stale)
+        names = ", ".join(document.name for document in part.stale)
+        summary = f"not in canonical form: {names}" if names else "up to date"
     return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, "see above"))
 
 
@@ -186,9 +187,3 @@ def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
     verdict = Span("ok     ", "explicit") if passed else Span("failed ", "warning")
     action = "" if passed or not mend else f"; to mend: {mend}"
     return (Span(f"{name:9} "), verdict, Span(f"{summary}{action}"))
-
-
-def _summary(stale: Sequence[Document]) -> str:
-    if not stale:
-        return "up to date"
-    return f"not in canonical form: {', '.join(document.name for document in stale)}"

@@ -258,24 +258,22 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
         problem, hint = "a backslash in double quotes", "write the character itself, such as é, or two backslashes"
     elif "could not find expected ':'" in problem:
         at, problem = _index(error.context_mark, at), "a ':' with a blank after it is missing"
-    elif "mapping values are not allowed" in problem and re.fullmatch(r"\s*[\w-]+", before):
-        at -= len(before.lstrip())
-        problem = "this line reads as more of the text above"
-        hint = "indent a field like its neighbours, and write a blank behind each ':'"
     elif "mapping values are not allowed" in problem:
         problem, hint = "': ' stands in a text without quotes", "put double quotes around the text"
+        if re.fullmatch(r"\s*[\w-]+", before):  # of another field
+            at, problem = at - len(before.lstrip()), "this line reads as more of the text above"
+            hint = "indent a field like its neighbours, and write a blank behind each ':'"
     elif text.startswith("\t", at):
         problem, hint = "a tab in the indentation", "indent with spaces"
     elif "cannot start any token" in problem:
-        problem = "a text cannot begin with this character"
-        hint = "indent with spaces, and put double quotes around the text"
+        problem, hint = "a text cannot begin with this", "indent with spaces, and put double quotes around a text"
     elif "block sequence" in problem:
         problem, hint = "a list begins behind the name of its field", "begin it on the next line"
-    elif "did not find expected" in problem and before.strip():
-        problem, hint = "text follows a closing quote or bracket", "put double quotes around all of it"
     elif "did not find expected" in problem:
-        problem = "the indentation of this line, or of the one above, fits no other"
-        hint = "indent a field like its neighbours, and each '- ' like the others of its list"
+        problem, hint = "text follows a closing quote or bracket", "put double quotes around all of it"
+        if not before.strip():
+            problem = "the indentation of this line, or of the one above, fits no other"
+            hint = "indent a field like its neighbours, and each '- ' like the others of its list"
     return at, f"{problem}; {hint}" if hint else problem
 
 

@@ -3,7 +3,6 @@
 import os
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, assert_never
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -15,7 +14,6 @@ from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.base.yamlfile import reader
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.analysis.query import parse
@@ -213,10 +211,7 @@ def _data(path: str) -> bytes:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
         return sys.stdin.buffer.read()
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+    return reader.read_bytes(path, path)
 
 
 class DiffFormat(StrEnum):
@@ -306,7 +301,7 @@ def merge_file(
     return ExitCode.FINDINGS if merged.conflicts else ExitCode.DONE
 
 
-def _merge_files(session: CorpusSession, files: list[YamlFile]) -> tuple[str, ThreeWay]:
+def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[str, ThreeWay]:
     """The name of a data file, and the merge of its three versions; a `DataFileError` where one cannot be read."""
     if broken := next((file for file in files if file.findings), None):
         raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus validate.")

@@ -181,8 +181,7 @@ class _Run:
                 self._steps.append(_Step(candidate.name, Choice.LATER))
                 return answer
             try:
-                propose = partial(self._propose, corpus, candidate, answer, questions)
-                choice, proposal = questions.with_way_back(propose)
+                choice, proposal = questions.with_way_back(partial(self._propose, corpus, candidate, answer, questions))
                 judgement = judge(corpus, proposal)
                 if not judgement.is_allowed:
                     output.tell("\n".join(("nothing was written; the decision would bring:", *map(str, judgement.new))))
