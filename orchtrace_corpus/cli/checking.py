@@ -8,7 +8,7 @@ from functools import partial
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, Severity, has_errors
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize
+from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize, wrapped
 from orchtrace_corpus.base.workers import beside
 from orchtrace_corpus.corpus import build
 from orchtrace_corpus.corpus.build import Document
@@ -54,9 +54,9 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
     root = session.writable_root()
     traces = beside(partial(_check_traces, root))  # which have nothing to do with the corpus
     lines: list[Line] = []
-    code = ExitCode.DONE
+    code, width = ExitCode.DONE, session.output.width
     for part in check_parts(root):
-        session.output.show(render.folded(part.findings))
+        session.output.show([*wrapped(render.folded(part.findings), width)])
         if part.is_merely_stale:
             lines.append(_stale_line(part.stale, stale))
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
@@ -69,8 +69,9 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
     shown, sections, trace_code = traces()
-    session.output.show([(Span(text, "warning"),) for text in shown])
-    session.output.show([*lines, *(tuple(Span(*span) for span in section) for section in sections)])
+    lines = [*((Span(text, "warning"),) for text in shown), *lines]
+    lines += (tuple(Span(*span) for span in section) for section in sections)
+    session.output.show([*wrapped(lines, width)])
     return max(code, ExitCode(trace_code))
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.findings import RULES, Finding, Severity, explanation, printable, unobeyed
-from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, line, pluralize
+from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, pluralize
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -42,8 +42,8 @@ def folded(findings: Sequence[Finding], most: int = 3) -> list[Line]:
     lines: list[Line] = []
     for first, *others in alike.values():
         places = first_names_and_more([str(other.location.line) for other in others], most)
-        count = pluralize(len(others), "line")
-        lines += text([first]) + [line(f"  also on {count}: {places}; corpus validate names each")] * bool(others)
+        told = f"also on {pluralize(len(others), 'line')}: {places}; corpus validate names each"
+        lines += text([first]) + [(Span("  "), Span(told))] * bool(others)
     return lines
 
 
