@@ -8,7 +8,7 @@ from functools import partial
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, Severity, has_errors
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize
+from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize, wrapped
 from orchtrace_corpus.base.workers import beside
 from orchtrace_corpus.corpus import build
 from orchtrace_corpus.corpus.build import Document
@@ -54,9 +54,9 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
     root = session.writable_root()
     traces = beside(partial(_check_traces, root))  # which have nothing to do with the corpus
     lines: list[Line] = []
-    code = ExitCode.DONE
+    code, width = ExitCode.DONE, session.output.width
     for part in check_parts(root):
-        session.output.show(render.text(part.findings))
+        session.output.show([*wrapped(render.folded(part.findings), width)])
         if part.is_merely_stale:
             lines.append(_stale_line(part.stale, stale))
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
@@ -69,8 +69,9 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
     shown, sections, trace_code = traces()
-    session.output.show([(Span(text, "warning"),) for text in shown])
-    session.output.show([*lines, *(tuple(Span(*span) for span in section) for section in sections)])
+    lines = [*((Span(text, "warning"),) for text in shown), *lines]
+    lines += (tuple(Span(*span) for span in section) for section in sections)
+    session.output.show([*wrapped(lines, width)])
     return max(code, ExitCode(trace_code))
 
 
@@ -141,10 +142,14 @@ def _part_line(part: Part) -> Line:
         summary = _claims_summary(part)
     elif part.name in _COUNTED:
         summary = pluralize(part.total, *_COUNTED[part.name])
+    elif part.examples:
+        number = pluralize(len(part.examples), "line is still that", "lines are still those")
+        summary = f"{number} of corpus init's example; to make yours: {', '.join(part.examples)}"
     elif part.name is PartName.DISPUTES:
         summary = f"{part.total}, as in the data"
     else:
-        summary = _summary(part.stale)
+        names = ", ".join(document.name for document in part.stale)
+        summary = f"not in canonical form: {names}" if names else "up to date"
     return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, "see above"))
 
 
@@ -183,9 +188,3 @@ def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
     verdict = Span("ok     ", "explicit") if passed else Span("failed ", "warning")
     action = "" if passed or not mend else f"; to mend: {mend}"
     return (Span(f"{name:9} "), verdict, Span(f"{summary}{action}"))
-
-
-def _summary(stale: Sequence[Document]) -> str:
-    if not stale:
-        return "up to date"
-    return f"not in canonical form: {', '.join(document.name for document in stale)}"

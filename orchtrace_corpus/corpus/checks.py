@@ -4,6 +4,7 @@ What only some parts of a check need is imported where they are made: start-up i
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
     from orchtrace_corpus.corpus.model.candidates import CandidateFile
     from orchtrace_corpus.corpus.model.disputes import DisputeFile
+
+_EXAMPLE = rb"(?im)^(?:[#>] |(?:  )?(?:title|kind|source): ).*(?:example|retrieval-augmented).*\n"
+"""A line of a starter file that says what a corpus of somebody's own cannot say."""
 
 _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 """What git's folder holds while a merge, or what else merges, is under way."""
@@ -38,6 +42,7 @@ class PartName(StrEnum):
     FMT = "fmt"
     BUILD = "build"
     ARXIV = "arxiv"
+    EXAMPLE = "example"
 
 
 class Part(NamedTuple):
@@ -55,6 +60,7 @@ class Part(NamedTuple):
         is_skipped: Whether errors in the data kept it from being asked.
         contested: How many claims count papers with contested tags.
         falling: The claims that hold as written, and fall over the pool of today.
+        examples: The places that still say what `corpus init` wrote as an example.
         fell: Those of them that did not fall by the papers of the last commit; None where that is not known, or nothing
             has changed since.
     """
@@ -70,6 +76,7 @@ class Part(NamedTuple):
     contested: int = 0
     falling: tuple[str, ...] = ()
     fell: tuple[str, ...] | None = None
+    examples: tuple[str, ...] = ()
 
     @property
     def is_merely_stale(self) -> bool:
@@ -136,7 +143,8 @@ def check_parts(root: str) -> Iterator[Part]:
         files = {PartName.CLAIMS: store.CLAIMS, PartName.DISPUTES: store.DISPUTES, PartName.ARXIV: store.ARXIV}
         files |= {PartName.CODEBOOK: store.CODEBOOK, PartName.PROTOCOL: store.PROTOCOL}
         files[PartName.SEARCHES] = store.SEARCHES
-        asked = (name for name in PartName if name not in (PartName.MERGE, PartName.VALIDATE, PartName.EVIDENCE))
+        never = (PartName.MERGE, PartName.VALIDATE, PartName.EVIDENCE, PartName.EXAMPLE)
+        asked = (name for name in PartName if name not in never)
         present = (name for name in asked if os.path.lexists(os.path.join(root, files.get(name, ""))))
         yield from (Part(name, is_skipped=True) for name in present)
         return
@@ -153,6 +161,8 @@ def check_parts(root: str) -> Iterator[Part]:
     yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates, summary))
     if os.path.lexists(os.path.join(root, store.ARXIV)):
         yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(root))
+    if examples := tuple(_examples(root)):
+        yield Part(PartName.EXAMPLE, examples=examples)
 
 
 def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> Validation:
@@ -259,6 +269,17 @@ def _check_statements(
         searches = store.read_searches(root)
         found = check_searches(searches, pool, candidates.candidates if candidates else ())
         yield Part(PartName.SEARCHES, _exit_code(found, failed=has_errors(found)), found, total=len(searches.runs))
+
+
+def _examples(root: str) -> Iterator[str]:
+    """The places that still say what `corpus init` wrote as an example."""
+    names = ("README.md", store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.PROTOCOL)
+    starter = store.read_bytes(os.path.join(os.path.dirname(__file__), "templates"), names)
+    for name, data in store.read_bytes(root, names).items():
+        for line in re.findall(_EXAMPLE, starter[name]):
+            before, found, _ = (b"\n" + data).partition(b"\n" + line)
+            number = before.count(b"\n") + 1
+            yield from (f"{name}:{number}",) if found else ()
 
 
 def _unmerged(root: str) -> CorpusError | None:

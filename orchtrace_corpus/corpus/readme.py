@@ -153,7 +153,8 @@ def _body(name: str, sources: _Sources) -> str:
 
         newest = f" The newest record is of {summary().newest}." if summary().newest else ""
         tables = [counts_tables(counts)[0] for counts in summary().axes] + list(map(levels_table, summary().levels))
-        return "\n".join((f"{totals(summary())}.{newest}\n", *map(_bare, tables)))
+        bare = [markdown(table._replace(title="", notes=())) for table in tables]
+        return "\n".join((f"{totals(summary())}.{newest}\n", *bare))
     if kind == "page":
         from orchtrace_corpus.corpus.render import statistics_page
 
@@ -187,11 +188,6 @@ def _contents(text: str) -> str:
             anchor = slug(heading, taken)
             lines += [f"- [{heading}](#{anchor})"] if heading != "Contributing" else []
     return "\n".join(lines)
-
-
-def _bare(table: Table) -> str:
-    """A table as Markdown, without its title and notes."""
-    return markdown(table._replace(title="", notes=()))
 
 
 def _list(pool: Pool, contested: Collection[tuple[str, str]]) -> str:

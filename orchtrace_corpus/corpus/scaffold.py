@@ -2,10 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
@@ -53,7 +51,9 @@ def scaffold(directory: str) -> list[str]:
 
 def starter_files() -> dict[str, str]:
     """The text of every starter file by its path, with forward slashes, in order."""
-    files = dict(_files(resources.files("orchtrace_corpus.corpus") / "templates"))
+    folder = Path(__file__).with_name("templates")
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()}
+    files = {path.relative_to(folder).as_posix(): text for path, text in texts.items()}
     return dict(sorted({**files, "requirements.txt": f"{requirement()}\n"}.items()))
 
 
@@ -101,15 +101,6 @@ def _origin(folder: str) -> str:
 def _without_secrets(address: str) -> str:
     """An address without the name and the token that somebody cloned with."""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", address)
-
-
-def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Every file below a folder of the package, by its path with forward slashes, and its text."""
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _files(entry, f"{prefix}{entry.name}/")
-        else:
-            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
 
 
 def _create_folder(path: str, created: list[str]) -> None:

@@ -461,7 +461,7 @@ ROSES = """\
 SOURCE = ("--source", "https://example.org/roses")
 
 
-def test_one_reading_goes_on_record_without_a_sheet(copy: Path) -> None:
+def test_one_reading_goes_on_record_without_a_sheet_and_a_second_says_which_it_is(copy: Path) -> None:
     words = ("--root", str(copy), "dispute", "rose-garden", "style=Cottage", "--why", "Half of the beds are mixed.")
 
     result = run_corpus(*words, *SOURCE)
@@ -485,7 +485,7 @@ def test_one_reading_goes_on_record_without_a_sheet(copy: Path) -> None:
     )
     assert run_corpus("--root", str(copy), *again).code == 0
     assert path.read_text(encoding="utf-8") == ROSES.replace("source\n", "source\n    meadow: a visitor\n").replace(
-        "mixed.\n", "mixed. It is mown.\n"
+        "mixed.\n", "mixed. It is mown (meadow).\n"
     ).replace("roses\n", "roses ; a leaf\n")
     assert run_corpus("--root", str(copy), "validate").code == 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orchtrace_corpus.base.commands.output import Output
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.effort import mostly_slow
 
@@ -166,6 +167,36 @@ def test_an_added_and_a_removed_record_make_check_fail(root: Path) -> None:
 
     assert result.code == 1
     assert "docs/STATS.md" in result.stdout
+
+
+def test_check_says_once_what_many_records_have_in_common_and_validate_names_each(root: Path) -> None:
+    edit(root, "{id: small,", "{id: little,", "data/taxonomy.yaml")
+
+    told = run_corpus("--root", str(root), "check").stdout.splitlines()
+    each = run_corpus("--root", str(root), "validate").stdout.splitlines()
+
+    lines = [line.split(":")[1] for line in each if "V102 unknown size 'small'" in line]
+    assert told[:2] == [each[0], f"  also on 2 lines: {lines[1]}, {lines[2]}; corpus validate names each"]
+    assert len(lines) == 3
+    assert sum("V102" in line for line in told) == 1
+
+
+def test_check_breaks_lines_at_blanks_to_the_width_of_a_terminal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(root, "{id: small,", "{id: little,", "data/taxonomy.yaml")
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(Output, "width", 60)
+
+    assert run_corpus("check").stdout.splitlines() == [
+        "data/papers.yaml:14:9: V102 unknown size 'small' (allowed:",
+        "  little, large) [rose-garden]",
+        "  also on 2 lines: 47, 60; corpus validate names each",
+        "data/taxonomy.yaml:81:15: X103 rule 'gravel-is-small': size",
+        "  has no value 'small' (allowed: little, large)",
+        "  [gravel-is-small]",
+        "validate  failed 4 errors; to mend: see above",
+        "fmt       skipped: the data has errors",
+        "build     skipped: the data has errors",
+    ]
 
 
 def test_a_hand_edit_inside_a_region_is_named(root: Path) -> None:

@@ -194,6 +194,29 @@ def test_a_code_of_two_terms_is_refused_at_its_line(root: Path) -> None:
     )
 
 
+def test_a_new_paper_that_the_corpus_knows_or_nearly_knows_by_its_title_is_told_as_corpus_add_tells_it(
+    root: Path,
+) -> None:
+    (root / "new.bib").write_text(
+        '@misc{beds, title = {R{\\"o}ses: A Garden in Four Bed}}\n'
+        "@misc{gate, title = {Anything}, eprint = {2001.00009}}\n"
+        '@misc{other, title = {R{\\"o}ses: A Garden in Four Bed}, eprint = {2201.00007}}\n'
+        "@misc{new, title = {Nothing of the Kind}}\n"
+        "@misc{rose-garden, year = {2021}}\n"
+    )
+
+    told = [run_corpus("import", "new.bib", *words).stderr.splitlines() for words in (["--dry-run"], [])]
+
+    assert told[0][:4] == [
+        "corpus: new.bib:1: in the pool already as 'rose-garden', known by its title, 'Röses: A Garden in Four Beds'",
+        "corpus: new.bib:2: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by "
+        "its identifier arXiv:2001.00009",
+        "corpus: new.bib:3: its title is nearly that of rose-garden, which has another arXiv id",
+        "corpus: nothing was written, since some records cannot be imported:",
+    ]
+    assert told[0] == told[1]
+
+
 def test_a_huge_difference_is_counted_and_not_shown(root: Path) -> None:
     fixed = {"authors": ["Anonymous"], "year": 2024, "venue": "Beds", "summary": "A garden.", "size": "small"}
     tags = {"style": "cottage", "care": {"water": "weekly"}}

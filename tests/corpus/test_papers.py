@@ -213,8 +213,7 @@ def test_what_the_corpus_says_of_a_paper_that_it_knows(toy: Corpus, real: Corpus
         "in the pool already as 'rose-garden', known by its identifier DOI:10.5555/roses.1"
     )
     assert describe_match(toy, title="The yard") == (
-        "in the pool already as 'terminal-yard', known by its title, 'The Yard'; if it is another work, add "
-        "--despite-title"
+        "in the pool already as 'terminal-yard', known by its title, 'The Yard'"
     )
     assert describe_match(toy, arxiv_id="2001.00009") == (
         "excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by its identifier "

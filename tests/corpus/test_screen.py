@@ -179,7 +179,7 @@ def test_including_leaves_open_what_is_not_answered(root: Path, terminal: Termin
     terminal.answer([(SUMMARY, ""), ("Reason, a number or a sentence: ", "It lets light in.")])
     terminal.answer([(f"[2/3] {PROMPT}", "q")])
 
-    assert "included; corpus add window-shelf asks for what is open" in ended(terminal)
+    assert "included; corpus add window-shelf asks for what is open, and for evidence" in ended(terminal)
     old = CANDIDATES[CANDIDATES.index("- key: window-shelf") : CANDIDATES.index("- key: sand")]
     new = old.replace(
         "  proposal: unread\n",
@@ -202,10 +202,25 @@ def test_what_lacks_nothing_becomes_a_paper(root: Path, terminal: Terminal) -> N
         terminal.answer([(f"{field} [open], ? explains: ", answer)])
     terminal.answer([(SUMMARY, "A shelf with plants."), (f"[2/3] {PROMPT}", "q")])
 
-    assert "added window-shelf: A Window Shelf" in ended(terminal)
+    hint = "; for evidence: corpus tag window-shelf --evidence NOTE"
+    assert f"added window-shelf: A Window Shelf{hint}" in ended(terminal).replace("\r\n", " ")
     assert "- key: window-shelf\n  title: A Window Shelf\n" in text(root, "papers")
     assert "  summary: A shelf with plants.\n" in text(root, "papers")
     assert "window-shelf" not in text(root, "candidates")
+
+
+def test_b_asks_the_question_before_again_and_at_the_first_decides_anew(root: Path, terminal: Terminal) -> None:
+    style, water, prune = (f"{field} [open], ? explains: " for field in ("style", "water", "prune"))
+    terminal.answer([(f"[1/3] {PROMPT}", "i"), (style, "b"), (f"[1/3] {PROMPT}", "i")])
+    terminal.answer([(style, "formal"), (water, "wetly"), (water, "daily"), (prune, "b"), (water, "b")])
+    terminal.answer([(style, "gravel"), (water, "none"), (prune, "b"), (water, "weekly"), (prune, "")])
+    terminal.answer([("tools [open], ? explains: ", ""), ("size [open], ? explains: ", "")])
+    terminal.answer([(SUMMARY, ""), ("Reason, a number or a sentence: ", "1"), (f"[2/3] {PROMPT}", "q")])
+
+    shown = ended(terminal)
+    assert shown.count("nothing was written: that was the first question") == 1
+    assert (shown.count(style), shown.count(water), shown.count(prune)) == (3, 5, 3)
+    assert "  style: gravel\n  care: {water: weekly}\n  proposal: include\n" in text(root, "candidates")
 
 
 def test_a_candidate_without_evidence_stays_open_and_the_corpus_sound(root: Path, terminal: Terminal) -> None:

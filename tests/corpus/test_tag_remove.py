@@ -268,13 +268,15 @@ def test_a_published_tag_that_changes_is_to_be_judged(published: Path) -> None:
     assert f"To be judged by a person rose-garden: {tags}; {rule} mixed-borders: {tags} Counts" in said
 
 
-def test_evidence_for_the_old_value_is_told(root: Path) -> None:
+def test_evidence_for_the_old_value_is_told_also_beside_new_evidence(root: Path) -> None:
     written = "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
     told = "corpus: evidence 1 of rose-garden is for the old value; change it, or add --evidence\n"
 
     assert run_corpus("tag", "rose-garden", "water=weekly").stderr == written + told
     assert run_corpus("tag", "rose-garden", "size=large").stderr == written
-    assert run_corpus("tag", "rose-garden", "water=daily", *EVIDENCE, *FACETS).stderr == written
+    assert run_corpus("tag", "rose-garden", "water=daily", *EVIDENCE, *FACETS).stderr == written + (
+        "corpus: evidence 1 of rose-garden is older than the new value; see in data/papers.yaml whether it fits\n"
+    )
     edit(root, "      confidence: high\n", "      confidence: high\n      verdict: contradicted\n")
     assert run_corpus("tag", "rose-garden", "prune=").stderr.endswith(told.replace("evidence 1", "evidence 2"))
 

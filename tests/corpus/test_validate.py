@@ -52,6 +52,35 @@ SUMMARY = "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can b
             "23:3: Y105 key 'key' is given twice (first on line 2); begin another record with '- ', or keep one",
         ),
         (
+            "  size: small",
+            " size: small",
+            "14:2: Y104 not valid YAML: the indentation of this line, or of the one above, fits no other; indent a field "
+            "like its neighbours, and each '- ' like the others of its list; the rest of the file was not read",
+        ),
+        (
+            "  year: 2021",
+            "    year: 2021",
+            "6:5: Y104 not valid YAML: this line reads as more of the text above; indent a field like its neighbours, "
+            "and write a blank behind each ':'; the rest of the file was not read",
+        ),
+        (
+            "  size: small",
+            "\tsize: small",
+            "14:1: Y104 not valid YAML: a tab in the indentation; indent with spaces; the rest of the file was not read",
+        ),
+        (
+            "size: small",
+            "size: 'a' small",
+            "14:13: Y104 not valid YAML: text follows a closing quote or bracket; put double quotes around all of it; "
+            "the rest of the file was not read",
+        ),
+        (
+            "size: small",
+            "size: - small",
+            "14:9: Y104 not valid YAML: a list begins behind the name of its field; begin it on the next line; "
+            "the rest of the file was not read",
+        ),
+        (
             "water: daily,",
             "water:daily,",
             "12:10: V102 'water:daily' lacks a blank after its colon [rose-garden]",

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.findings import RULES, Finding, Severity, explanation, printable, unobeyed
-from orchtrace_corpus.base.text.layout import Line, Span, pluralize
+from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, pluralize
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -32,6 +32,19 @@ def written(findings: Sequence[Finding], output_format: FindingsFormat, limit: i
 def text(findings: Sequence[Finding]) -> list[Line]:
     """One line each, as `file:line:column: CODE message [record]`."""
     return [(Span(str(finding), "warning" if finding.severity is Severity.ERROR else ""),) for finding in findings]
+
+
+def folded(findings: Sequence[Finding], most: int = 3) -> list[Line]:
+    """The same, but of findings of a file with one message only the first, and below it where the others are."""
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.location.path, finding.code, finding.message), []).append(finding)
+    lines: list[Line] = []
+    for first, *others in alike.values():
+        places = first_names_and_more([str(other.location.line) for other in others], most)
+        told = f"also on {pluralize(len(others), 'line')}: {places}; corpus validate names each"
+        lines += text([first]) + [(Span("  "), Span(told))] * bool(others)
+    return lines
 
 
 def github(findings: Sequence[Finding]) -> str:

@@ -5,7 +5,7 @@ see the same characters, so what is tested without a terminal is what a terminal
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
@@ -93,6 +93,16 @@ def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]
             joined = rest + word
         current, empty = joined, False
     return [*lines, current]
+
+
+def wrapped(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
+    """Lines whose last span is broken at blanks to a terminal's width, if there is one, and goes on behind two."""
+    for *head, last in lines:
+        start = "".join(span.text for span in head)
+        is_long = width is not None and display_width(start + last.text) > width
+        first, *rest = wrap(last.text, width or 0, first=start, rest="  ") if is_long else [start + last.text]
+        yield (*head, Span(first[len(start) :], last.style))
+        yield from (line(part, last.style) for part in rest)
 
 
 def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:

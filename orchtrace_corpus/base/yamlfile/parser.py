@@ -246,6 +246,7 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     if conflict >= 0:
         return conflict + 1, "a merge conflict is left here; keep one side, or both, and remove the marks"
     opened, quoted = _open_at(text, at)
+    before = text[text.rfind("\n", 0, at) + 1 : at]
     if "quoted scalar" in context and "end of stream" in problem:
         at, problem = _index(error.context_mark, at), "a closing quote is missing"
     elif quoted is not None:
@@ -258,11 +259,21 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     elif "could not find expected ':'" in problem:
         at, problem = _index(error.context_mark, at), "a ':' with a blank after it is missing"
     elif "mapping values are not allowed" in problem:
-        hint = "a text with ': ' in it needs double quotes around it"
+        problem, hint = "': ' stands in a text without quotes", "put double quotes around the text"
+        if re.fullmatch(r"\s*[\w-]+", before):  # of another field
+            at, problem = at - len(before.lstrip()), "this line reads as more of the text above"
+            hint = "indent a field like its neighbours, and write a blank behind each ':'"
+    elif text.startswith("\t", at):
+        problem, hint = "a tab in the indentation", "indent with spaces"
     elif "cannot start any token" in problem:
-        hint = "indent with spaces, and quote a text that begins with a special character"
+        problem, hint = "a text cannot begin with this", "indent with spaces, and put double quotes around a text"
+    elif "block sequence" in problem:
+        problem, hint = "a list begins behind the name of its field", "begin it on the next line"
     elif "did not find expected" in problem:
-        hint = "look at the indentation of this line and the one above, and at quotes"
+        problem, hint = "text follows a closing quote or bracket", "put double quotes around all of it"
+        if not before.strip():
+            problem = "the indentation of this line, or of the one above, fits no other"
+            hint = "indent a field like its neighbours, and each '- ' like the others of its list"
     return at, f"{problem}; {hint}" if hint else problem
 
 

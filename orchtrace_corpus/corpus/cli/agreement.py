@@ -11,7 +11,7 @@ from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestio
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as findings_render
 from orchtrace_corpus.base.text.layout import first_and_more, pluralize
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.base.yamlfile.reader import YamlFile, read_bytes
 from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Sheet
@@ -277,10 +277,7 @@ def read_sheet(path: str) -> str:
         DataFileError: It cannot be read, or is not UTF-8.
     """
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return file.read(64 * 1024 * 1024)
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote(path)}: {error.strerror}") from error
+        return read_bytes(path, path, 64 * 1024 * 1024).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataFileError(f"cannot read {quote(path)}: not UTF-8", "Save the sheet as CSV in UTF-8.") from error
 

@@ -3,7 +3,6 @@
 import os
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, assert_never
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -15,8 +14,8 @@ from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.base.yamlfile import reader
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
+from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.build import canonical_document
 from orchtrace_corpus.corpus.cli.options import Destination, Reading, To, Where, argument, option
@@ -26,7 +25,9 @@ from orchtrace_corpus.corpus.edit.edits import raw_records
 from orchtrace_corpus.corpus.edit.merge import merge
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
-from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.formats import completed, registry
+from orchtrace_corpus.corpus.intake.lookup import near_title
+from orchtrace_corpus.corpus.intake.papers import describe_match, from_entry
 from orchtrace_corpus.corpus.model import arxiv_file, store
 from orchtrace_corpus.corpus.model.record_fields import candidate_style, dispute_style, exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
@@ -172,6 +173,13 @@ def import_(
 
         return take_library(session, corpus, items, os.path.basename(path), dry_run=dry_run)
     merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
+    new = {merged.lines[key] for key in merged.added}
+    known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
+    for item in (one for one in items if one.line in new):  # what `corpus add` would say
+        paper = from_entry(completed(item, None)[0], "")
+        match = known.find(paper)
+        for remark in (describe_match(match),) if match else near_title(paper, known):
+            session.output.tell(f"corpus: {printable(shown, limit=300)}:{item.line}: {remark}")
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
         head = "corpus: nothing was written, since some records cannot be imported:"
@@ -203,10 +211,7 @@ def _data(path: str) -> bytes:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
         return sys.stdin.buffer.read()
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
+    return reader.read_bytes(path, path)
 
 
 class DiffFormat(StrEnum):
@@ -296,7 +301,7 @@ def merge_file(
     return ExitCode.FINDINGS if merged.conflicts else ExitCode.DONE
 
 
-def _merge_files(session: CorpusSession, files: list[YamlFile]) -> tuple[str, ThreeWay]:
+def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[str, ThreeWay]:
     """The name of a data file, and the merge of its three versions; a `DataFileError` where one cannot be read."""
     if broken := next((file for file in files if file.findings), None):
         raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus validate.")

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.corpus.analysis.matching import Match
+from orchtrace_corpus.corpus.analysis.matching import Match, Sign
 from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
     TagProblem,
@@ -159,13 +159,14 @@ class Interview:
     def _advise(self, match: Match) -> str:
         """What to do about a paper that the corpus knows, instead of the command."""
         command, record = self._ctx.info_name, match.record
+        despite = "if it is another work, add --despite-title; " if match.sign is Sign.TITLE else ""
         if command == "exclude" and isinstance(record, Paper):
-            return f"to take it out of the pool: corpus demote {record.key}"
+            return f"{despite}to take it out of the pool: corpus demote {record.key}"
         if command != "add" or isinstance(record, Paper):
-            return f"see corpus show {record.name}"
+            return f"{despite}see corpus show {record.name}"
         if record.promoted_to:
-            return f"see corpus show {record.promoted_to}"
-        return f"to take it in after all: corpus promote {record.id}"
+            return f"{despite}see corpus show {record.promoted_to}"
+        return f"{despite}to take it in after all: corpus promote {record.id}"
 
     def _show_answers(self) -> None:
         """Show the command lines that give the answers again; nothing where there are none."""

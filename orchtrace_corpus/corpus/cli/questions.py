@@ -38,6 +38,10 @@ def can_ask() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
+class _BackError(Exception):
+    """Somebody asks for the question before."""
+
+
 class Questions:
     """Asks one question after the other.
 
@@ -50,6 +54,20 @@ class Questions:
         self._output = output
         self._taxonomy = taxonomy
         self.answers: dict[str, list[tuple[str, str]]] = {}
+        self._kept: list[str] | None = None
+        self._again: list[str] = []
+
+    def with_way_back(self, ask: Callable[[], Answer]) -> Answer:
+        """What comes of questions, to which `b` asks the one before again; refused at the first of them."""
+        self._say("b goes back to the question before")
+        while True:
+            self._kept = kept = list[str]()
+            try:
+                return ask()
+            except _BackError:
+                if not kept:
+                    raise CommandUseError("that was the first question") from None
+                self._again = kept[:-1]
 
     def _note(self, name: str, value: str) -> None:
         if self.answers and value:
@@ -57,7 +75,7 @@ class Questions:
 
     def _say(self, text: str) -> None:
         """Say something on lines that fit the terminal."""
-        for line in text.splitlines():
+        for line in text.splitlines() if not self._again else ():
             indent = " " * (len(line) - len(line.lstrip()))
             for part in wrap(line, shutil.get_terminal_size().columns - 1, first=indent, rest=indent):
                 self._output.tell(part.replace(_GLUE, " "))
@@ -219,15 +237,21 @@ class Questions:
     def _ask(self, prompt: str, read: Callable[[str], Answer], explained: Sequence[Term] = ()) -> Answer:
         """Ask until the answer can be read; `?` explains terms."""
         while True:
-            answer = self._line(prompt)
+            answer = self._again.pop(0) if self._again else self._line(prompt)
+            if answer == "b" and self._kept is not None:
+                raise _BackError
             if answer == _HELP and explained:
                 for term in explained:
                     self._say(f"  {term.id}: {term.definition}")
                 continue
             try:
-                return read(answer)
+                value = read(answer)
             except CommandUseError as error:
                 self._say(str(error))
+            else:
+                if self._kept is not None:
+                    self._kept.append(answer)
+                return value
 
     def _line(self, prompt: str) -> str:
         """A line that somebody typed, without what does not print; the end of the input ends the command."""

@@ -1,6 +1,7 @@
 """The command that decides on candidates, one after another or from spreadsheets: `corpus screen`."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import typer
@@ -51,7 +52,8 @@ def screen(
     Shows the protocol's rules once. For each candidate, shows title, stored abstract, and the reason it was
     found; below, the most similar records with their tags, and similar exclusions with their reasons. Answers:
     i to include (with tags and a summary, or a reason while any is open), e to exclude (with a reason: a number of
-    the list, or a sentence), l for later, b to go back and undo the last decision, ? for the rules, q to quit.
+    the list, or a sentence), l for later, b to undo the last decision, ? for the rules, q to quit. Within a
+    candidate, b goes back to the question before.
     Each decision is written at once, so nothing is lost. An included candidate with all its fields and evidence
     becomes a paper; "corpus add KEY" completes an open one.
 
@@ -179,7 +181,7 @@ class _Run:
                 self._steps.append(_Step(candidate.name, Choice.LATER))
                 return answer
             try:
-                choice, proposal = self._propose(corpus, candidate, answer, questions)
+                choice, proposal = questions.with_way_back(partial(self._propose, corpus, candidate, answer, questions))
                 judgement = judge(corpus, proposal)
                 if not judgement.is_allowed:
                     output.tell("\n".join(("nothing was written; the decision would bring:", *map(str, judgement.new))))
@@ -246,6 +248,7 @@ class _Questions(Questions):
                 raise CommandUseError(f"Type one of: {_KEYS}.")
             return key
 
+        self._kept = None  # b is one of the keys
         return self._ask(prompt, read)
 
     def reason(self, rules: Sequence[str], known: str) -> str:
@@ -313,12 +316,13 @@ def _counted(counts: Mapping[Choice, int]) -> str:
 
 def _outcome(candidate: Candidate, choice: Choice, judgement: Judgement) -> str:
     """What became of a candidate."""
-    added = judgement.proposal.added
+    added, title = judgement.proposal.added, printable(candidate.paper.title)
     if choice is Choice.EXCLUDE:
-        return f"excluded as {added[0].name}: {printable(candidate.paper.title)}"
+        return f"excluded as {added[0].name}: {title}"
     if added:
-        return f"added {added[0].name}: {printable(candidate.paper.title)}"
-    return f"included; corpus add {candidate.name} asks for what is open"
+        lacks = not getattr(added[0], "evidence", ())
+        return f"added {added[0].name}: {title}" + f"; for evidence: corpus tag {added[0].name} --evidence NOTE" * lacks
+    return f"included; corpus add {candidate.name} asks for what is open, and for evidence"
 
 
 def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:

@@ -38,15 +38,11 @@ def _latex(text: str, _field: str) -> str | None:
     return mended if mended != text else None
 
 
-def _period(text: str, _field: str) -> str | None:
-    return f"{text.rstrip(' ,;:')}."
-
-
 FIXES: dict[str, Callable[[str, str], str | None]] = {
     "F111": _identifier,
     "F114": _address,
     "M103": _latex,
-    "M106": _period,
+    "M106": lambda text, _field: f"{text.rstrip(' ,;:')}.",
 }
 """The mend of each rule that has one by itself: from text and field name to the mended text."""
 

@@ -111,11 +111,13 @@ def remarks(
         taxonomy: The corpus's vocabulary.
         before: The paper as of the last commit, whose values were published; as it was until now if that is unknown.
     """
-    items = enumerate(paper.evidence, 1) if "evidence" not in changes else ()
     tagged = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
+    items = enumerate(paper.evidence, 1)
     numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and tagged & {*item.tags}]
     if numbers:
-        yield f"evidence {', '.join(numbers)} of {paper.key} is for the old value; change it, or add --evidence"
+        told = "is for the old value; change it, or add --evidence"
+        told = "is older than the new value; see in data/papers.yaml whether it fits" if "evidence" in changes else told
+        yield f"evidence {', '.join(numbers)} of {paper.key} {told}"
     columns = {column.field for column in taxonomy.published if paper.published}
     for field, facet in disputable(taxonomy).items():
         if field in tagged & columns:
@@ -268,7 +270,8 @@ def propose_disputes(
                 on_record = {",".join(reading.values): reading.by for reading in known[index].readings}
                 if new := {values: by for values, by in readings.items() if values not in on_record}:
                     reopened = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
-                    said = {"why": f"{known[index].why} {why}", "source": f"{known[index].source} ; {source}"}
+                    told = f"{known[index].why.rstrip('.')}. {why.rstrip('.')} ({' and '.join(new)})."
+                    said = {"why": told, "source": f"{known[index].source} ; {source}"}
                     found.extended[index] = {"readings": {**on_record, **new}, **reopened, **(said if why else {})}
             else:
                 agreeing = [sheet.name for sheet in sheets if sheet.codes.get(key, {}).get(column) == stands]

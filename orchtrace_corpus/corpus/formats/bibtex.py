@@ -349,8 +349,8 @@ def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
                 yield _twice(name, line, first_lines[name])
             first_lines.setdefault(name, line)
     else:
-        reason = getattr(block.error, "abort_reason", str(block.error))
-        yield Problem(line, f"this block cannot be read: {printable(' '.join(reason.split()), limit=200)}")
+        end = line + (block.raw or "").rstrip().count("\n")
+        yield Problem(line, f"this entry breaks off on line {end}: a closing brace, a comma, '=' or its key is missing")
 
 
 def _twice(name: str, line: int, first: int) -> Problem:

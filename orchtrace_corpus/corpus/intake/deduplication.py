@@ -109,7 +109,8 @@ def deduplicate(
     seen = RecordIndex()
     for number, result in enumerate(results):
         for given, ties in result.papers:
-            paper = _defused(given)
+            authors = tuple(filter(None, map(_plain, given.authors)))
+            paper = given._replace(title=_plain(given.title), authors=authors)
             again = fresh.find(paper)
             if again is not None:
                 repeated += 1
@@ -124,7 +125,7 @@ def deduplicate(
                     repeated += 1
                     continue
                 seen.add(paper)
-                known[_place(match, places)] += 1
+                known[Known.LOG if isinstance(match.record, Exclusion) else places[id(match.record)]] += 1
                 if match.sign is Sign.TITLE:
                     by_title.setdefault(_name(paper), (paper, match))
                 continue
@@ -216,10 +217,6 @@ def _errors(corpus: Editable, candidates: Sequence[Candidate]) -> dict[str, tupl
     return errors
 
 
-def _place(match: Match, places: Mapping[int, Known]) -> Known:
-    return Known.LOG if isinstance(match.record, Exclusion) else places[id(match.record)]
-
-
 def _name(paper: Paper) -> str:
     """What a run calls a paper: its first identifier, else its address, else its title."""
     return identifier_text(paper) or next(iter(paper.urls), "") or paper.title
@@ -234,11 +231,6 @@ def _screening(pool: Pool, names: Iterable[str], query_field: str | None) -> dic
         if name in facet.values:
             known[facet.field] = name
     return known
-
-
-def _defused(paper: Paper) -> Paper:
-    """A paper whose title and authors are plain text: what would be markup anywhere is taken apart."""
-    return paper._replace(title=_plain(paper.title), authors=tuple(filter(None, map(_plain, paper.authors))))
 
 
 def _plain(text: str) -> str:

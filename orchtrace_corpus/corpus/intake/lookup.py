@@ -1,6 +1,6 @@
 """From what somebody calls a paper to what is known of it: from arXiv, from a registry, from a file."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -138,10 +138,8 @@ def _refuse_known(candidates: Sequence[NamedPaper], pool: Pool, *, by_title: boo
         if not one.is_refused:
             found = known.find(one.paper, by_title=by_title)
             again = None if found else here.find(one.paper, by_title=by_title)
-            near = known.near_title(one.paper, with_other_ids=True) if by_title and found is None else None
-            if near is not None:
-                remark = f"its title is nearly that of {near.record.name}, which has another arXiv id"
-                one = one._replace(remarks=(*one.remarks, remark))
+            near = near_title(one.paper, known) if by_title and found is None else ()
+            one = one._replace(remarks=(*one.remarks, *near))
             if found is not None:
                 one = one._replace(match=found, code=ExitCode.FINDINGS)
             elif again is not None and isinstance(again.record, Paper):
@@ -151,6 +149,12 @@ def _refuse_known(candidates: Sequence[NamedPaper], pool: Pool, *, by_title: boo
                 here.add(one.paper._replace(key=str(len(judged))))
         judged.append(one)
     return judged
+
+
+def near_title(paper: Paper, known: RecordIndex) -> Iterator[str]:
+    """What should be known of a paper with nearly the title of a record that has another arXiv id."""
+    if near := known.near_title(paper, with_other_ids=True):
+        yield f"its title is nearly that of {near.record.name}, which has another arXiv id"
 
 
 def _is_open(one: NamedPaper) -> bool:

@@ -137,9 +137,7 @@ def plain(text: str) -> str:
 def describe_match(found: Match) -> str:
     """What the corpus says of a paper that it knows: where it is, why if it was excluded, and by what it is known."""
     record = found.record
-    known = f"known by its {found.sign} {found.shared}"
-    if found.sign is Sign.TITLE:
-        known = f"known by its title, {quote(found.shared)}; if it is another work, add --despite-title"
+    known = f"known by its {found.sign}{f', {quote(found.shared)}' if found.sign is Sign.TITLE else f' {found.shared}'}"
     if isinstance(record, Paper):
         return f"in the pool already as {quote(record.key)}, {known}"
     tags = "".join(f", {field}: {tag}" for field, tag in record.tags.items())

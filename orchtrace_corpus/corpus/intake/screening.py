@@ -142,7 +142,7 @@ def include(
         return edit.take_over(corpus, edit.add(corpus, records), [(candidate, records[0])])
     settled = candidate.settle(tags, corpus.pool.taxonomy)
     changes: dict[str, Value | None] = {
-        facet.field: _candidate_value(settled, facet, tags[facet.field])
+        facet.field: settled.settled_levels(facet) if facet.kind is Kind.LEVELS else tag_value(tags[facet.field])
         for facet in corpus.pool.taxonomy.papers
         if facet.field in tags
     }
@@ -182,11 +182,6 @@ def draft_exclusion(corpus: Editable, candidate: Candidate, said: Exclusion) -> 
 def proposed_reason(candidate: Candidate, decision: Decision = Decision.EXCLUDE) -> str:
     """The reason of a candidate where this decision is proposed for it; empty where another is."""
     return candidate.reason if candidate.proposal is decision else ""
-
-
-def _candidate_value(settled: Candidate, facet: Facet, tag: Tag) -> Value:
-    """A tag as a candidate has it, which says of each settled term of levels whether it arises."""
-    return settled.settled_levels(facet) if facet.kind is Kind.LEVELS else tag_value(tag)
 
 
 def _change(corpus: Editable, candidate: Candidate, changes: Mapping[str, Value | None]) -> Proposal:

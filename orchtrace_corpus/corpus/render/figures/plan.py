@@ -223,7 +223,7 @@ def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
     listed = _listed(_counted(counts))
     text = f"{count_noun(counts.total, 'paper')} by {counts.attribute.label}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
-        numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in _regular(terms)]
+        numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in terms if term.id not in _ASIDE]
         empty = [name for name, number in numbers if not number]
         sparse = [name for name, number in numbers if 0 < number <= SPARSE_LIMIT]
         text += f" Empty: {', '.join(empty)}." if empty else ""
@@ -279,11 +279,6 @@ def _scale(source: Source) -> Caption:
         return Caption("Scale in use and in experiments", BOUNDARY, f"Nothing that could be compared. {BOUNDARY}")
     title = f"Scale: {comparisons[0].quantity} in use and in experiments"
     return Caption(title, BOUNDARY, f"{overview(comparisons[0])} {BOUNDARY}")
-
-
-def _regular(terms: Sequence[Term]) -> list[Term]:
-    """The terms without the one that says that none applies."""
-    return [term for term in terms if term.id not in _ASIDE]
 
 
 def _counted(counts: Counts) -> Iterable[tuple[str, int]]:
