@@ -59,10 +59,10 @@ class Answers:
     """The answers of models in a session, each known by the ids that the service gave its message and its request."""
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[str, int], tuple[str, str]] = {}
+        self._ids: dict[tuple[str, int], tuple[str | Sequence[object], str]] = {}
 
-    def note(self, answer: str, request: str, file: str, line: int) -> None:
-        """Note an answer, which begins in this line."""
+    def note(self, answer: str | Sequence[object], request: str, file: str, line: int) -> None:
+        """Note an answer, which begins in this line; of an id of several values the text is made when it is taken."""
         self._ids[file, line] = answer, request
 
     def take(self, trace: Trace) -> dict[int, str]:
@@ -72,7 +72,7 @@ class Answers:
             if event.type in _ANSWERS:
                 source = event.source
                 if isinstance(source, Source) and (ids := known.pop((source.file, source.line), ())):  # type: ignore[arg-type]
-                    found[number] = "\0".join(ids)
+                    found[number] = "\0".join(one if isinstance(one, str) else " ".join(map(str, one)) for one in ids)
         return found
 
     @contextmanager

@@ -5,7 +5,7 @@ A session is put together here: an answer for each step of a message, which call
 
 import os
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogF
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.usage import amount
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
 _SQLITE = "SQLite format 3\0"
 _TABLE = re.compile(r"CREATE TABLE [`\"\[]?part[`\"\]]?\s*\([^;]*message_id[^;]*session_id", re.IGNORECASE)
@@ -35,7 +35,7 @@ _MEMBERS = (
 _DOCUMENTS = (".json", ".jsonl", ".ndjson")
 """What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
-_NO_USAGE = Usage()
+_NO_USAGE, _UNKNOWN = Usage(), TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
 _Stated: TypeAlias = tuple[tuple[Any, ...], bool, int]
 """What a usage states: input, output, cache reads and writes, reasoning; whether that is apart; and all of it."""
 
@@ -144,12 +144,13 @@ def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Tr
 
 
 class _Round(Struct, gc=False):
-    """A step of an answer: what it wrote and when, its calls, its usage; whether no other follows."""
+    """A step of an answer: its first and last moment, its texts and its calls; its usage."""
 
-    answer: steps.ModelCall
-    calls: list[Part]
+    begin: float
+    end: float
+    texts: Sequence[str] = ()
+    calls: Sequence[Part] = ()
     usage: Any = None
-    is_last: bool = False
 
 
 class _Family:
@@ -206,7 +207,7 @@ class _Family:
 
     def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
         """A message of the model: an answer for each of its steps."""
-        rounds = self._rounds(message)
+        rounds = _rounds(message.parts)
         is_told = message.tokens is not None
         if is_told and all(not one.usage or one.usage == _NO_USAGE for one in rounds):
             rounds[-1].usage, is_told = message.tokens, False
@@ -218,54 +219,34 @@ class _Family:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
         over = message.created
         for one, usage in zip(rounds, stated, strict=True):
-            over = self._take_one(thread, message, one, usage, over)
+            over = self._take_one(thread, message, one, usage, over, is_last=one is rounds[-1])
         if thread.is_root and message.error == _ABORTED:
             thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
-    def _rounds(self, message: Message) -> list[_Round]:
-        """The parts of a message by step; of one without any, a step in which there is nothing."""
-        parts, place, model, privacy = message.parts, message.place, message.model, self._privacy
-        answer = steps.ModelCall(steps.NO_TIME, place, 0.0, steps.NO_TIME, model)
-        one = _Round(answer, [])
-        found, is_empty = [one], True
-        for name in sorted(parts):
-            part = parts[name]
-            if part.kind == "step-start" and not is_empty:
-                answer = steps.ModelCall(steps.NO_TIME, place, 0.0, steps.NO_TIME, model)
-                one = _Round(answer, [])
-                found.append(one)
-            is_empty, begin, end = False, part.begin, part.end
-            if begin != steps.NO_TIME and not steps.NO_TIME < answer.time <= begin:
-                answer.time = begin
-            if part.call is not None:
-                one.calls.append(part)
-                end = begin  # it goes on when the model has answered
-            elif part.ref:
-                answer.note_text(part.ref, privacy)
-            if end > answer.end:
-                answer.end = end
-            if one.usage is None:
-                one.usage = part.tokens
-        one.is_last = True
-        return found
-
-    def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, usage: _Stated, begin: float) -> float:
+    def _take_one(
+        self, thread: steps.Transcript, message: Message, one: _Round, usage: _Stated, begin: float, *, is_last: bool
+    ) -> float:
         """One answer with its calls; when all of it was over."""
-        call, is_last, place, created = one.answer, one.is_last, message.place, message.created
-        first, (amounts, reasoning_apart, _) = call.time, usage
-        begin = call.time = first if begin == steps.NO_TIME else begin
-        end = call.end = max(begin, call.end, steps.NO_TIME if one.calls or not is_last else message.completed)
-        call.final, call.error = not one.calls, message.error if is_last else ""
-        call.more = {} if begin == steps.NO_TIME else {"t_request": begin}
+        first, place, created, calls = one.begin, message.place, message.created, one.calls
+        begin = first if begin == steps.NO_TIME else begin
+        end = max(begin, one.end, steps.NO_TIME if calls or not is_last else message.completed)
+        more: dict[str, Any] = {} if begin == steps.NO_TIME else {"t_request": begin}
         if steps.NO_TIME < begin <= first <= end:
-            call.more["t_first_token"] = first
+            more["t_first_token"] = first
         if message.finish and is_last:
-            call.more["finish_reason"] = message.finish
+            more["finish_reason"] = message.finish
+        error = message.error if is_last else ""
+        call = steps.ModelCall(
+            begin, place, 0.0, end, message.model, None, _UNKNOWN, "", not calls, False, error, "", more
+        )
+        for text in one.texts:
+            call.note_text(text, self._privacy)
         thread.add(call)
+        amounts, reasoning_apart, _ = usage
         self._team.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
         if call.tokens and created != steps.NO_TIME:  # a fork copies messages under new ids
-            self._answers.note(f"{created} {amounts}", f"{message.model} opencode", place.file, place.line)
-        for part in one.calls:
+            self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
+        for part in calls:
             end = max(end, self._take_call(thread, call, part))
         return end
 
@@ -278,12 +259,37 @@ class _Family:
         thread.add(tool_call)
         end = max(part.end, tool_call.time)
         if result is not None:
-            result.time = end
+            result.time, tool_call.answer = end, result
             thread.add(result)
-            steps.answer(tool_call, result)
         if part.child:
             self._spawns.append((thread, tool_call, part.child))
         return end
+
+
+def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
+    """The parts of a message by step; of one without any, a step in which there is nothing."""
+    found: list[_Round] = []
+    first = last = steps.NO_TIME
+    texts, calls, usage, is_empty = list[str](), list[Part](), None, True
+    for name in sorted(parts):
+        part = parts[name]
+        if part.kind == "step-start" and not is_empty:
+            found.append(_Round(first, last, texts, calls, usage))
+            first = last = steps.NO_TIME
+            texts, calls, usage = [], [], None
+        is_empty, begin, end = False, part.begin, part.end
+        if begin != steps.NO_TIME and not steps.NO_TIME < first <= begin:
+            first = begin
+        if part.call is not None:
+            calls.append(part)
+            end = begin  # it goes on when the model has answered
+        elif part.ref:
+            texts.append(part.ref)
+        if end > last:
+            last = end
+        if usage is None:
+            usage = part.tokens
+    return [*found, _Round(first, last, texts, calls, usage)]
 
 
 def _stated(given: Any) -> _Stated:

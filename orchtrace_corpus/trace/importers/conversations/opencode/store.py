@@ -36,10 +36,10 @@ class Part(Struct, gc=False):
     end: float = steps.NO_TIME
     ref: str = ""
     is_typed: bool = False
+    tokens: Any = None
     call: steps.ToolCall | None = None
     result: steps.ToolResult | None = None
     child: str = ""
-    tokens: Any = None
 
 
 class Message(Struct, gc=False):
@@ -176,66 +176,62 @@ class Store:
 
     def take_message(self, name: str, session: str, row: Row, place: steps.Place) -> None:
         """A message, whose parts may be known already."""
-        message = self._message(name, session, place)
-        if message.role:  # in another file, too
+        messages, times = self._session(session).messages, row.time or _NO_TIMES
+        known = messages.get(name)
+        if known is not None and known.role:  # in another file, too
             self._report.pass_over("record that another file has, too")
             return
-        times = row.time or _NO_TIMES
-        message.place, message.role = place, row.role or "assistant"
-        message.created, message.completed = _moment(times.created), _moment(times.completed)
-        message.agent, message.tokens = row.agent or row.mode, row.tokens
-        message.model = self._names[row.model_id or text_field(row.model, "modelID")]
-        message.finish = self._names[row.finish]
-        message.error = _error(row.error) if row.error is not None else ""
-        self._last = message
+        self._last = messages[name] = Message(
+            name, session, place, row.role or "assistant", _moment(times.created), _moment(times.completed),
+            row.agent or row.mode, self._names[row.model_id or text_field(row.model, "modelID")], row.tokens,
+            _error(row.error) if row.error is not None else "", self._names[row.finish],
+            {} if known is None else known.parts,
+        )  # fmt: skip
 
     def take_part(self, name: str, above: str, session: str, row: Row, place: steps.Place) -> None:
         """A part of the message above it, which may not be known yet."""
         known = self._last
         if known is None or known.id != above or known.session != session:  # else of the message before it
             known = self._last = self._message(above, session, place)
-        if name in known.parts:
+        parts, kind, times = known.parts, row.type, row.time
+        if name in parts:
             self._report.pass_over("record that another file has, too")
             return
-        kind, times = row.type, row.time
         if kind == "tool":
-            known.parts[name] = self._call(row.state or _NO_STATE, row, place)
+            parts[name] = self._call(row.state or _NO_STATE, row, place)
             return
-        part = known.parts[name] = Part(kind)
-        if times is not None:
-            part.begin, part.end = _moment(times.start), _moment(times.end)
-        if kind in ("text", "reasoning"):
-            part.ref = self._privacy.reference(row.text)
-            part.is_typed = kind == "text" and row.synthetic is not True
-        elif kind == "step-finish":
-            part.tokens = row.tokens
+        begin, end = (_moment(times.start), _moment(times.end)) if times is not None else (steps.NO_TIME, steps.NO_TIME)
+        ref, is_typed, is_end = "", False, kind == "step-finish"
+        if kind == "text" or kind == "reasoning":
+            ref, is_typed = self._privacy.reference(row.text), kind == "text" and row.synthetic is not True
         elif kind in _SILENT:
             self._report.pass_over(kind)
-            part.is_typed = kind in ("subtask", "file")
-        else:
+            is_typed = kind in ("subtask", "file")
+        elif not is_end:
             self._report.note_unknown(masked(f"part {kind}"))
+        parts[name] = Part(kind, begin, end, ref, is_typed, row.tokens if is_end else None)
 
     def _call(self, state: State, row: Row, place: steps.Place) -> Part:
         """A call of a tool, with its result where there is one."""
-        times, tool, child = state.time or _NO_TIMES, self._names[row.tool], ""
-        begin, end, status, said = _moment(times.start), _moment(times.end), state.status, state.metadata
-        call = steps.ToolCall(begin, place, 0.0, steps.TOOL, None, masked(row.call), tool)
-        call.ref = self._privacy.reference(state.input)
-        if tool in _ASKS:
-            call.purpose = steps.ASK
-        elif tool == "task":
-            call.role = masked(text_field(state.input, "subagent_type"))
-            child = said.session if said is not None else ""
+        times, tool, status, said = state.time or _NO_TIMES, self._names[row.tool], state.status, state.metadata
+        begin, end = _moment(times.start), _moment(times.end)
+        purpose, role, child, more = steps.ASK if tool in _ASKS else steps.TOOL, "", "", None
+        if tool == "task":
+            role, child = masked(text_field(state.input, "subagent_type")), said.session if said is not None else ""
         if begin != steps.NO_TIME and end >= begin:
-            call.more = {"run_time": round(times.end - times.start, 3) / 1000}
+            more = {"run_time": round(times.end - times.start, 3) / 1000}
+        ref = self._privacy.reference(state.input)
+        call = steps.ToolCall(
+            begin, place, 0.0, purpose, None, masked(row.call), tool, ref, "", role, None, False, "", more
+        )
         result = None
         if status in ("completed", "error"):
-            ref = self._privacy.reference(state.output or state.error)
             error = _failure(string(state.error)) if status == "error" else "invalid" if tool == "invalid" else ""
             if status == "completed" and said is not None and type(said.exit) is int and said.exit:
                 error = "exit_code"
-            result = steps.ToolResult(end, place, 0.0, None, False, _ERROR if error else _OK, error, ref)
-        return Part("tool", begin, end, "", False, call, result, child)
+            ref = self._privacy.reference(state.output or state.error)
+            result = steps.ToolResult(end, place, 0.0, call, False, _ERROR if error else _OK, error, ref)
+        return Part("tool", begin, end, "", False, None, call, result, child)
 
 
 def _moment(value: Any) -> float:
