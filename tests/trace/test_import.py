@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -479,11 +479,22 @@ def test_another_format_can_be_forced_and_a_misspelt_one_is_found_out() -> None:
     assert "corpus: there is no log format 'claude-code' (did you mean 'claude_code'?" in misspelt.stderr
 
 
+def forbid(monkeypatch: pytest.MonkeyPatch, is_forbidden: Callable[[str], bool]) -> None:
+    """Let files not be opened, as those of others are not, by whoever runs the tests."""
+    opened = os.open
+
+    def refuse(path: Any, *options: Any, **named: Any) -> int:
+        if is_forbidden(str(path)):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return opened(path, *options, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
 def test_a_session_that_cannot_be_read_does_not_stop_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copies(tmp_path / "logs", 3)
     forbidden = sorted(folder.iterdir())[1]
-    allowed = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: path != str(forbidden) and allowed(path, mode))
+    forbid(monkeypatch, lambda path: path == str(forbidden))
 
     result = run_corpus("trace", "import", str(folder), "-o", str(tmp_path / "traces.jsonl"))
 
@@ -498,7 +509,7 @@ def test_a_session_that_cannot_be_read_does_not_stop_the_rest(tmp_path: Path, mo
 def test_of_many_that_cannot_be_read_the_first_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copies(tmp_path / "logs", 8)
     readable = sorted(folder.iterdir())[0]
-    monkeypatch.setattr(os, "access", lambda path, mode: path == str(readable))
+    forbid(monkeypatch, lambda path: path.startswith(f"{folder}/") and path != str(readable))
 
     some = run_corpus("trace", "import", str(folder))
     readable.unlink()

@@ -279,7 +279,7 @@ class Opened:
     def __init__(self, file: LogFile, of_folders: dict[Hashable, str] | None = None) -> None:
         self.file = file
         self.of_folders = {} if of_folders is None else of_folders
-        self._descriptor: int | None = None
+        self._descriptor = -1
         self._data = b""
         self._start: Head | None = None
         self._whole: Head | None = None
@@ -288,36 +288,28 @@ class Opened:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._descriptor is not None:
+        if self._descriptor >= 0:
             os.close(self._descriptor)
-
-    def _open(self) -> int:
-        if self._descriptor is None:
-            self._descriptor = os.open(self.file.path, _FOR_READING)
-            self._status = os.fstat(self._descriptor)
-        return self._descriptor
 
     def status(self) -> os.stat_result | None:
         """What the system says of the file; None where it cannot be opened."""
         try:
-            self._open()
-        except OSError:
+            self._first(0)
+        except DataFileError:
             return None
         return self._status
 
     def _first(self, most: int) -> bytes:
         try:
-            descriptor, data = self._open(), self._data
-            size = self._status.st_size or -1  # of what is no plain file, nobody knows it
-            piece = max(size + 1, _FIRST_BYTES)
-            while (
-                len(data) < most and len(data) != size and (more := os.read(descriptor, min(piece, most - len(data))))
-            ):
-                data += more
+            if self._descriptor < 0:
+                self._descriptor = os.open(self.file.path, _FOR_READING)
+                self._status = os.fstat(self._descriptor)
+            end = min(most, self._status.st_size or most)  # of what is no plain file, nobody knows the size
+            while len(self._data) < end and (more := os.read(self._descriptor, end - len(self._data))):
+                self._data += more
         except OSError as error:
             raise DataFileError(f"cannot read {quote_path(self.file.path)}: {error.strerror}") from error
-        self._data = data
-        return data[:most].removeprefix(BOM_UTF8)
+        return self._data[:most].removeprefix(BOM_UTF8)
 
     def first(self) -> "Head":
         """The first of its rows and little more, which mostly tells the format.
@@ -354,7 +346,7 @@ class Opened:
     def read_into(self, piece: memoryview, at: int) -> int:
         """Fill memory with what is in the file from a byte on, and return how much that is."""
         self._first(0)
-        with FileIO(self._open(), closefd=False) as handle:
+        with FileIO(self._descriptor, closefd=False) as handle:
             handle.seek(at)
             size = handle.readinto(piece)
             handle.seek(len(self._data))
@@ -388,11 +380,10 @@ def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from row
     depth = 0
     for mark in islice(_MARK.finditer(data), 0 if rows else _MOST_MARKS):
-        match mark.lastindex:
-            case None:
-                depth += 1 if mark[0] in b"{[" else -1
-            case 2 if depth <= 3:
-                yield mark[1].decode("utf-8", "replace")
+        if mark.lastindex is None:
+            depth += 1 if mark[0] in b"{[" else -1
+        elif mark.lastindex == 2 and depth <= 3:
+            yield mark[1].decode("utf-8", "replace")
 
 
 def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
