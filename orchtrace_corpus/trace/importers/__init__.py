@@ -231,9 +231,10 @@ def find(paths: Sequence[str], form: str = "") -> Found:
                 likely, of_format = name, importer(name)
                 by_format.setdefault(name, []).append((file, of_format.ties(opened)))
                 look = getattr(of_format, "beside", None) if file.path in named else None
-                further: Sequence[LogFile] = look(opened) if look is not None else ()
-                beside.update(one.path for one in further)
-                waiting += further
+                if look is not None:
+                    further: Sequence[LogFile] = look(opened)
+                    beside.update(one.path for one in further)
+                    waiting += further
             elif file.path not in beside:
                 is_trace = may_hold_traces(opened.head().text)
                 (traces if is_trace else others).append(file)
@@ -318,7 +319,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     traces = importer(session.form).read(session.files, privacy)
     known = answers or Answers()
     while True:
-        with privacy.names_apart(), known.remembered():
+        with privacy.names_apart(), known:
             try:
                 trace = next(traces, None)
             except logs.EmptyLogError:

@@ -1,7 +1,6 @@
 """What is the same: names are made unique, files of a session put together, answers of several sessions recognised."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from orchtrace_corpus.trace.importers.core.logs import LogFile
@@ -56,7 +55,10 @@ def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFi
 
 
 class Answers:
-    """The answers of models in a session, each known by the ids that the service gave its message and its request."""
+    """The answers of models in a session, each known by the ids that the service gave its message and its request.
+
+    A context manager: while it lasts, importers get these answers from `current_answers`.
+    """
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, int], tuple[str | Sequence[object], str]] = {}
@@ -75,14 +77,11 @@ class Answers:
                     found[number] = "\0".join(one if isinstance(one, str) else " ".join(map(str, one)) for one in ids)
         return found
 
-    @contextmanager
-    def remembered(self) -> Iterator[None]:
-        """While this lasts, importers get these answers from `current_answers`."""
-        before = _CURRENT.set(self)
-        try:
-            yield
-        finally:
-            _CURRENT.reset(before)
+    def __enter__(self) -> None:
+        self._before = _CURRENT.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._before)
 
 
 _CURRENT: ContextVar[Answers | None] = ContextVar("answers", default=None)
