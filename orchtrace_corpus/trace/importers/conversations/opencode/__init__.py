@@ -35,7 +35,8 @@ _MEMBERS = (
 _DOCUMENTS = (".json", ".jsonl", ".ndjson")
 """What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
-_NO_USAGE, _UNKNOWN = Usage(), TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
+_NO_USAGE = Usage()
+_RESTATED, _UNKNOWN = LedgerLine.RESTATED, TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
 _Stated: TypeAlias = tuple[tuple[Any, ...], bool, int]
 """What a usage states: input, output, cache reads and writes, reasoning; whether that is apart; and all of it."""
 
@@ -144,13 +145,15 @@ def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Tr
 
 
 class _Round(Struct, gc=False):
-    """A step of an answer: its first and last moment, its texts and its calls; its usage."""
+    """A step of an answer: its first and last moment, texts, calls and usage, whether no other follows, its amounts."""
 
     begin: float
     end: float
-    texts: Sequence[str] = ()
-    calls: Sequence[Part] = ()
-    usage: Any = None
+    texts: Sequence[str]
+    calls: Sequence[Part]
+    usage: Any
+    is_last: bool
+    stated: _Stated = ((), True, 0)
 
 
 class _Family:
@@ -209,25 +212,25 @@ class _Family:
         """A message of the model: an answer for each of its steps."""
         rounds = _rounds(message.parts)
         is_told = message.tokens is not None
-        if is_told and all(not one.usage or one.usage == _NO_USAGE for one in rounds):
+        if is_told and not [one for one in rounds if one.usage and one.usage != _NO_USAGE]:
             rounds[-1].usage, is_told = message.tokens, False
-        stated = [_stated(one.usage) for one in rounds]
+        for one in rounds:
+            one.stated = _stated(one.usage)
         if is_told:
-            of_message = stated[0] if message.tokens == rounds[0].usage else _stated(message.tokens)
-            self._report.enter(LedgerLine.RESTATED, total=of_message[2])
-            if len(rounds) == 1 and of_message != stated[0]:
+            first = rounds[0]
+            of_message = first.stated if message.tokens == first.usage else _stated(message.tokens)
+            self._report.enter_all(_RESTATED, {"total": of_message[2]})
+            if len(rounds) == 1 and of_message != first.stated:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
         over = message.created
-        for one, usage in zip(rounds, stated, strict=True):
-            over = self._take_one(thread, message, one, usage, over, is_last=one is rounds[-1])
+        for one in rounds:
+            over = self._take_one(thread, message, one, over)
         if thread.is_root and message.error == _ABORTED:
             thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
-    def _take_one(
-        self, thread: steps.Transcript, message: Message, one: _Round, usage: _Stated, begin: float, *, is_last: bool
-    ) -> float:
+    def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, begin: float) -> float:
         """One answer with its calls; when all of it was over."""
-        first, place, created, calls = one.begin, message.place, message.created, one.calls
+        first, calls, is_last, place, created = one.begin, one.calls, one.is_last, message.place, message.created
         begin = first if begin == steps.NO_TIME else begin
         end = max(begin, one.end, steps.NO_TIME if calls or not is_last else message.completed)
         more: dict[str, Any] = {} if begin == steps.NO_TIME else {"t_request": begin}
@@ -242,7 +245,7 @@ class _Family:
         for text in one.texts:
             call.note_text(text, self._privacy)
         thread.add(call)
-        amounts, reasoning_apart, _ = usage
+        amounts, reasoning_apart, _ = one.stated
         self._team.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
         if call.tokens and created != steps.NO_TIME:  # a fork copies messages under new ids
             self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
@@ -274,7 +277,7 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
-            found.append(_Round(first, last, texts, calls, usage))
+            found.append(_Round(first, last, texts, calls, usage, False))
             first = last = steps.NO_TIME
             texts, calls, usage = [], [], None
         is_empty, begin, end = False, part.begin, part.end
@@ -289,7 +292,7 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
             last = end
         if usage is None:
             usage = part.tokens
-    return [*found, _Round(first, last, texts, calls, usage)]
+    return [*found, _Round(first, last, texts, calls, usage, True)]
 
 
 def _stated(given: Any) -> _Stated:

@@ -5,6 +5,7 @@ Before 1.2 each session, message and part has a JSON file of its own; `export` a
 
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from msgspec import DecodeError, Struct, field
@@ -69,14 +70,6 @@ class Session(Struct):
     messages: dict[str, Message] = field(default_factory=dict)
 
 
-class _Names(dict[str, str]):
-    """The names of models and tools without what is private, by the names themselves: few, and met again and again."""
-
-    def __missing__(self, name: str) -> str:
-        found = self[name] = masked(name)
-        return found
-
-
 class Store:
     """Sessions as they are read, the same record in several files taken once.
 
@@ -88,7 +81,7 @@ class Store:
         self.sessions: dict[str, Session] = {}
         self._privacy, self._report = privacy, report
         self._last: Message | None = None
-        self._names = _Names()
+        self._masked = cache(masked)  # for names of models and tools: few, and met again and again
 
     def take_file(self, file: LogFile) -> None:
         """The records of a JSON file: one record, an export, or lines that `run --format json` has printed.
@@ -183,8 +176,8 @@ class Store:
             return
         self._last = messages[name] = Message(
             name, session, place, row.role or "assistant", _moment(times.created), _moment(times.completed),
-            row.agent or row.mode, self._names[row.model_id or text_field(row.model, "modelID")], row.tokens,
-            _error(row.error) if row.error is not None else "", self._names[row.finish],
+            row.agent or row.mode, self._masked(row.model_id or text_field(row.model, "modelID")), row.tokens,
+            _error(row.error) if row.error is not None else "", self._masked(row.finish),
             {} if known is None else known.parts,
         )  # fmt: skip
 
@@ -213,7 +206,7 @@ class Store:
 
     def _call(self, state: State, row: Row, place: steps.Place) -> Part:
         """A call of a tool, with its result where there is one."""
-        times, tool, status, said = state.time or _NO_TIMES, self._names[row.tool], state.status, state.metadata
+        times, tool, status, said = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
         begin, end = _moment(times.start), _moment(times.end)
         purpose, role, child, more = steps.ASK if tool in _ASKS else steps.TOOL, "", "", None
         if tool == "task":
@@ -246,6 +239,5 @@ def _error(value: Any) -> str:
 
 def _failure(said: str) -> str:
     """Why a call has failed, by what the program itself says of it."""
-    if said.startswith(_REJECTIONS):
-        return steps.REJECTED
-    return steps.INTERRUPTED if said.startswith(_BREAK) else "tool_error"
+    is_rejected, is_broken = said.startswith(_REJECTIONS), said.startswith(_BREAK)
+    return steps.REJECTED if is_rejected else steps.INTERRUPTED if is_broken else "tool_error"
