@@ -33,7 +33,7 @@ _HEAD_BYTES = 256 * 1024
 _FIRST_BYTES = 8 * 1024  # most files tell their format within these
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
-_FOR_READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # a file that is opened by its number takes half the time
+_FOR_READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # by number, which takes less time than an object
 _SQLITE = b"SQLite format 3\0"
 _MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with its colon, a text, a bracket
 _MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
