@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import convert
 
+from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.base.text.layout import display_width
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.builder import as_data
@@ -479,18 +480,30 @@ def test_another_format_can_be_forced_and_a_misspelt_one_is_found_out() -> None:
     assert "corpus: there is no log format 'claude-code' (did you mean 'claude_code'?" in misspelt.stderr
 
 
-def test_a_session_that_cannot_be_read_does_not_stop_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def forbid(monkeypatch: pytest.MonkeyPatch, is_forbidden: Callable[[str], bool], why: int = errno.EACCES) -> None:
+    """Let files not be opened, as those of others are not, by whoever runs the tests."""
+    opened = os.open
+
+    def refuse(path: Any, *options: Any, **named: Any) -> int:
+        if is_forbidden(str(path)):
+            raise OSError(why, os.strerror(why), path)
+        return opened(path, *options, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+@pytest.mark.parametrize("why", [errno.EACCES, errno.EIO])
+def test_a_session_that_cannot_be_read_does_not_stop_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: int
+) -> None:
     folder = copies(tmp_path / "logs", 3)
     forbidden = sorted(folder.iterdir())[1]
-    allowed = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: path != str(forbidden) and allowed(path, mode))
+    forbid(monkeypatch, lambda path: path == str(forbidden), why)
 
     result = run_corpus("trace", "import", str(folder), "-o", str(tmp_path / "traces.jsonl"))
 
     assert result.code == 1
-    assert (
-        f"corpus: left out: cannot read '{forbidden}'" in result.stderr.replace("…", "") or "left out" in result.stderr
-    )
+    assert f"corpus: left out: cannot read {quote_path(str(forbidden))}: {os.strerror(why)}\n" in result.stderr
     assert "2 traces: " in result.stderr
     assert len((tmp_path / "traces.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
@@ -498,7 +511,7 @@ def test_a_session_that_cannot_be_read_does_not_stop_the_rest(tmp_path: Path, mo
 def test_of_many_that_cannot_be_read_the_first_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copies(tmp_path / "logs", 8)
     readable = sorted(folder.iterdir())[0]
-    monkeypatch.setattr(os, "access", lambda path, mode: path == str(readable))
+    forbid(monkeypatch, lambda path: path.startswith(f"{folder}/") and path != str(readable))
 
     some = run_corpus("trace", "import", str(folder))
     readable.unlink()

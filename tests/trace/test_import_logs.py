@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -190,17 +191,21 @@ def test_a_folder_is_walked_once_and_the_beginning_of_each_file_is_read_once(
         shutil.copytree(LOGS / form, tmp_path / form)
     opened: Counter[str] = Counter()
     walked: list[str] = []
-    built_in, listed = open, os.scandir
+    listed = os.scandir
 
-    def counted(path: Any, *arguments: Any, **options: Any) -> Any:
-        opened[str(path)] += str(path).startswith(str(tmp_path))
-        return built_in(path, *arguments, **options)
+    def counting(opening: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(path: Any, *arguments: Any, **options: Any) -> Any:
+            opened[str(path)] += str(path).startswith(str(tmp_path))
+            return opening(path, *arguments, **options)
+
+        return counted
 
     def scandir(path: str) -> Any:
         walked.append(path)
         return listed(path)
 
-    monkeypatch.setattr("builtins.open", counted)
+    monkeypatch.setattr("builtins.open", counting(open))
+    monkeypatch.setattr(os, "open", counting(os.open))
     monkeypatch.setattr(os, "scandir", scandir)
     found = importers.find([str(tmp_path)])
 

@@ -7,7 +7,6 @@ looked up only where a file is of none of our formats, or where a format is name
 import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
@@ -210,43 +209,43 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     waiting = [file for one in looked for file in one.files]
     named = {path for path in paths if os.path.isfile(path)}
     beside: set[str] = set()
-    known: set[Hashable] = set()
+    known: set[tuple[int, int]] = set()
     of_folders: dict[Hashable, str] = {}
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
     traces: list[LogFile] = []
     others: list[LogFile] = []
-    forbidden, programs, likely = [], Counter[str](), ""
+    forbidden, programs, likely = dict[str, Session](), Counter[str](), ""
     for file in waiting:
-        identity: Hashable = file.path  # of a file that has gone meanwhile; else it has one identity under any name
-        with suppress(OSError):
-            status = os.stat(file.path)
-            identity = status.st_dev, status.st_ino
-        if identity in known:
-            continue
-        known.add(identity)
-        if not os.access(file.path, os.R_OK):
-            forbidden.append(Session("", (file,)))
-            continue
         with Opened(file, of_folders) as opened:
+            status = opened.status()
+            if status is None:
+                forbidden.setdefault(os.path.realpath(file.path), Session("", (file,)))
+                continue
+            identity = status.st_dev, status.st_ino  # under any name
+            if identity in known:
+                continue
+            known.add(identity)
             if not form and may_hold_traces(opened.first().text) and holds_traces(file.path):
                 traces.append(file)
             elif name := form or recognise(opened, likely):
                 likely, of_format = name, importer(name)
                 by_format.setdefault(name, []).append((file, of_format.ties(opened)))
                 look = getattr(of_format, "beside", None) if file.path in named else None
-                further: Sequence[LogFile] = look(opened) if look is not None else ()
-                beside.update(one.path for one in further)
-                waiting += further
+                if look is not None:
+                    further: Sequence[LogFile] = look(opened)
+                    beside.update(one.path for one in further)
+                    waiting += further
             elif file.path not in beside:
                 is_trace = may_hold_traces(opened.head().text)
                 (traces if is_trace else others).append(file)
                 programs.update(filter(None, () if is_trace else (program_of(opened.head()),)))
     found = [Session(name, group) for name, files in by_format.items() for group in tied(files)]
-    found = [one for one in found if any(file.path not in beside for file in one.files)]
+    found = [one for one in found if not beside or any(file.path not in beside for file in one.files)]
     passed_over = [said for one in looked for said in one.passed_over]
     for program, number in programs.items():
         passed_over.append(f"{number:,} {'file is' if number == 1 else 'files are'} of {program}, which is not read")
-    return Found([*found, *forbidden], traces, others, [*passed_over, *(installed().refused if others else ())])
+    passed_over += installed().refused if others else ()
+    return Found([*found, *forbidden.values()], traces, others, passed_over)
 
 
 def refuse(paths: Sequence[str], found: Found) -> NoReturn:
@@ -315,11 +314,12 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
         DataFileError: A file cannot be read, or is no log of the format.
     """
     if not session.form:
+        logs.head(session.files[0])  # says why
         raise DataFileError(f"cannot read {quote_path(session.files[0].path)}: Permission denied")
     traces = importer(session.form).read(session.files, privacy)
     known = answers or Answers()
     while True:
-        with privacy.names_apart(), known.remembered():
+        with privacy.names_apart(), known:
             try:
                 trace = next(traces, None)
             except logs.EmptyLogError:

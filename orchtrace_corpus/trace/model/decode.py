@@ -19,6 +19,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 _TRACE = msgspec.json.Decoder(Trace)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NAMES = frozenset(("trace_id", "task_id"))
+_QUOTED = tuple(f'"{name}"' for name in _NAMES)
 _HEAD_BYTES = 256 * 1024
 _BUFFER_BYTES = 1 << 20  # a line may be a large trace
 LINES = (".jsonl", ".ndjson")
@@ -116,7 +117,7 @@ def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterat
 
 def may_hold_traces(beginning: str) -> bool:
     """Whether a file that begins like this may hold traces: the fields that name a run and its task are there."""
-    return all(f'"{name}"' in beginning for name in _NAMES)
+    return all(map(beginning.__contains__, _QUOTED))
 
 
 def holds_traces(path: str) -> bool:

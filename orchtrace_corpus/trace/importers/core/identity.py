@@ -1,7 +1,6 @@
 """What is the same: names are made unique, files of a session put together, answers of several sessions recognised."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from orchtrace_corpus.trace.importers.core.logs import LogFile
@@ -57,13 +56,16 @@ def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFi
 
 
 class Answers:
-    """The answers of models in a session, each known by the ids that the service gave its message and its request."""
+    """The answers of models in a session, each known by the ids that the service gave its message and its request.
+
+    A context manager: while it lasts, importers get these answers from `current_answers`.
+    """
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[str, int], tuple[str, str]] = {}
+        self._ids: dict[tuple[str, int], tuple[str | Sequence[object], str]] = {}
 
-    def note(self, answer: str, request: str, file: str, line: int) -> None:
-        """Note an answer, which begins in this line."""
+    def note(self, answer: str | Sequence[object], request: str, file: str, line: int) -> None:
+        """Note an answer, which begins in this line; of an id of several values the text is made when it is taken."""
         self._ids[file, line] = answer, request
 
     def take(self, trace: Trace) -> dict[int, str]:
@@ -73,17 +75,14 @@ class Answers:
             if event.type in _ANSWERS:
                 source = event.source
                 if isinstance(source, Source) and (ids := known.pop((source.file, source.line), ())):  # type: ignore[arg-type]
-                    found[number] = "\0".join(ids)
+                    found[number] = "\0".join(one if isinstance(one, str) else " ".join(map(str, one)) for one in ids)
         return found
 
-    @contextmanager
-    def remembered(self) -> Iterator[None]:
-        """While this lasts, importers get these answers from `current_answers`."""
-        before = _CURRENT.set(self)
-        try:
-            yield
-        finally:
-            _CURRENT.reset(before)
+    def __enter__(self) -> None:
+        self._before = _CURRENT.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._before)
 
 
 _CURRENT: ContextVar[Answers | None] = ContextVar("answers", default=None)

@@ -33,6 +33,7 @@ _HEAD_BYTES = 256 * 1024
 _FIRST_BYTES = 8 * 1024  # most files tell their format within these
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
+_FOR_READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # by number, which takes less time than an object
 _SQLITE = b"SQLite format 3\0"
 _MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with its colon, a text, a bracket
 _MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
@@ -193,17 +194,12 @@ def contents(file: LogFile) -> bytes:
     Raises:
         DataFileError: The file cannot be read, or is too large.
     """
-    try:
-        with open(file.path, "rb", buffering=0) as handle:
-            size = os.fstat(handle.fileno()).st_size
-            if size > MOST_DOCUMENT_BYTES:
-                limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
-                raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
-            data = handle.read(size + 1) or b""
-            whole = data if len(data) == size else data + handle.readall()  # which grows, or is no plain file
-            return whole.removeprefix(BOM_UTF8)
-    except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
+    with Opened(file) as opened:
+        status = opened.status()
+        if status is not None and status.st_size > MOST_DOCUMENT_BYTES:
+            limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
+            raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
+        return opened.contents()
 
 
 class JsonDocument:
@@ -283,7 +279,7 @@ class Opened:
     def __init__(self, file: LogFile, of_folders: dict[Hashable, str] | None = None) -> None:
         self.file = file
         self.of_folders = {} if of_folders is None else of_folders
-        self._handle: FileIO | None = None
+        self._descriptor = -1
         self._data = b""
         self._start: Head | None = None
         self._whole: Head | None = None
@@ -292,14 +288,24 @@ class Opened:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._handle is not None:
-            self._handle.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def status(self) -> os.stat_result | None:
+        """What the system says of the file; None where it cannot be opened."""
+        try:
+            self._first(0)
+        except DataFileError:
+            return None
+        return self._status
 
     def _first(self, most: int) -> bytes:
         try:
-            if self._handle is None:
-                self._handle = open(self.file.path, "rb", buffering=0)  # noqa: SIM115 - closed by `__exit__`
-            while len(self._data) < most and (more := self._handle.read(most - len(self._data))):
+            if self._descriptor < 0:
+                self._descriptor = os.open(self.file.path, _FOR_READING)
+                self._status = os.fstat(self._descriptor)
+            end = min(most, self._status.st_size or most)  # of what is no plain file, nobody knows the size
+            while len(self._data) < end and (more := os.read(self._descriptor, end - len(self._data))):
                 self._data += more
         except OSError as error:
             raise DataFileError(f"cannot read {quote_path(self.file.path)}: {error.strerror}") from error
@@ -340,10 +346,10 @@ class Opened:
     def read_into(self, piece: memoryview, at: int) -> int:
         """Fill memory with what is in the file from a byte on, and return how much that is."""
         self._first(0)
-        if self._handle is None or self._handle.seek(at) != at:
-            return 0
-        size = self._handle.readinto(piece)
-        self._handle.seek(len(self._data))
+        with FileIO(self._descriptor, closefd=False) as handle:
+            handle.seek(at)
+            size = handle.readinto(piece)
+            handle.seek(len(self._data))
         return size or 0
 
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
@@ -374,11 +380,10 @@ def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from row
     depth = 0
     for mark in islice(_MARK.finditer(data), 0 if rows else _MOST_MARKS):
-        match mark.lastindex:
-            case None:
-                depth += 1 if mark[0] in b"{[" else -1
-            case 2 if depth <= 3:
-                yield mark[1].decode("utf-8", "replace")
+        if mark.lastindex is None:
+            depth += 1 if mark[0] in b"{[" else -1
+        elif mark.lastindex == 2 and depth <= 3:
+            yield mark[1].decode("utf-8", "replace")
 
 
 def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:

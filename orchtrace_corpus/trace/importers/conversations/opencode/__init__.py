@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -17,10 +17,10 @@ from orchtrace_corpus.trace.importers.conversations.opencode.store import Messag
 from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
-from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.usage import amount
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
 _SQLITE = "SQLite format 3\0"
 _TABLE = re.compile(r"CREATE TABLE [`\"\[]?part[`\"\]]?\s*\([^;]*message_id[^;]*session_id", re.IGNORECASE)
@@ -36,6 +36,9 @@ _DOCUMENTS = (".json", ".jsonl", ".ndjson")
 """What the names of documents end in; a database that is called like them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
 _NO_USAGE = Usage()
+_RESTATED, _UNKNOWN = LedgerLine.RESTATED, TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
+_Stated: TypeAlias = tuple[tuple[Any, ...], bool, int]
+"""What a usage states: input, output, cache reads and writes, reasoning; whether that is apart; and all of it."""
 
 
 def recognises(beginning: Head) -> bool:
@@ -141,30 +144,25 @@ def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Tr
             report = ImportReport()
 
 
-class _Stated(NamedTuple):
-    """What a usage states: input, output, cache reads and writes, reasoning; and all of it."""
-
-    amounts: tuple[Any, ...]
-    reasoning_apart: bool
-    total: int
-
-
 class _Round(Struct, gc=False):
-    """A step of an answer: its calls, what it wrote, its first and last moment, its usage; whether no other follows."""
+    """A step of an answer: its first and last moment, texts, calls and usage, whether no other follows, its amounts."""
 
-    calls: list[Part]
-    refs: list[str]
-    begin: float = steps.NO_TIME
-    end: float = steps.NO_TIME
-    usage: Any = None
-    is_last: bool = False
+    begin: float
+    end: float
+    texts: Sequence[str]
+    calls: Sequence[Part]
+    usage: Any
+    is_last: bool
+    stated: _Stated = ((), True, 0)
 
 
 class _Family:
     """A session that nobody has spawned, with those below it."""
 
     def __init__(self, sessions: Sequence[Session], privacy: Privacy, report: ImportReport) -> None:
-        self._sessions = [sessions[0], *sorted(sessions[1:], key=_begun)]  # so that names are numbered by time
+        by_time = attrgetter("created", "id")
+        self._messages = {one.id: sorted(one.messages.values(), key=by_time) for one in sessions}
+        self._sessions = [sessions[0], *sorted(sessions[1:], key=self._begun)]  # so that names are numbered by time
         self._team = Team(privacy, report)
         self._privacy, self._report = privacy, report
         self._answers = current_answers()
@@ -175,8 +173,8 @@ class _Family:
         team, top = self._team, self._sessions[0]
         threads: dict[str, steps.Transcript] = {}
         for session in self._sessions:
-            messages = sorted(session.messages.values(), key=attrgetter("created", "id"))
-            role = session.agent or next((one.agent for one in messages if one.agent), "")
+            messages = self._messages[session.id]
+            role = session.agent or next((name for one in messages if (name := masked(one.agent))), "")
             called, role = ("main", "") if session is top else (role, role)
             thread = threads[session.id] = team.thread(called, key=session.id, role=role, is_root=session is top)
             for message in messages:
@@ -198,6 +196,9 @@ class _Family:
         team.return_all()
         return team.trace(top.id, form="opencode", version=top.version)
 
+    def _begun(self, session: Session) -> tuple[float, str]:
+        return next(((one.created, one.id) for one in self._messages[session.id]), (0.0, ""))
+
     def _take_input(self, thread: steps.Transcript, message: Message) -> None:
         """What a person wrote, or what a sub-agent or the program itself has put there."""
         typed = [part for part in message.parts.values() if part.is_typed]
@@ -211,82 +212,87 @@ class _Family:
         """A message of the model: an answer for each of its steps."""
         rounds = _rounds(message.parts)
         is_told = message.tokens is not None
-        if is_told and all(not one.usage or one.usage == _NO_USAGE for one in rounds):
+        if is_told and not [one for one in rounds if one.usage and one.usage != _NO_USAGE]:
             rounds[-1].usage, is_told = message.tokens, False
-        stated = [_stated(one.usage) for one in rounds]
+        for one in rounds:
+            one.stated = _stated(one.usage)
         if is_told:
-            of_message = stated[0] if message.tokens == rounds[0].usage else _stated(message.tokens)
-            self._report.enter(LedgerLine.RESTATED, total=of_message.total)
-            if len(rounds) == 1 and of_message != stated[0]:
+            first = rounds[0]
+            of_message = first.stated if message.tokens == first.usage else _stated(message.tokens)
+            self._report.enter_all(_RESTATED, {"total": of_message[2]})
+            if len(rounds) == 1 and of_message != first.stated:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
         over = message.created
-        for one, usage in zip(rounds, stated, strict=True):
-            over = self._take_one(thread, message, one, usage, over)
+        for one in rounds:
+            over = self._take_one(thread, message, one, over)
         if thread.is_root and message.error == _ABORTED:
             thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
-    def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, usage: _Stated, begin: float) -> float:
+    def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, begin: float) -> float:
         """One answer with its calls; when all of it was over."""
-        first, is_last, place = one.begin, one.is_last, message.place
+        first, calls, is_last, place, created = one.begin, one.calls, one.is_last, message.place, message.created
         begin = first if begin == steps.NO_TIME else begin
-        end = max(begin, one.end, steps.NO_TIME if one.calls or not is_last else message.completed)
-        call = steps.ModelCall(begin, place, 0.0, end, message.model)
-        call.final, call.error = not one.calls, message.error if is_last else ""
-        call.more = {} if begin == steps.NO_TIME else {"t_request": begin}
+        end = max(begin, one.end, steps.NO_TIME if calls or not is_last else message.completed)
+        more: dict[str, Any] = {} if begin == steps.NO_TIME else {"t_request": begin}
         if steps.NO_TIME < begin <= first <= end:
-            call.more["t_first_token"] = first
+            more["t_first_token"] = first
         if message.finish and is_last:
-            call.more["finish_reason"] = message.finish
-        for ref in one.refs:
-            call.note_text(ref, self._privacy)
+            more["finish_reason"] = message.finish
+        error = message.error if is_last else ""
+        call = steps.ModelCall(
+            begin, place, 0.0, end, message.model, None, _UNKNOWN, "", not calls, False, error, "", more
+        )
+        for text in one.texts:
+            call.note_text(text, self._privacy)
         thread.add(call)
-        self._team.spend(call, usage.amounts, caches_apart=True, reasoning_apart=usage.reasoning_apart)
-        if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids
-            named = f"{message.created} {usage.amounts}"
-            self._answers.note(named, f"{message.model} opencode", place.file, place.line)
-        for part in one.calls:
+        amounts, reasoning_apart, _ = one.stated
+        self._team.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
+        if call.tokens and created != steps.NO_TIME:  # a fork copies messages under new ids
+            self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
+        for part in calls:
             end = max(end, self._take_call(thread, call, part))
         return end
 
     def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, part: Part) -> float:
-        tool_call = part.call
+        tool_call, result = part.call, part.result
         assert tool_call is not None
         tool_call.call = call
-        tool_call.time = call.end if part.begin == steps.NO_TIME else part.begin
+        if tool_call.time == steps.NO_TIME:
+            tool_call.time = call.end
         thread.add(tool_call)
         end = max(part.end, tool_call.time)
-        if part.is_done:
-            self._team.result(tool_call, thread, end, part.place, part.error, part.ref)
+        if result is not None:
+            result.time, tool_call.answer = end, result
+            thread.add(result)
         if part.child:
             self._spawns.append((thread, tool_call, part.child))
         return end
 
 
-def _begun(session: Session) -> tuple[float, str]:
-    return min(((one.created, one.id) for one in session.messages.values()), default=(0.0, ""))
-
-
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     """The parts of a message by step; of one without any, a step in which there is nothing."""
-    found, is_empty = [_Round([], [])], True
+    found: list[_Round] = []
+    first = last = steps.NO_TIME
+    texts, calls, usage, is_empty = list[str](), list[Part](), None, True
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
-            found.append(_Round([], []))
-        one, is_empty, begin, end = found[-1], False, part.begin, part.end
-        if begin != steps.NO_TIME and not steps.NO_TIME < one.begin <= begin:
-            one.begin = begin
+            found.append(_Round(first, last, texts, calls, usage, False))
+            first = last = steps.NO_TIME
+            texts, calls, usage = [], [], None
+        is_empty, begin, end = False, part.begin, part.end
+        if begin != steps.NO_TIME and not steps.NO_TIME < first <= begin:
+            first = begin
         if part.call is not None:
-            one.calls.append(part)
+            calls.append(part)
             end = begin  # it goes on when the model has answered
         elif part.ref:
-            one.refs.append(part.ref)
-        if end > one.end:
-            one.end = end
-        if one.usage is None:
-            one.usage = part.tokens
-    found[-1].is_last = True
-    return found
+            texts.append(part.ref)
+        if end > last:
+            last = end
+        if usage is None:
+            usage = part.tokens
+    return [*found, _Round(first, last, texts, calls, usage, True)]
 
 
 def _stated(given: Any) -> _Stated:
@@ -297,4 +303,4 @@ def _stated(given: Any) -> _Stated:
     known = tuple(map(amount, given))
     total, reasoning = sum(filter(None, known)), known[-1] or 0
     is_apart = not (reasoning and usage.total == total - reasoning)
-    return _Stated(given, is_apart, total if is_apart else total - reasoning)
+    return given, is_apart, total if is_apart else total - reasoning

@@ -3,7 +3,9 @@
 Before 1.2 each session, message and part has a JSON file of its own; `export` and `run --format json` print the same.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from msgspec import DecodeError, Struct, field
@@ -16,6 +18,7 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
+from orchtrace_corpus.trace.model.trace import Status
 
 _LATEST = 1e13  # milliseconds since 1970
 _ASKS = frozenset(("question", "plan_enter", "plan_exit"))
@@ -23,26 +26,25 @@ _REJECTIONS = ("The user rejected permission", "The user dismissed this question
 _BREAK = "Tool execution aborted"
 _SILENT = frozenset(("step-start", "snapshot", "patch", "agent", "file", "retry", "compaction", "subtask"))
 _NO_TIMES, _NO_STATE = Times(), State()
+_OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 
 
 class Part(Struct, gc=False):
     """A part of a message: a text, a call with its result, or the end of a step with its usage."""
 
     kind: str
-    place: steps.Place
     begin: float = steps.NO_TIME
     end: float = steps.NO_TIME
     ref: str = ""
     is_typed: bool = False
-    call: steps.ToolCall | None = None
-    is_done: bool = False
-    error: str = ""
-    child: str = ""
     tokens: Any = None
+    call: steps.ToolCall | None = None
+    result: steps.ToolResult | None = None
+    child: str = ""
 
 
 class Message(Struct, gc=False):
-    """A message of a person or an answer."""
+    """A message of a person or an answer; its agent is called as in the log, which may be private."""
 
     id: str
     session: str
@@ -79,6 +81,7 @@ class Store:
         self.sessions: dict[str, Session] = {}
         self._privacy, self._report = privacy, report
         self._last: Message | None = None
+        self._masked = cache(masked)  # for names of models and tools: few, and met again and again
 
     def take_file(self, file: LogFile) -> None:
         """The records of a JSON file: one record, an export, or lines that `run --format json` has printed.
@@ -91,7 +94,7 @@ class Store:
                 self._take_document(logs.contents(file), file)
                 return
         for line, row in logs.rows(file, self._report, Row):
-            self._take(parts.lenient(row, Row) if type(row) is dict else row, steps.Place(file.name, line))
+            self._take((parts.lenient(row, Row) if type(row) is dict else row,), steps.Place(file.name, line))
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
         """A record, or an export, whose messages are decoded one by one where it is large, laid out or faulty.
@@ -109,43 +112,41 @@ class Store:
                 raise DecodeError
         if row is not None:
             self._report.records_read += 1 if row.messages is None else len(row.messages)
-            self._take(row, steps.Place(file.name, 1))
+            self._take((row,), steps.Place(file.name, 1))
             return
         if "info" in members:
-            self._take(
-                members["info"].value(Row) or parts.lenient(members["info"].value(), Row),
-                steps.Place(file.name, members["info"].line),
-            )
+            info = members["info"]
+            self._take((info.value(Row) or parts.lenient(info.value(), Row),), steps.Place(file.name, info.line))
         for one in members["messages"].elements():
             self._report.records_read += 1
             exported = one.value(Exported) or parts.lenient(one.value(), Exported)
             self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
 
-    def _take(self, row: Row | None, place: steps.Place) -> None:
-        """A record of the kind that its id says, or what is around records, which has no id."""
-        kind = row.id[:4] if row is not None else ""
-        if row is None:
-            self._report.drop(Drop.NO_OBJECT, place.file, place.line)
-        elif kind == "prt_":
-            self.take_part(row.id, row.message, row.session, row, place)
-        elif kind == "msg_":
-            self.take_message(row.id, row.session, row, place)
-        elif kind == "ses_":
-            self.take_session(row)
-        elif row.messages is not None and row.info is not None:
-            self._take(row.info, place)
-            for one in row.messages:
-                self._take_exported(one, place)
-        elif row.part is not None:
-            self._take(row.part, place)
-        elif row.error is not None and self._last is not None and row.type == "error":
-            self._last.error = _error(row.error)
-        else:
-            self._report.drop(Drop.NO_ID, place.file, place.line)
+    def _take(self, rows: Iterable[Row | None], place: steps.Place) -> None:
+        """Records, each of the kind that its id says, or what is around records, which has no id."""
+        for row in rows:
+            kind = row.id[:4] if row is not None else ""
+            if row is None:
+                self._report.drop(Drop.NO_OBJECT, place.file, place.line)
+            elif kind == "prt_":
+                self.take_part(row.id, row.message, row.session, row, place)
+            elif kind == "msg_":
+                self.take_message(row.id, row.session, row, place)
+            elif kind == "ses_":
+                self.take_session(row)
+            elif row.messages is not None and row.info is not None:
+                self._take((row.info,), place)
+                for one in row.messages:
+                    self._take_exported(one, place)
+            elif row.part is not None:
+                self._take((row.part,), place)
+            elif row.error is not None and self._last is not None and row.type == "error":
+                self._last.error = _error(row.error)
+            else:
+                self._report.drop(Drop.NO_ID, place.file, place.line)
 
     def _take_exported(self, one: Exported, place: steps.Place) -> None:
-        for row in (one.info, *(one.parts or ())):
-            self._take(row, place)
+        self._take((one.info, *(one.parts or ())), place)
 
     def _session(self, name: str) -> Session:
         found = self.sessions.get(name)
@@ -168,71 +169,62 @@ class Store:
 
     def take_message(self, name: str, session: str, row: Row, place: steps.Place) -> None:
         """A message, whose parts may be known already."""
-        message = self._message(name, session, place)
-        if message.role:  # in another file, too
+        messages, times = self._session(session).messages, row.time or _NO_TIMES
+        known = messages.get(name)
+        if known is not None and known.role:  # in another file, too
             self._report.pass_over("record that another file has, too")
             return
-        times = row.time or _NO_TIMES
-        message.place, message.role = place, row.role or "assistant"
-        message.created, message.completed = _moment(times.created), _moment(times.completed)
-        message.agent = masked(row.agent or row.mode)
-        message.model = masked(row.model_id or text_field(row.model, "modelID"))
-        message.tokens, message.finish = row.tokens, masked(row.finish)
-        message.error = _error(row.error) if row.error is not None else ""
-        self._last = message
+        self._last = messages[name] = Message(
+            name, session, place, row.role or "assistant", _moment(times.created), _moment(times.completed),
+            row.agent or row.mode, self._masked(row.model_id or text_field(row.model, "modelID")), row.tokens,
+            _error(row.error) if row.error is not None else "", self._masked(row.finish),
+            {} if known is None else known.parts,
+        )  # fmt: skip
 
     def take_part(self, name: str, above: str, session: str, row: Row, place: steps.Place) -> None:
         """A part of the message above it, which may not be known yet."""
         known = self._last
         if known is None or known.id != above or known.session != session:  # else of the message before it
             known = self._last = self._message(above, session, place)
-        if name in known.parts:
+        parts, kind, times = known.parts, row.type, row.time
+        if name in parts:
             self._report.pass_over("record that another file has, too")
             return
-        kind = row.type
-        part = known.parts[name] = Part(kind, place)
         if kind == "tool":
-            self._take_tool(part, row)
+            parts[name] = self._call(row.state or _NO_STATE, row, place)
             return
-        if (times := row.time) is not None:
-            part.begin, part.end = _moment(times.start), _moment(times.end)
-        if kind in ("text", "reasoning"):
-            part.ref = self._privacy.reference(row.text)
-            part.is_typed = kind == "text" and row.synthetic is not True
-        elif kind == "step-finish":
-            part.tokens = row.tokens
+        begin, end = (_moment(times.start), _moment(times.end)) if times is not None else (steps.NO_TIME, steps.NO_TIME)
+        ref, is_typed, is_end = "", False, kind == "step-finish"
+        if kind == "text" or kind == "reasoning":
+            ref, is_typed = self._privacy.reference(row.text), kind == "text" and row.synthetic is not True
         elif kind in _SILENT:
             self._report.pass_over(kind)
-            part.is_typed = kind in ("subtask", "file")
-        else:
+            is_typed = kind in ("subtask", "file")
+        elif not is_end:
             self._report.note_unknown(masked(f"part {kind}"))
+        parts[name] = Part(kind, begin, end, ref, is_typed, row.tokens if is_end else None)
 
-    def _take_tool(self, part: Part, row: Row) -> None:
-        state = row.state or _NO_STATE
-        times, tool = state.time or _NO_TIMES, masked(row.tool)
-        begin, end = part.begin, part.end = _moment(times.start), _moment(times.end)
-        part.call = call = steps.ToolCall(begin, part.place, id=masked(row.call), tool=tool)
-        call.ref = self._privacy.reference(state.input)
-        if tool in _ASKS:
-            call.purpose = steps.ASK
-        elif tool == "task":
-            call.role = masked(text_field(state.input, "subagent_type"))
-            part.child = state.metadata.session if state.metadata is not None else ""
-        status = state.status
-        part.is_done = status in ("completed", "error")
-        part.ref = self._privacy.reference(state.output or state.error)
+    def _call(self, state: State, row: Row, place: steps.Place) -> Part:
+        """A call of a tool, with its result where there is one."""
+        times, tool, status, said = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
+        begin, end = _moment(times.start), _moment(times.end)
+        purpose, role, child, more = steps.ASK if tool in _ASKS else steps.TOOL, "", "", None
+        if tool == "task":
+            role, child = masked(text_field(state.input, "subagent_type")), said.session if said is not None else ""
         if begin != steps.NO_TIME and end >= begin:
-            call.more = {"run_time": round(end - begin, 6)}
-        if status == "error":
-            said = string(state.error)
-            part.error = (
-                steps.REJECTED if said.startswith(_REJECTIONS)
-                else steps.INTERRUPTED if said.startswith(_BREAK)
-                else "tool_error"
-            )  # fmt: skip
-        elif part.is_done:
-            code = state.metadata.exit if state.metadata is not None else None
-            part.error = "exit_code" if type(code) is int and code else "invalid" if tool == "invalid" else ""
+            more = {"run_time": round(times.end - times.start, 3) / 1000}
+        ref = self._privacy.reference(state.input)
+        call = steps.ToolCall(
+            begin, place, 0.0, purpose, None, masked(row.call), tool, ref, "", role, None, False, "", more
+        )
+        result = None
+        if status in ("completed", "error"):
+            error = _failure(string(state.error)) if status == "error" else "invalid" if tool == "invalid" else ""
+            if status == "completed" and said is not None and type(said.exit) is int and said.exit:
+                error = "exit_code"
+            ref = self._privacy.reference(state.output or state.error)
+            result = steps.ToolResult(end, place, 0.0, call, False, _ERROR if error else _OK, error, ref)
+        return Part("tool", begin, end, "", False, None, call, result, child)
 
 
 def _moment(value: Any) -> float:
@@ -243,3 +235,9 @@ def _moment(value: Any) -> float:
 def _error(value: Any) -> str:
     """What an error is called."""
     return masked(text_field(value, "name")) or "error"
+
+
+def _failure(said: str) -> str:
+    """Why a call has failed, by what the program itself says of it."""
+    is_rejected, is_broken = said.startswith(_REJECTIONS), said.startswith(_BREAK)
+    return steps.REJECTED if is_rejected else steps.INTERRUPTED if is_broken else "tool_error"
