@@ -27,7 +27,7 @@ _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
 _TOOL_USE, _T, _TIME = steps.TOOL, attrgetter("t"), attrgetter("time")
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
-_FROM_OTHERS = (steps.Delivery, steps.Return)
+_FROM_OTHERS = frozenset((steps.Delivery, steps.Return))
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
 """Events that are about another agent as well: what an agent has done last is none of them."""
 
@@ -161,10 +161,10 @@ class _Run:
         for transcript in self.transcripts:
             if transcript.steps:
                 note(transcript.agent, min([step.time for step in transcript.steps]))
-            for step in [step for step in transcript.steps if isinstance(step, _FROM_OTHERS)]:
+            for step in transcript.steps if not _FROM_OTHERS.isdisjoint(map(type, transcript.steps)) else ():
                 if isinstance(step, steps.Return):
                     note(step.child, step.time)
-                elif step.sender:
+                elif isinstance(step, steps.Delivery) and step.sender:
                     note(step.sender, step.time)
         for transcript in reversed(self.transcripts):
             if transcript.parent and transcript.agent in found:

@@ -5,7 +5,6 @@ events of them. A transcript is a list of steps, each with the moment and the pl
 """
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -262,8 +261,8 @@ class Transcript(Struct):
     @property
     def model(self) -> str:
         """The model of most of its answers; empty where none is named."""
-        models = Counter([step.model for step in self.steps if isinstance(step, ModelCall) and step.model])
-        return max(models, key=models.__getitem__, default="")
+        models = [step.model for step in self.steps if isinstance(step, ModelCall) and step.model]
+        return max(dict.fromkeys(models), key=models.count, default="")
 
     def fill_times(self) -> None:
         """Give a time to steps whose row has none: that of the step before, or else of the first that has one."""
