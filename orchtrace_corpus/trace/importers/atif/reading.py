@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amount, divided
+from orchtrace_corpus.trace.importers.spans.usage import amount, amounts, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs
 
@@ -210,7 +210,7 @@ class Trajectory:
             written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
             reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
         stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
-        usage = tuple(map(amount, stated))
+        usage = amounts(stated)
         is_known = usage[0] is not None or usage[1] is not None
         if stated != usage:
             report.note(Problem.USAGE_NO_NUMBER, str(place))

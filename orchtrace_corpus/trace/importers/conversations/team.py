@@ -4,7 +4,8 @@ The importers of OpenCode, Inspect, AutoGen and ADK read their records into the 
 the tokens of every answer once and makes the trace.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence, ValuesView
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amount, divided
+from orchtrace_corpus.trace.importers.spans.usage import amounts, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
 
@@ -105,6 +106,7 @@ class Team:
         self.privacy, self.report = privacy, report
         self.threads: list[steps.Transcript] = []
         self.missing: dict[Missing, int] = {}
+        self._spent = defaultdict[tuple[str, ...], list[ValuesView[int]]](list)  # by all answers; by their kinds
         self._returns: list[tuple[steps.Transcript, steps.Return]] = []
         self._names = Names()
         self._names.new(steps.USER)
@@ -132,8 +134,8 @@ class Team:
             caches_apart: Whether the input is stated without what came from and went to caches.
             reasoning_apart: Whether the output is stated without reasoning.
         """
-        given = tuple(map(amount, stated))
-        put, got, read, written, thought = given if len(given) == 5 else (*given, None, None, None)[:5]
+        given = amounts(stated)
+        put, got, read, written, thought = given
         is_odd = stated != given
         is_known = put is not None or got is not None
         if is_odd:
@@ -150,8 +152,11 @@ class Team:
             put += (read or 0) + (written or 0)
         if reasoning_apart and got is not None:
             got += thought or 0
-        call.tokens, call.basis = divided((put, got, read, written, thought), self.report), _REPORTED
-        self.report.enter(_OWN, **call.tokens)
+        own = call.tokens = divided((put, got, read, written, thought), self.report)
+        call.basis = _REPORTED
+        if not self._spent:
+            self.report.enter(_OWN, 0)  # its place in the ledger
+        self._spent[tuple(own)].append(own.values())
 
     def lack(self, what: Missing) -> None:
         """Note that a record lacks its tokens."""
@@ -240,6 +245,8 @@ class Team:
             unit: `STEP` where the log has no times, and those of the steps only count.
             unread: How many lines could not be read, of which nobody knows what they say; None for all.
         """
+        for kinds, spent in self._spent.items():
+            self.report.enter_all(_OWN, dict(zip(kinds, map(sum, zip(*spent, strict=True)), strict=True)), len(spent))
         threads = [thread for thread in self.threads if thread.steps]
         for thread in threads:
             thread.fill_times()

@@ -130,6 +130,14 @@ def amount(value: Any) -> int | None:
     return int(value) if value == int(value) else None
 
 
+def amounts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
+    """Numbers of tokens, which those that are stated mostly are; None for what is none."""
+    for value in stated:
+        if value is not None and (type(value) is not int or not 0 <= value < 2**53):
+            return tuple(map(amount, stated))
+    return stated
+
+
 def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, int]:
     """The first five counts of a `Usage` as the schema has them.
 
