@@ -7,7 +7,7 @@ Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_f
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -75,15 +75,15 @@ class _Usage(Struct, rename="camel", gc=False):
 class _Event(Struct, rename="camel", gc=False):
     """The members of an event that say something about agents, calls or tokens; and its place, which we add."""
 
-    author: str = ""
-    branch: str = ""
-    timestamp: Any = None
-    partial: Any = None
-    content: _Content | None = None
-    usage_metadata: _Usage | None = None
     model_version: str = ""
+    content: _Content | None = None
+    partial: Any = None
     finish_reason: str = ""
     error_code: str = ""
+    usage_metadata: _Usage | None = None
+    author: str = ""
+    branch: str = ""
+    timestamp: float = steps.NO_TIME
     place: Any = None
 
 
@@ -165,7 +165,15 @@ class _Words(Struct, gc=False):
     step: steps.Step
     ref: str
     branch: str
-    readers: set[str]
+    readers: tuple[str, ...] = ()
+
+
+class _Shown(dict[str, str]):
+    """Names as others may see them: those of agents and tools, which come again and again."""
+
+    def __missing__(self, name: str) -> str:
+        found = self[name] = masked(name)
+        return found
 
 
 class _Session:
@@ -180,32 +188,37 @@ class _Session:
         self._reader: tuple[str, str] | None = None  # who has read all that there is, and on which branch
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
         self._topology = Topology.UNKNOWN
-        self._paid: set[str] = set()  # who has usage, and so is a model; where nobody has, all may be
+        self._shown = _Shown()
         self._id, self._app = stored.id, stored.app
         self._events = self._read(stored.events)
 
     def _read(self, events: Iterable[tuple[_Event | None, int]]) -> list[_Event]:
         """The events, each with its place, its time in seconds since 1970, and an author as others may see it."""
-        name, authors = self._file.name, dict[str, str]()
+        name, shown, read = self._file.name, self._shown, 0
         place, found = steps.Place(name, 1), list[_Event]()
         for event, line in events:
-            self._report.records_read += 1
+            read += 1
             if event is None or not event.author:
                 self._report.drop(Drop.NO_OBJECT, name, line)
             elif event.partial is True:
                 self._report.pass_over("partial event")
             else:
                 stamp = event.timestamp
-                known = type(stamp) in (int, float) and 0 < stamp < _LATEST
-                event.timestamp = float(stamp) if known else steps.NO_TIME
-                if (author := authors.get(event.author)) is None:
-                    author = authors[event.author] = masked(event.author)
-                event.author = author
-                place = event.place = place if line == place.line else steps.Place(name, line)
+                if type(stamp) is not float or not 0 < stamp < _LATEST:
+                    known = type(stamp) is int and 0 < stamp < _LATEST
+                    event.timestamp = float(stamp) if known else steps.NO_TIME
+                event.author = shown[event.author]
+                if line != place.line:
+                    place = steps.Place(name, line)
+                event.place = place
                 found.append(event)
-                if event.usage_metadata is not None:
-                    self._paid.add(author)
+        self._report.records_read += read
         return found
+
+    @cached_property
+    def _paid(self) -> frozenset[str]:
+        """Who has usage, and so is a model; where nobody has, all may be."""
+        return frozenset(event.author for event in self._events if event.usage_metadata is not None)
 
     def trace(self) -> Trace | None:
         """The trace; None where nothing ran."""
@@ -225,7 +238,7 @@ class _Session:
             if event.author == steps.USER:
                 self._take_input(event, "\n".join(texts), is_answer=is_answer)
             elif not is_answer:
-                self._take_answer(number, "\n".join(texts), calls, is_empty=not pieces)
+                self._take_answer(number, event, "\n".join(texts), calls, is_empty=not pieces)
         last = next((words.thread for words in reversed(self._words.values()) if words.thread is not None), None)
         if last is not None:
             last.is_root = True
@@ -240,7 +253,7 @@ class _Session:
         if text or not is_answer:
             ref = self._refer(text)
             typed = steps.UserInput(event.timestamp, event.place, ref=ref)
-            self._words, self._reader = {steps.USER: _Words(None, typed, ref, "", set())}, None
+            self._words, self._reader = {steps.USER: _Words(None, typed, ref, "")}, None
 
     def _take_result(self, one: _Answer, event: _Event) -> None:
         known = self._calls.get(one.id)
@@ -248,11 +261,10 @@ class _Session:
             self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
             return
         thread, call = known
-        error = "tool_error" if isinstance(one.response, dict) and one.response.get("error") else ""
+        error = "tool_error" if type(one.response) is dict and one.response.get("error") else ""
         self._team.result(call, thread, event.timestamp, event.place, error, self._refer(one.response))
 
-    def _take_answer(self, number: int, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
-        event = self._events[number]
+    def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         author, branch, time, place = event.author, event.branch, event.timestamp, event.place
         usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
         thread = self._threads.get(author) or self._thread(author)
@@ -266,12 +278,13 @@ class _Session:
         if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        call = steps.ModelCall(time, place, end=self._end(number), ref=ref, final=not calls, error=error)
-        call.is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
-        if event.model_version:
-            call.model = masked(event.model_version)
+        is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
+        end, model = self._end(number, event), self._shown[event.model_version]
+        call = steps.ModelCall(
+            time, place, end=end, model=model, ref=ref, final=not calls, error=error, is_dated=is_dated
+        )
         if event.finish_reason:
-            call.more = {"finish_reason": masked(event.finish_reason)}
+            call.more = {"finish_reason": self._shown[event.finish_reason]}
         usage = usage or _NO_USAGE
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(put) is int and type(more) is int and more > 0 else put
@@ -281,26 +294,26 @@ class _Session:
         for one in calls:
             self._take_call(one, thread, call)
 
-    def _end(self, number: int) -> float:
+    def _end(self, number: int, one: _Event) -> float:
         """When an answer was over at the latest.
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
-        events, one = self._events, self._events[number]
-        begin: float = one.timestamp
+        events, begin, branch = self._events, one.timestamp, one.branch
         for at in range(number + 1, min(number + _MOST_BESIDE, len(events))):  # mostly the next: a slice takes longer
             other = events[at]
-            if other.branch == one.branch or not _is_beside(one.branch, other.branch):
-                return begin if other.author == steps.USER or other.timestamp < begin else other.timestamp
+            if other.branch == branch or not _is_beside(branch, other.branch):
+                time = other.timestamp
+                return begin if time < begin or other.author == steps.USER else time
         return begin
 
     def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall) -> None:
-        tool, name, ref = masked(one.name), masked(one.id), self._refer(one.args)
+        tool, name, ref = self._shown[one.name], masked(one.id), self._refer(one.args)
         found = steps.ToolCall(call.end, call.place, call=call, id=name, tool=tool, ref=ref)
         if tool in _ASKS:
             found.purpose = steps.ASK
         elif tool == _TRANSFER:
-            target = self._thread(masked(text_field(one.args, "agent_name")))
+            target = self._thread(self._shown[text_field(one.args, "agent_name")])
             found.purpose, found.target = steps.MESSAGE, target.agent
             self._handoffs[target.agent], self._reader = found, None
             self._topology = Topology.SWARM
@@ -311,7 +324,7 @@ class _Session:
         """An agent's last words take the place of those before, behind those of others."""
         thread.add(step)
         self._words.pop(thread.key, None)
-        self._words[thread.key] = _Words(thread, step, ref, branch, set())
+        self._words[thread.key] = _Words(thread, step, ref, branch)
 
     def _deliver(self, thread: steps.Transcript, branch: str) -> None:
         """What an agent reads before it answers: what people and other agents have said, and it has not read."""
@@ -328,11 +341,12 @@ class _Session:
             if words.thread is None and isinstance(step, steps.UserInput):
                 thread.add(step if not words.readers else steps.Note(step.time, step.place))
             elif words.thread is not None and (sent is None or words.step is not sent.call):
-                told = steps.ToolCall(step.last_time, step.place, purpose=steps.MESSAGE)
-                told.target, told.ref = thread.agent, words.ref
+                told = steps.ToolCall(
+                    step.last_time, step.place, purpose=steps.MESSAGE, ref=words.ref, target=thread.agent
+                )
                 words.thread.add(told)
                 thread.add(steps.Delivery(told.time, told.place, sent=told))
-            words.readers.add(branch)
+            words.readers += (branch,)
         left = self._words.items()
         self._words = {name: words for name, words in left if "" not in words.readers or words.thread is thread}
 

@@ -26,7 +26,7 @@ from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Tra
 
 _LINES = (".jsonl", ".ndjson")
 _Session = TypeVar("_Session")
-_OWN, _REPORTED = LedgerLine.OWN, TokenBasis.REPORTED  # which Python 3.11 takes long to find
+_OWN, _REPORTED, _ERROR, _OK = LedgerLine.OWN, TokenBasis.REPORTED, Status.ERROR, Status.OK  # soonest found so
 
 
 def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
@@ -175,8 +175,7 @@ class Team:
         if call.answer is not None:
             self.report.note(Problem.SECOND_RESULT, str(place))
             return
-        status = Status.ERROR if error else Status.OK
-        found = steps.ToolResult(time, place, status=status, error=error, ref=ref)
+        found = steps.ToolResult(time, place, status=_ERROR if error else _OK, error=error, ref=ref)
         thread.add(found)
         steps.answer(call, found)
 
