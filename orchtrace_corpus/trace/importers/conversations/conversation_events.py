@@ -299,6 +299,8 @@ class _TranscriptEvents:
         event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref
         if call.tokens:
             event.tokens = Tokens(**call.tokens)
+        elif call.spent is not None:
+            event.tokens = call.spent
         if call.error:
             event.status, event.error_type = Status.ERROR, call.error
         for name, value in call.more.items() if call.more else ():

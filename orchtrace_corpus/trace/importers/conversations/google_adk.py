@@ -287,7 +287,7 @@ class _Session:
             call.more = {"finish_reason": self._shown[event.finish_reason]}
         usage = usage or _NO_USAGE
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
-        put = put + more if type(put) is int and type(more) is int and more > 0 else put
+        put = put + more if type(more) is int and type(put) is int and more > 0 else put
         stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
         self._team.spend(call, stated, reasoning_apart=True)
         self._say(thread, call, ref, branch)

@@ -4,8 +4,7 @@ The importers of OpenCode, Inspect, AutoGen and ADK read their records into the 
 the tokens of every answer once and makes the trace.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, ValuesView
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -20,9 +19,9 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amounts, divided
+from orchtrace_corpus.trace.importers.spans.usage import KINDS, amounts, in_schema
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
 
 _LINES = (".jsonl", ".ndjson")
 _Session = TypeVar("_Session")
@@ -106,7 +105,7 @@ class Team:
         self.privacy, self.report = privacy, report
         self.threads: list[steps.Transcript] = []
         self.missing: dict[Missing, int] = {}
-        self._spent = defaultdict[tuple[str, ...], list[ValuesView[int]]](list)  # by all answers; by their kinds
+        self._spent: list[tuple[int | None, ...]] = []  # by answers, as the schema has it
         self._returns: list[tuple[steps.Transcript, steps.Return]] = []
         self._names = Names()
         self._names.new(steps.USER)
@@ -152,11 +151,18 @@ class Team:
             put += (read or 0) + (written or 0)
         if reasoning_apart and got is not None:
             got += thought or 0
-        own = call.tokens = divided((put, got, read, written, thought), self.report)
-        call.basis = _REPORTED
+        own = in_schema((put, got, read, written, thought), self.report)
+        call.spent, call.basis = Tokens(*own), _REPORTED
         if not self._spent:
             self.report.enter(_OWN, 0)  # its place in the ledger
-        self._spent[tuple(own)].append(own.values())
+        self._spent.append(own)
+
+    def _enter_spent(self) -> None:
+        """Enter in the ledger what the answers have spent; kinds in the order in which they were first known."""
+        columns = zip(KINDS, zip(*self._spent, strict=True), strict=True)
+        known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
+        known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
+        self.report.enter_all(_OWN, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(self._spent))
 
     def lack(self, what: Missing) -> None:
         """Note that a record lacks its tokens."""
@@ -244,8 +250,8 @@ class Team:
             unit: `STEP` where the log has no times, and those of the steps only count.
             unread: How many lines could not be read, of which nobody knows what they say; None for all.
         """
-        for kinds, spent in self._spent.items():
-            self.report.enter_all(_OWN, dict(zip(kinds, map(sum, zip(*spent, strict=True)), strict=True)), len(spent))
+        if self._spent:
+            self._enter_spent()
         threads = [thread for thread in self.threads if thread.steps]
         for thread in threads:
             thread.fill_times()

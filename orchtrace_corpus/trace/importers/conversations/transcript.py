@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.import_report import Missing
-from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Topology
+from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Tokens, Topology
 
 USER = "user"
 """The name under which people act in a trace."""
@@ -94,7 +94,8 @@ class ModelCall(Step):
     """One answer of a model; `time` and `end` are those of its first and last row.
 
     Attributes:
-        tokens: Its tokens by kind; None where the log gives none.
+        tokens: Its tokens by kind; None where the log gives none, or they are `spent`.
+        spent: Its tokens as its event has them, where nobody reads them by kind before.
         final: Whether nothing was to follow: no tool was called.
         error: What went wrong, in a word; empty where nothing did.
         more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.
@@ -112,6 +113,7 @@ class ModelCall(Step):
     event: str = ""
     more: dict[str, Any] | None = None
     is_dated: bool = False
+    spent: Tokens | None = None
 
     @property
     def last_time(self) -> float:

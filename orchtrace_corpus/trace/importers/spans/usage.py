@@ -9,9 +9,9 @@ from typing import Any
 from orchtrace_corpus.trace.importers.spans.span import INFERENCE, TOOL, Usage
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import TokenBasis
+from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens
 
-_KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
+KINDS = Tokens.__struct_fields__
 
 
 class Spending:
@@ -139,7 +139,13 @@ def amounts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
 
 
 def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, int]:
-    """The first five counts of a `Usage` as the schema has them.
+    """The first five counts of a `Usage` as the schema has them, by kind."""
+    found = zip(KINDS, in_schema(usage, report), strict=True)
+    return {kind: number for kind, number in found if number is not None}
+
+
+def in_schema(usage: tuple[int | None, ...], report: ImportReport) -> tuple[int | None, ...]:
+    """The first five counts of a `Usage` as the schema has them, in its order.
 
     All three formats define the input with all that was read from or written to a cache, the output with hidden
     reasoning (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where
@@ -154,5 +160,4 @@ def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, in
     if output is not None and reasoning and reasoning > output:
         report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
         output += reasoning
-    amounts = input_tokens, output, read, written, reasoning
-    return {kind: amount for kind, amount in zip(_KINDS, amounts, strict=True) if amount is not None}
+    return input_tokens, output, read, written, reasoning

@@ -241,7 +241,7 @@ class _Family:
             call.note_text(ref, self._privacy)
         thread.add(call)
         self._team.spend(call, usage.amounts, caches_apart=True, reasoning_apart=usage.reasoning_apart)
-        if call.tokens and message.created != steps.NO_TIME:  # a fork copies messages under new ids
+        if call.spent is not None and message.created != steps.NO_TIME:  # a fork copies messages under new ids
             named = f"{message.created} {usage.amounts}"
             self._answers.note(named, f"{message.model} opencode", place.file, place.line)
         for part in one.calls:
