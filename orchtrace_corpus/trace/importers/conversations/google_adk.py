@@ -7,7 +7,7 @@ Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_f
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -168,33 +168,27 @@ class _Words(Struct, gc=False):
     readers: tuple[str, ...] = ()
 
 
-class _Shown(dict[str, str]):
-    """Names as others may see them: those of agents and tools, which come again and again."""
-
-    def __missing__(self, name: str) -> str:
-        found = self[name] = masked(name)
-        return found
-
-
 class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
     def __init__(self, stored: _Stored, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
         self._refer, self._report, self._file = privacy.reference, report, file
         self._team = Team(privacy, report)
-        self._threads: dict[str, steps.Transcript] = {}
+        self._threads: dict[str, steps.Transcript] = {}  # by names as others may see them
+        self._authors: dict[str, steps.Transcript] = {}  # by names as they stand in the log
         self._calls: dict[str, tuple[steps.Transcript, steps.ToolCall]] = {}
         self._words: dict[str, _Words] = {}  # the last of each, by who said them
-        self._reader: tuple[str, str] | None = None  # who has read all that there is, and on which branch
+        self._reader: steps.Transcript | None = None  # who has read all that there is, and on which branch
+        self._branch = ""
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
         self._topology = Topology.UNKNOWN
-        self._shown = _Shown()
+        self._masked = cache(masked)  # of agents and tools there are few
         self._id, self._app = stored.id, stored.app
         self._events = self._read(stored.events)
 
     def _read(self, events: Iterable[tuple[_Event | None, int]]) -> list[_Event]:
-        """The events, each with its place, its time in seconds since 1970, and an author as others may see it."""
-        name, shown, read = self._file.name, self._shown, 0
+        """The events, each with its place, and its time in seconds since 1970."""
+        name, read = self._file.name, 0
         place, found = steps.Place(name, 1), list[_Event]()
         for event, line in events:
             read += 1
@@ -207,10 +201,7 @@ class _Session:
                 if type(stamp) is not float or not 0 < stamp < _LATEST:
                     known = type(stamp) is int and 0 < stamp < _LATEST
                     event.timestamp = float(stamp) if known else steps.NO_TIME
-                event.author = shown[event.author]
-                if line != place.line:
-                    place = steps.Place(name, line)
-                event.place = place
+                place = event.place = place if line == place.line else steps.Place(name, line)
                 found.append(event)
         self._report.records_read += read
         return found
@@ -218,7 +209,7 @@ class _Session:
     @cached_property
     def _paid(self) -> frozenset[str]:
         """Who has usage, and so is a model; where nobody has, all may be."""
-        return frozenset(event.author for event in self._events if event.usage_metadata is not None)
+        return frozenset(self._masked(event.author) for event in self._events if event.usage_metadata is not None)
 
     def trace(self) -> Trace | None:
         """The trace; None where nothing ran."""
@@ -249,6 +240,10 @@ class _Session:
             self._threads[name] = self._team.thread(name, key=name)
         return self._threads[name]
 
+    def _author(self, name: str) -> steps.Transcript:
+        found = self._authors[name] = self._thread(self._masked(name))
+        return found
+
     def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
         if text or not is_answer:
             ref = self._refer(text)
@@ -265,13 +260,13 @@ class _Session:
         self._team.result(call, thread, event.timestamp, event.place, error, self._refer(one.response))
 
     def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
-        author, branch, time, place = event.author, event.branch, event.timestamp, event.place
+        branch, time, place = event.branch, event.timestamp, event.place
         usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
-        thread = self._threads.get(author) or self._thread(author)
-        if self._reader != (author, branch):  # who goes on has nothing new to read
+        thread = self._authors.get(event.author) or self._author(event.author)
+        if self._reader is not thread or self._branch != branch:  # who goes on has nothing new to read
             self._deliver(thread, branch)
         ref = self._refer(text)
-        if usage is None and not calls and not error and self._paid and author not in self._paid:
+        if usage is None and not calls and not error and self._paid and thread.key not in self._paid:
             self._report.pass_over("event of an agent that is not a model")
             self._say(thread, steps.Note(time, place), ref, branch)
             return
@@ -279,12 +274,12 @@ class _Session:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
         is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
-        end, model = self._end(number, event), self._shown[event.model_version]
-        call = steps.ModelCall(
-            time, place, end=end, model=model, ref=ref, final=not calls, error=error, is_dated=is_dated
-        )
+        end = self._end(number, event)
+        call = steps.ModelCall(time, place, end=end, ref=ref, final=not calls, error=error, is_dated=is_dated)
+        if event.model_version:
+            call.model = self._masked(event.model_version)
         if event.finish_reason:
-            call.more = {"finish_reason": self._shown[event.finish_reason]}
+            call.more = {"finish_reason": self._masked(event.finish_reason)}
         usage = usage or _NO_USAGE
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(more) is int and type(put) is int and more > 0 else put
@@ -299,21 +294,23 @@ class _Session:
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
-        events, begin, branch = self._events, one.timestamp, one.branch
-        for at in range(number + 1, min(number + _MOST_BESIDE, len(events))):  # mostly the next: a slice takes longer
+        events, begin, branch, passed = self._events, one.timestamp, one.branch, None
+        at, last = number + 1, number + _MOST_BESIDE
+        while at < last and at < len(events):  # it is mostly the next: a slice or a range takes longer
             other = events[at]
-            if other.branch == branch or not _is_beside(branch, other.branch):
+            if other.branch == branch or (other.branch != passed and not _is_beside(branch, other.branch)):
                 time = other.timestamp
                 return begin if time < begin or other.author == steps.USER else time
+            passed, at = other.branch, at + 1
         return begin
 
     def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall) -> None:
-        tool, name, ref = self._shown[one.name], masked(one.id), self._refer(one.args)
+        tool, name, ref = self._masked(one.name), masked(one.id), self._refer(one.args)
         found = steps.ToolCall(call.end, call.place, call=call, id=name, tool=tool, ref=ref)
         if tool in _ASKS:
             found.purpose = steps.ASK
         elif tool == _TRANSFER:
-            target = self._thread(self._shown[text_field(one.args, "agent_name")])
+            target = self._thread(self._masked(text_field(one.args, "agent_name")))
             found.purpose, found.target = steps.MESSAGE, target.agent
             self._handoffs[target.agent], self._reader = found, None
             self._topology = Topology.SWARM
@@ -328,7 +325,7 @@ class _Session:
 
     def _deliver(self, thread: steps.Transcript, branch: str) -> None:
         """What an agent reads before it answers: what people and other agents have said, and it has not read."""
-        self._reader = thread.key, branch
+        self._reader, self._branch = thread, branch
         sent = self._handoffs.pop(thread.agent, None)
         if sent is not None:
             thread.add(steps.Delivery(sent.time, sent.place, sent=sent))
@@ -341,9 +338,8 @@ class _Session:
             if words.thread is None and isinstance(step, steps.UserInput):
                 thread.add(step if not words.readers else steps.Note(step.time, step.place))
             elif words.thread is not None and (sent is None or words.step is not sent.call):
-                told = steps.ToolCall(
-                    step.last_time, step.place, purpose=steps.MESSAGE, ref=words.ref, target=thread.agent
-                )
+                told = steps.ToolCall(step.last_time, step.place, purpose=steps.MESSAGE)
+                told.target, told.ref = thread.agent, words.ref
                 words.thread.add(told)
                 thread.add(steps.Delivery(told.time, told.place, sent=told))
             words.readers += (branch,)

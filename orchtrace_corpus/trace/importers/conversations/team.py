@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import KINDS, amounts, in_schema
+from orchtrace_corpus.trace.importers.spans.usage import amounts, enter_answers, in_schema
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
 
@@ -157,25 +157,12 @@ class Team:
             self.report.enter(_OWN, 0)  # its place in the ledger
         self._spent.append(own)
 
-    def _enter_spent(self) -> None:
-        """Enter in the ledger what the answers have spent; kinds in the order in which they were first known."""
-        columns = zip(KINDS, zip(*self._spent, strict=True), strict=True)
-        known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
-        known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
-        self.report.enter_all(_OWN, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(self._spent))
-
     def lack(self, what: Missing) -> None:
         """Note that a record lacks its tokens."""
         self.missing[what] = self.missing.get(what, 0) + 1
 
     def result(
-        self,
-        call: steps.ToolCall,
-        thread: steps.Transcript,
-        time: float,
-        place: steps.Place,
-        error: str = "",
-        ref: str = "",
+        self, call: steps.ToolCall, thread: steps.Transcript, time: float, place: steps.Place, error: str, ref: str
     ) -> None:
         """The result of a call, whose error is empty where nothing went wrong; a second one is left out."""
         if call.answer is not None:
@@ -250,8 +237,7 @@ class Team:
             unit: `STEP` where the log has no times, and those of the steps only count.
             unread: How many lines could not be read, of which nobody knows what they say; None for all.
         """
-        if self._spent:
-            self._enter_spent()
+        enter_answers(self._spent, self.report)
         threads = [thread for thread in self.threads if thread.steps]
         for thread in threads:
             thread.fill_times()

@@ -4,6 +4,7 @@ A span around model calls often reports their sum, or the state of a counter tha
 counts are left out where the calls themselves report. Only where none of them does is the sum taken instead.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from orchtrace_corpus.trace.importers.spans.span import INFERENCE, TOOL, Usage
@@ -161,3 +162,12 @@ def in_schema(usage: tuple[int | None, ...], report: ImportReport) -> tuple[int 
         report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
         output += reasoning
     return input_tokens, output, read, written, reasoning
+
+
+def enter_answers(spent: Sequence[tuple[int | None, ...]], report: ImportReport) -> None:
+    """Enter in the ledger what answers have spent, as the schema has it; kinds in the order in which they were met."""
+    columns = zip(KINDS, zip(*spent, strict=True), strict=False)
+    known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
+    known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
+    if known:
+        report.enter_all(LedgerLine.OWN, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(spent))
