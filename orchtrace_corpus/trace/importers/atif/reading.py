@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amount, amounts, divided, enter_answers, in_schema
+from orchtrace_corpus.trace.importers.spans.usage import amount, amounts, divided, enter_answers, leave_out
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs, Tokens
 
@@ -111,7 +111,7 @@ class Trajectory:
         self.has_times = False
         self.embedded = document.subagent_trajectories or []
         self.children: list[Trajectory] = []
-        self._spent: list[tuple[int | None, ...]] = []  # by calls
+        self._spent: list[Tokens] = []  # by calls
         self._is_asked = False
         self._has_ancestry = False
         report.records_read += len(document.steps)
@@ -126,7 +126,7 @@ class Trajectory:
     def _take(self, step: Step, place: steps.Place, number: int) -> None:
         if step.is_copied_context is True:  # history of another trajectory, counted there
             usage = self._usage(step.metrics, ImportReport(), None) if step.metrics is not None else None
-            self._report.enter(LedgerLine.COPIED_HISTORY, **(divided(usage, ImportReport()) if usage else {}))
+            leave_out(LedgerLine.COPIED_HISTORY, usage or (None,) * 5, self._report)
             return
         time = steps.moment(step.timestamp)
         self.has_times = self.has_times or time != steps.NO_TIME
@@ -173,8 +173,8 @@ class Trajectory:
             begin, call.end = invocation
             call.time = more["t_request"] = min(begin, call.end)
         if usage is not None:
-            self._spent.append(own := in_schema(usage, self._report))
-            call.spent, call.basis = Tokens(*own), _REPORTED
+            call.spent, call.basis = divided(usage, self._report), _REPORTED
+            self._spent.append(call.spent)
             self.spent = self.spent[0] + (usage[0] or 0), self.spent[1] + (usage[1] or 0)
         else:
             self.without += 1

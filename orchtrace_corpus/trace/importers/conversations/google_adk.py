@@ -199,8 +199,7 @@ class _Session:
             else:
                 stamp = event.timestamp
                 if type(stamp) is not float or not 0 < stamp < _LATEST:
-                    known = type(stamp) is int and 0 < stamp < _LATEST
-                    event.timestamp = float(stamp) if known else steps.NO_TIME
+                    event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp < _LATEST else steps.NO_TIME
                 place = event.place = place if line == place.line else steps.Place(name, line)
                 found.append(event)
         self._report.records_read += read
@@ -236,12 +235,11 @@ class _Session:
         return self._team.trace(self._id or "session", form="google_adk", system=self._app, topology=self._topology)
 
     def _thread(self, name: str) -> steps.Transcript:
-        if name not in self._threads:
-            self._threads[name] = self._team.thread(name, key=name)
-        return self._threads[name]
-
-    def _author(self, name: str) -> steps.Transcript:
-        found = self._authors[name] = self._thread(self._masked(name))
+        """What the agent does that has this name in the log."""
+        shown = masked(name)
+        if shown not in self._threads:
+            self._threads[shown] = self._team.thread(shown, key=shown)
+        found = self._authors[name] = self._threads[shown]
         return found
 
     def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
@@ -262,7 +260,7 @@ class _Session:
     def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         branch, time, place = event.branch, event.timestamp, event.place
         usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
-        thread = self._authors.get(event.author) or self._author(event.author)
+        thread = self._authors.get(event.author) or self._thread(event.author)
         if self._reader is not thread or self._branch != branch:  # who goes on has nothing new to read
             self._deliver(thread, branch)
         ref = self._refer(text)
@@ -310,7 +308,7 @@ class _Session:
         if tool in _ASKS:
             found.purpose = steps.ASK
         elif tool == _TRANSFER:
-            target = self._thread(self._masked(text_field(one.args, "agent_name")))
+            target = self._thread(text_field(one.args, "agent_name"))
             found.purpose, found.target = steps.MESSAGE, target.agent
             self._handoffs[target.agent], self._reader = found, None
             self._topology = Topology.SWARM

@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.model.import_report import LedgerLine
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.trace import Status, Trace, by_kind
 
 _MAIN = "main"
 _STATE = frozenset(("agents", "createdAt", "archived"))
@@ -227,7 +227,7 @@ class _Reading:
     def _take_usage(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         usage = _usage(fields(row.usage))
         aside, step = self._aside.pop(agent, None), self._steps.get(agent)
-        if aside is None and step is not None and (step.call is None or step.call.tokens is None):
+        if aside is None and step is not None and (step.call is None or step.call.spent is None):
             call = self._answer(agent, time, place)
             step.used = row.usage
         else:
@@ -274,10 +274,10 @@ class _Reading:
             self._steps[agent] = step
             call = self._answer(agent, time, place)
             del self._steps[agent]
-        if used and call.tokens is None:
+        if used and call.spent is None:
             self._session.spend(call, _usage(used))
-        elif used and used == step.used:
-            self._report.enter_all(LedgerLine.REPEATED_USAGE, call.tokens or {})
+        elif used and used == step.used and call.spent is not None:
+            self._report.enter_all(LedgerLine.REPEATED_USAGE, by_kind(call.spent))
         elif used:
             self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(used))
         more = call.more or {}

@@ -16,9 +16,9 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.span import MOST_TOKENS, Usage
-from orchtrace_corpus.trace.importers.spans.usage import divided
+from orchtrace_corpus.trace.importers.spans.usage import divided, leave_out
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace, by_kind
 
 ROOT = ""
 """The key of the agent that people talk to."""
@@ -76,7 +76,7 @@ class Session:
 
     def __init__(self, form: str, privacy: Privacy) -> None:
         self.id = self.version = ""
-        self.report, self._unused = ImportReport(), ImportReport()
+        self.report = ImportReport()
         self.privacy = privacy
         self.threads: dict[str, steps.Transcript] = {}
         self.calls: dict[tuple[str, str], steps.ToolCall] = {}
@@ -116,9 +116,8 @@ class Session:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
         is_known = known.is_known
         if is_known and any(known):
-            tokens = call.tokens = divided(known, self.report)
-            call.basis = _REPORTED
-            self.report.enter_all(line, tokens)
+            call.spent, call.basis = divided(known, self.report), _REPORTED
+            self.report.enter_all(line, by_kind(call.spent))
         elif is_known:
             self.report.enter(LedgerLine.ZERO)
             self._zeros += 1
@@ -152,7 +151,7 @@ class Session:
 
     def leave_out(self, line: LedgerLine, usage: Usage) -> None:
         """Note usage that is counted elsewhere."""
-        self.report.enter_all(line, divided(counts(usage), self._unused))
+        leave_out(line, counts(usage), self.report)
 
     def call(
         self, key: str, use: str, tool: str, time: float, place: steps.Place, given: Any, by: ModelCall | None
@@ -250,7 +249,7 @@ class Session:
             step
             for thread in threads
             for step in thread.steps
-            if type(step) is ModelCall and step.tokens is None and not step.error and id(step) not in self._covered
+            if type(step) is ModelCall and step.spent is None and not step.error and id(step) not in self._covered
         ]
         without = len(silent) - self._zeros - self._odd
         for line, number in ((LedgerLine.NO_USAGE, without), (LedgerLine.NO_TRANSCRIPT, self._absent)):

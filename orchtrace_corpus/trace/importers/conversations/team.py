@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amounts, enter_answers, in_schema
+from orchtrace_corpus.trace.importers.spans.usage import amounts, divided, enter_answers
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
 
@@ -105,7 +105,7 @@ class Team:
         self.privacy, self.report = privacy, report
         self.threads: list[steps.Transcript] = []
         self.missing: dict[Missing, int] = {}
-        self._spent: list[tuple[int | None, ...]] = []  # by answers, as the schema has it
+        self._spent: list[Tokens] = []  # by answers
         self._returns: list[tuple[steps.Transcript, steps.Return]] = []
         self._names = Names()
         self._names.new(steps.USER)
@@ -151,11 +151,10 @@ class Team:
             put += (read or 0) + (written or 0)
         if reasoning_apart and got is not None:
             got += thought or 0
-        own = in_schema((put, got, read, written, thought), self.report)
-        call.spent, call.basis = Tokens(*own), _REPORTED
+        call.spent, call.basis = divided((put, got, read, written, thought), self.report), _REPORTED
         if not self._spent:
             self.report.enter(_OWN, 0)  # its place in the ledger
-        self._spent.append(own)
+        self._spent.append(call.spent)
 
     def lack(self, what: Missing) -> None:
         """Note that a record lacks its tokens."""

@@ -94,8 +94,8 @@ class ModelCall(Step):
     """One answer of a model; `time` and `end` are those of its first and last row.
 
     Attributes:
-        tokens: Its tokens by kind; None where the log gives none, or they are `spent`.
-        spent: Its tokens as its event has them, where nobody reads them by kind before.
+        tokens: Its tokens by kind, for importers that compare these; None where the log gives none.
+        spent: Its tokens as its event has them, for all others.
         final: Whether nothing was to follow: no tool was called.
         error: What went wrong, in a word; empty where nothing did.
         more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.

@@ -7,19 +7,19 @@ counts are left out where the calls themselves report. Only where none of them d
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import astuple
+
 from orchtrace_corpus.trace.importers.spans.span import INFERENCE, TOOL, Usage
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens
-
-KINDS = Tokens.__struct_fields__
+from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens, by_kind
 
 
 class Spending:
     """What the spans of a tree spent; the report's ledger says why.
 
     Attributes:
-        by_span: What each span's event spent, by the number of the span: the event's `tokens` and `token_basis`.
+        by_span: What each span's event spent, by the number of the span, and how that is known.
         uncounted: How many model calls have answered without saying what they spent, nor does a span around them.
     """
 
@@ -33,7 +33,7 @@ class Spending:
         self._is_counted_below = [False] * count
         self._is_counted = [False] * count  # by itself, or by a span around it
         self._sums = [(0, 0)] * count  # counted input and output in the span
-        self.by_span: dict[int, dict[str, Any]] = {}
+        self.by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
         for number in reversed(of.order):  # children first
             self._account(number)
         self._account_counters()
@@ -63,10 +63,10 @@ class Spending:
         if usage is not None:
             if span.is_cumulative:
                 if self._is_counted_below[number]:
-                    self._leave_out(LedgerLine.SHARED_COUNTER, usage)
+                    leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
             elif self._is_counted_below[number]:
                 is_equal = self._sums[number] == (usage.input or 0, usage.output or 0)
-                self._leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
+                leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage, self._report)
                 if not is_equal:
                     self._report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
             else:
@@ -95,7 +95,7 @@ class Spending:
             if usage is None or not self._of.spans[number].is_cumulative or self._is_counted_below[number]:
                 continue
             if self._is_counted[number]:
-                self._leave_out(LedgerLine.SHARED_COUNTER, usage)
+                leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
             else:
                 self._is_counted[number] = True
                 self._bear(self._last_call[number], number, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
@@ -115,11 +115,8 @@ class Spending:
 
     def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
         tokens = divided(usage, self._report)
-        self._report.enter(line, **tokens)
-        self.by_span[number if bearer == NOBODY else bearer] = {"tokens": tokens, "token_basis": basis}
-
-    def _leave_out(self, line: LedgerLine, usage: Usage) -> None:
-        self._report.enter(line, **divided(usage, ImportReport()))
+        self._report.enter_all(line, by_kind(tokens))
+        self.by_span[number if bearer == NOBODY else bearer] = tokens, basis
 
 
 def amount(value: Any) -> int | None:
@@ -139,14 +136,8 @@ def amounts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
     return stated
 
 
-def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, int]:
-    """The first five counts of a `Usage` as the schema has them, by kind."""
-    found = zip(KINDS, in_schema(usage, report), strict=True)
-    return {kind: number for kind, number in found if number is not None}
-
-
-def in_schema(usage: tuple[int | None, ...], report: ImportReport) -> tuple[int | None, ...]:
-    """The first five counts of a `Usage` as the schema has them, in its order.
+def divided(usage: tuple[int | None, ...], report: ImportReport) -> Tokens:
+    """The first five counts of a `Usage` as the schema has them.
 
     All three formats define the input with all that was read from or written to a cache, the output with hidden
     reasoning (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where
@@ -161,12 +152,17 @@ def in_schema(usage: tuple[int | None, ...], report: ImportReport) -> tuple[int 
     if output is not None and reasoning and reasoning > output:
         report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
         output += reasoning
-    return input_tokens, output, read, written, reasoning
+    return Tokens(input_tokens, output, read, written, reasoning)
 
 
-def enter_answers(spent: Sequence[tuple[int | None, ...]], report: ImportReport) -> None:
-    """Enter in the ledger what answers have spent, as the schema has it; kinds in the order in which they were met."""
-    columns = zip(KINDS, zip(*spent, strict=True), strict=False)
+def leave_out(line: LedgerLine, usage: tuple[int | None, ...], report: ImportReport) -> None:
+    """Enter usage in the ledger that is counted elsewhere, and not repaired again."""
+    report.enter_all(line, by_kind(divided(usage, ImportReport())))
+
+
+def enter_answers(spent: Sequence[Tokens], report: ImportReport) -> None:
+    """Enter in the ledger what answers have spent; kinds in the order in which they were met."""
+    columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=False)
     known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
     known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
     if known:
