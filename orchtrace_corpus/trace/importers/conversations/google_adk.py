@@ -87,9 +87,6 @@ class _Event(Struct, rename="camel", gc=False):
     place: Any = None
 
 
-_NO_USAGE = _Usage()
-
-
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this holds sessions of ADK: by their members."""
     return beginning.has_any(_MEMBERS)
@@ -107,9 +104,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: Nothing ran in any of them.
     """
-    yield from traces_of(
-        files, _sessions, lambda one, file, report: _Session(one, file, privacy, report).trace(), "event"
-    )
+    yield from traces_of(files, _sessions, lambda one, _, report: _Session(one, privacy, report).trace(), "event")
 
 
 class _Document(Struct, rename="camel", gc=False):
@@ -124,11 +119,11 @@ _DOCUMENT = Decoder(_Document)
 
 
 class _Stored(NamedTuple):
-    """A session, its events each with its line; None for one that is no object."""
+    """A session, its events each with its place; None for one that is no object."""
 
     id: str
     app: str
-    events: Iterable[tuple[_Event | None, int]]
+    events: Iterable[tuple[_Event | None, steps.Place]]
 
 
 def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
@@ -142,20 +137,20 @@ def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
         is_line = data.find(b"\n", 0, -1) < 0 and data[:1] == b"{"
         with suppress(DecodeError, UnicodeDecodeError, RecursionError):
             if is_line and (one := _DOCUMENT.decode(data)).app_name:
-                yield _Stored(one.id, one.app_name, zip(one.events or (), repeat(1)))
+                yield _Stored(one.id, one.app_name, zip(one.events or (), repeat(steps.Place(file.name, 1))))
                 return
     for part in documents(file, report):
         members = part.members()
         in_python = "app_name" in members  # how members are spelled
         name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
-        events = _one_by_one(members["events"], in_python=in_python) if "events" in members else ()
+        events = _one_by_one(members["events"], file.name, in_python=in_python) if "events" in members else ()
         yield _Stored(name, app, events)
 
 
-def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Event | None, int]]:
+def _one_by_one(events: Part, file: str, *, in_python: bool) -> Iterator[tuple[_Event | None, steps.Place]]:
     for part in events.elements():
         event: _Event | None = None if in_python else part.value(_Event)
-        yield event or lenient(part.value(), _Event), part.line
+        yield event or lenient(part.value(), _Event), steps.Place(file, part.line)
 
 
 class _Words(Struct, gc=False):
@@ -171,11 +166,10 @@ class _Words(Struct, gc=False):
 class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
-    def __init__(self, stored: _Stored, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
-        self._refer, self._report, self._file = privacy.reference, report, file
+    def __init__(self, stored: _Stored, privacy: Privacy, report: ImportReport) -> None:
+        self._refer, self._report = privacy.reference, report
         self._team = Team(privacy, report)
-        self._threads: dict[str, steps.Transcript] = {}  # by names as others may see them
-        self._authors: dict[str, steps.Transcript] = {}  # by names as they stand in the log
+        self._threads: dict[str, steps.Transcript] = {}  # by names, as they stand in the log and as others see them
         self._calls: dict[str, tuple[steps.Transcript, steps.ToolCall]] = {}
         self._words: dict[str, _Words] = {}  # the last of each, by who said them
         self._reader: steps.Transcript | None = None  # who has read all that there is, and on which branch
@@ -186,21 +180,20 @@ class _Session:
         self._id, self._app = stored.id, stored.app
         self._events = self._read(stored.events)
 
-    def _read(self, events: Iterable[tuple[_Event | None, int]]) -> list[_Event]:
+    def _read(self, events: Iterable[tuple[_Event | None, steps.Place]]) -> list[_Event]:
         """The events, each with its place, and its time in seconds since 1970."""
-        name, read = self._file.name, 0
-        place, found = steps.Place(name, 1), list[_Event]()
-        for event, line in events:
+        read, found = 0, list[_Event]()
+        for event, place in events:
             read += 1
             if event is None or not event.author:
-                self._report.drop(Drop.NO_OBJECT, name, line)
+                self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             elif event.partial is True:
                 self._report.pass_over("partial event")
             else:
-                stamp = event.timestamp
+                stamp = event.timestamp  # or, in a file that does not fit, anything
                 if type(stamp) is not float or not 0 < stamp < _LATEST:
                     event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp < _LATEST else steps.NO_TIME
-                place = event.place = place if line == place.line else steps.Place(name, line)
+                event.place = place
                 found.append(event)
         self._report.records_read += read
         return found
@@ -237,9 +230,8 @@ class _Session:
     def _thread(self, name: str) -> steps.Transcript:
         """What the agent does that has this name in the log."""
         shown = masked(name)
-        if shown not in self._threads:
-            self._threads[shown] = self._team.thread(shown, key=shown)
-        found = self._authors[name] = self._threads[shown]
+        found = self._threads.get(shown) or self._team.thread(shown, key=shown)
+        self._threads[name] = self._threads[shown] = found
         return found
 
     def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
@@ -260,7 +252,7 @@ class _Session:
     def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         branch, time, place = event.branch, event.timestamp, event.place
         usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
-        thread = self._authors.get(event.author) or self._thread(event.author)
+        thread = self._threads.get(event.author) or self._thread(event.author)
         if self._reader is not thread or self._branch != branch:  # who goes on has nothing new to read
             self._deliver(thread, branch)
         ref = self._refer(text)
@@ -278,7 +270,7 @@ class _Session:
             call.model = self._masked(event.model_version)
         if event.finish_reason:
             call.more = {"finish_reason": self._masked(event.finish_reason)}
-        usage = usage or _NO_USAGE
+        usage = usage or _Usage()
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(more) is int and type(put) is int and more > 0 else put
         stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
@@ -299,7 +291,7 @@ class _Session:
             if other.branch == branch or (other.branch != passed and not _is_beside(branch, other.branch)):
                 time = other.timestamp
                 return begin if time < begin or other.author == steps.USER else time
-            passed, at = other.branch, at + 1
+            passed, at = other.branch, at + 1  # which mostly goes on for some events
         return begin
 
     def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall) -> None:

@@ -121,11 +121,8 @@ class Spending:
 
 def amount(value: Any) -> int | None:
     """A number of tokens; None for what is none."""
-    if value is None or (type(value) is int and 0 <= value < 2**53):
-        return value
-    if type(value) is not float or not 0 <= value < 2**53:
-        return None
-    return int(value) if value == int(value) else None
+    is_whole = type(value) is int or (type(value) is float and value.is_integer())
+    return int(value) if is_whole and 0 <= value < 2**53 else None
 
 
 def amounts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
