@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amount, amounts, divided, enter_answers, leave_out
+from orchtrace_corpus.trace.importers.spans.usage import Spent, amount, amounts, divided, leave_out
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs, Tokens
 
@@ -111,13 +111,16 @@ class Trajectory:
         self.has_times = False
         self.embedded = document.subagent_trajectories or []
         self.children: list[Trajectory] = []
-        self._spent: list[Tokens] = []  # by calls
+        self._paid: list[Tokens] = []  # what calls have spent
         self._is_asked = False
         self._has_ancestry = False
         report.records_read += len(document.steps)
         for number, step in enumerate(document.steps):
             self._take(step, steps.Place(file.name, next(lines)), number)
-        enter_answers(self._spent, report)
+        ledger = Spent(report)
+        for tokens in self._paid:
+            ledger.enter(LedgerLine.OWN, tokens)
+        ledger.settle()
 
     def pointer_to(self, number: int) -> str:
         """The JSON pointer of an embedded trajectory."""
@@ -174,7 +177,7 @@ class Trajectory:
             call.time = more["t_request"] = min(begin, call.end)
         if usage is not None:
             call.spent, call.basis = divided(usage, self._report), _REPORTED
-            self._spent.append(call.spent)
+            self._paid.append(call.spent)
             self.spent = self.spent[0] + (usage[0] or 0), self.spent[1] + (usage[1] or 0)
         else:
             self.without += 1

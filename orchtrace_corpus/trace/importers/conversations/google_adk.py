@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, lru_cache
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
+from orchtrace_corpus.trace.importers.conversations.team import LINES, Team, documents, traces_of
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, contents
@@ -26,7 +26,6 @@ from orchtrace_corpus.trace.model.trace import Topology, Trace
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
 _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
-_LINES = (".jsonl", ".ndjson")
 _NAMES = (("id", "appName"), ("id", "app_name"))
 _MOST_BESIDE = 100
 """So many events of other branches are passed over to find what follows on one."""
@@ -104,7 +103,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: Nothing ran in any of them.
     """
-    yield from traces_of(files, _sessions, lambda one, _, report: _Session(one, privacy, report).trace(), "event")
+    yield from traces_of(files, _sessions, lambda one, _, report: _Session(*one, privacy, report).trace(), "event")
 
 
 class _Document(Struct, rename="camel", gc=False):
@@ -118,33 +117,29 @@ class _Document(Struct, rename="camel", gc=False):
 _DOCUMENT = Decoder(_Document)
 
 
-class _Stored(NamedTuple):
-    """A session, its events each with its place; None for one that is no object."""
-
-    id: str
-    app: str
-    events: Iterable[tuple[_Event | None, steps.Place]]
+_Events: TypeAlias = Iterable[tuple[_Event | None, steps.Place]]
+"""Events, each with its place; None for one that is no object."""
 
 
-def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
-    """The sessions in a file; one that stands on a single line is decoded at once.
+def _sessions(file: LogFile, report: ImportReport) -> Iterator[tuple[str, str, _Events]]:
+    """The sessions in a file, each with name, app and events; one that stands on a single line is decoded at once.
 
     Raises:
         DataFileError: The file cannot be read.
     """
-    if not file.path.endswith(_LINES):
+    if not file.path.endswith(LINES):
         data = contents(file)
         is_line = data.find(b"\n", 0, -1) < 0 and data[:1] == b"{"
         with suppress(DecodeError, UnicodeDecodeError, RecursionError):
             if is_line and (one := _DOCUMENT.decode(data)).app_name:
-                yield _Stored(one.id, one.app_name, zip(one.events or (), repeat(steps.Place(file.name, 1))))
+                yield one.id, one.app_name, zip(one.events or (), repeat(steps.Place(file.name, 1)))
                 return
     for part in documents(file, report):
         members = part.members()
         in_python = "app_name" in members  # how members are spelled
         name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
         events = _one_by_one(members["events"], file.name, in_python=in_python) if "events" in members else ()
-        yield _Stored(name, app, events)
+        yield name, app, events
 
 
 def _one_by_one(events: Part, file: str, *, in_python: bool) -> Iterator[tuple[_Event | None, steps.Place]]:
@@ -166,21 +161,19 @@ class _Words(Struct, gc=False):
 class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
-    def __init__(self, stored: _Stored, privacy: Privacy, report: ImportReport) -> None:
+    def __init__(self, name: str, app: str, events: _Events, privacy: Privacy, report: ImportReport) -> None:
         self._refer, self._report = privacy.reference, report
         self._team = Team(privacy, report)
         self._threads: dict[str, steps.Transcript] = {}  # by names, as they stand in the log and as others see them
         self._calls: dict[str, tuple[steps.Transcript, steps.ToolCall]] = {}
         self._words: dict[str, _Words] = {}  # the last of each, by who said them
         self._reader: steps.Transcript | None = None  # who has read all that there is, and on which branch
-        self._branch = ""
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
-        self._topology = Topology.UNKNOWN
+        self._branch, self._topology = "", Topology.UNKNOWN
         self._masked = cache(masked)  # of agents and tools there are few
-        self._id, self._app = stored.id, stored.app
-        self._events = self._read(stored.events)
+        self._id, self._app, self._events = name, app, self._read(events)
 
-    def _read(self, events: Iterable[tuple[_Event | None, steps.Place]]) -> list[_Event]:
+    def _read(self, events: _Events) -> list[_Event]:
         """The events, each with its place, and its time in seconds since 1970."""
         read, found = 0, list[_Event]()
         for event, place in events:
@@ -263,9 +256,8 @@ class _Session:
         if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
-        end = self._end(number, event)
-        call = steps.ModelCall(time, place, end=end, ref=ref, final=not calls, error=error, is_dated=is_dated)
+        call = steps.ModelCall(time, place, end=self._end(number, event), ref=ref, final=not calls, error=error)
+        call.is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
         if event.model_version:
             call.model = self._masked(event.model_version)
         if event.finish_reason:

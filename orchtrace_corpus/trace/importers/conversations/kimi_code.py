@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.spans.span import Usage
 from orchtrace_corpus.trace.model.import_report import LedgerLine
-from orchtrace_corpus.trace.model.trace import Status, Trace, by_kind
+from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _MAIN = "main"
 _STATE = frozenset(("agents", "createdAt", "archived"))
@@ -277,7 +277,7 @@ class _Reading:
         if used and call.spent is None:
             self._session.spend(call, _usage(used))
         elif used and used == step.used and call.spent is not None:
-            self._report.enter_all(LedgerLine.REPEATED_USAGE, by_kind(call.spent))
+            self._session.spent.enter(LedgerLine.REPEATED_USAGE, call.spent)
         elif used:
             self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(used))
         more = call.more or {}

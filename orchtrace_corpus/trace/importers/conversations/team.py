@@ -19,11 +19,11 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amounts, divided, enter_answers
+from orchtrace_corpus.trace.importers.spans.usage import Spent, amounts, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
 
-_LINES = (".jsonl", ".ndjson")
+LINES = (".jsonl", ".ndjson")
 _Session = TypeVar("_Session")
 _OWN, _REPORTED, _ERROR, _OK = LedgerLine.OWN, TokenBasis.REPORTED, Status.ERROR, Status.OK  # soonest found so
 
@@ -34,7 +34,7 @@ def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    if not file.path.endswith(_LINES):
+    if not file.path.endswith(LINES):
         with suppress(DecodeError, RecursionError):
             top = whole(contents(file))
             yield from top.elements() if top.is_array else (top,)
@@ -102,10 +102,9 @@ class Team:
     """
 
     def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self.privacy, self.report = privacy, report
+        self.privacy, self.report, self._spent = privacy, report, Spent(report)
         self.threads: list[steps.Transcript] = []
         self.missing: dict[Missing, int] = {}
-        self._spent: list[Tokens] = []  # by answers
         self._returns: list[tuple[steps.Transcript, steps.Return]] = []
         self._names = Names()
         self._names.new(steps.USER)
@@ -152,9 +151,7 @@ class Team:
         if reasoning_apart and got is not None:
             got += thought or 0
         call.spent, call.basis = divided((put, got, read, written, thought), self.report), _REPORTED
-        if not self._spent:
-            self.report.enter(_OWN, 0)  # its place in the ledger
-        self._spent.append(call.spent)
+        self._spent.enter(_OWN, call.spent)
 
     def lack(self, what: Missing) -> None:
         """Note that a record lacks its tokens."""
@@ -236,7 +233,7 @@ class Team:
             unit: `STEP` where the log has no times, and those of the steps only count.
             unread: How many lines could not be read, of which nobody knows what they say; None for all.
         """
-        enter_answers(self._spent, self.report)
+        self._spent.settle()
         threads = [thread for thread in self.threads if thread.steps]
         for thread in threads:
             thread.fill_times()

@@ -4,7 +4,6 @@ A span around model calls often reports their sum, or the state of a counter tha
 counts are left out where the calls themselves report. Only where none of them does is the sum taken instead.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import astuple
@@ -157,10 +156,23 @@ def leave_out(line: LedgerLine, usage: tuple[int | None, ...], report: ImportRep
     report.enter_all(line, by_kind(divided(usage, ImportReport())))
 
 
-def enter_answers(spent: Sequence[Tokens], report: ImportReport) -> None:
-    """Enter in the ledger what answers have spent; kinds in the order in which they were met."""
-    columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=False)
-    known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
-    known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
-    if known:
-        report.enter_all(LedgerLine.OWN, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(spent))
+class Spent:
+    """What goes into the ledger of a report: in sums when all is known, which takes less than one by one."""
+
+    def __init__(self, report: ImportReport) -> None:
+        self._report, self._lines = report, dict[LedgerLine, list[Tokens]]()
+
+    def enter(self, line: LedgerLine, tokens: Tokens) -> None:
+        """Enter a usage record on a line, whose place in the ledger is that of the first."""
+        if line not in self._lines:
+            self._report.enter(line, 0)
+            self._lines[line] = []
+        self._lines[line].append(tokens)
+
+    def settle(self) -> None:
+        """Sum up what was entered; kinds in the order in which they were met."""
+        for line, spent in self._lines.items():
+            columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
+            known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
+            known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
+            self._report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(spent))
