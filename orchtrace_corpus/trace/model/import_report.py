@@ -260,13 +260,7 @@ class ImportReport(Struct):
         _count(self.unknown_kinds, kind)
 
     def enter(self, line: LedgerLine, records: int = 1, **tokens: float) -> None:
-        """Enter usage records in the token ledger.
-
-        Args:
-            line: The line of the ledger.
-            records: How many usage records.
-            tokens: Their tokens by kind: those counted, or those left out, as the line says.
-        """
+        """Enter usage records in the token ledger, and their tokens by kind: counted or left out, as the line says."""
         self.enter_all(line, tokens, records)
 
     def enter_all(self, line: LedgerLine, tokens: Mapping[str, float], records: int = 1) -> None:

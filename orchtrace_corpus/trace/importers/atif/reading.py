@@ -13,9 +13,9 @@ from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amount, divided
+from orchtrace_corpus.trace.importers.spans.usage import Spent, amount, amounts, divided, leave_out
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs, Tokens
 
 _CACHE_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 _REASONING = ("reasoning_tokens", "thoughts_tokens", "reasoning_output_tokens")
@@ -111,15 +111,16 @@ class Trajectory:
         self.has_times = False
         self.embedded = document.subagent_trajectories or []
         self.children: list[Trajectory] = []
-        self._counted: dict[str, int] = {}
-        self._paid = 0  # how many calls have usage
+        self._paid: list[Tokens] = []  # what calls have spent
         self._is_asked = False
         self._has_ancestry = False
         report.records_read += len(document.steps)
         for number, step in enumerate(document.steps):
             self._take(step, steps.Place(file.name, next(lines)), number)
-        if self._paid:
-            report.enter(LedgerLine.OWN, self._paid, **self._counted)
+        ledger = Spent(report)
+        for tokens in self._paid:
+            ledger.enter(LedgerLine.OWN, tokens)
+        ledger.settle()
 
     def pointer_to(self, number: int) -> str:
         """The JSON pointer of an embedded trajectory."""
@@ -128,7 +129,7 @@ class Trajectory:
     def _take(self, step: Step, place: steps.Place, number: int) -> None:
         if step.is_copied_context is True:  # history of another trajectory, counted there
             usage = self._usage(step.metrics, ImportReport(), None) if step.metrics is not None else None
-            self._report.enter(LedgerLine.COPIED_HISTORY, **(divided(usage, ImportReport()) if usage else {}))
+            leave_out(LedgerLine.COPIED_HISTORY, usage or (None,) * 5, self._report)
             return
         time = steps.moment(step.timestamp)
         self.has_times = self.has_times or time != steps.NO_TIME
@@ -163,7 +164,7 @@ class Trajectory:
             return None
         if usage is None and step.llm_call_count is None:
             before = self.thread.steps[-1] if self.thread.steps else None
-            if isinstance(before, steps.ModelCall) and before.tokens:  # one answer, written as two steps
+            if isinstance(before, steps.ModelCall) and before.spent is not None:  # one answer, written as two steps
                 before.end, before.final = max(before.end, time), not step.tool_calls
                 return before
         model = masked(step.model_name) if type(step.model_name) is str else self._model
@@ -175,10 +176,8 @@ class Trajectory:
             begin, call.end = invocation
             call.time = more["t_request"] = min(begin, call.end)
         if usage is not None:
-            call.tokens, call.basis = divided(usage, self._report), _REPORTED
-            for kind, number_of in call.tokens.items():
-                self._counted[kind] = self._counted.get(kind, 0) + number_of
-            self._paid += 1
+            call.spent, call.basis = divided(usage, self._report), _REPORTED
+            self._paid.append(call.spent)
             self.spent = self.spent[0] + (usage[0] or 0), self.spent[1] + (usage[1] or 0)
         else:
             self.without += 1
@@ -210,7 +209,7 @@ class Trajectory:
             written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
             reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
         stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
-        usage = tuple(map(amount, stated))
+        usage = amounts(stated)
         is_known = usage[0] is not None or usage[1] is not None
         if stated != usage:
             report.note(Problem.USAGE_NO_NUMBER, str(place))

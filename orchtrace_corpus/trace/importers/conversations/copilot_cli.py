@@ -164,7 +164,7 @@ class _Reading:
         name = text_field(used.get("accounting"), "usageId")
         name = name and f"usage {name}"
         call = self._answers.get((event.agent, service)) if service else None
-        if (call is not None and call.tokens) or (name and name in self._seen):
+        if (call is not None and call.spent) or (name and name in self._seen):
             self._session.leave_out(LedgerLine.REPEATED_USAGE, usage)
             return
         self._seen.add(name)
@@ -195,7 +195,7 @@ class _Reading:
         call = self._answers.get((event.agent, service)) if service else self._spent.pop(event.agent, None)
         if call is None:
             call = self._answer(event, service)
-        if call.tokens is None:
+        if call.spent is None:
             self._segment.calls.append(call)
         call.model = call.model or masked(text_field(data, "model"))
         call.note_text(text_field(data, "content"), session.privacy)
@@ -306,14 +306,14 @@ class _Reading:
             return
         bearers = []
         for model, usage in used.items():
-            fits = [call for call in segment.calls if call.model == masked(model) and call.tokens is None]
+            fits = [call for call in segment.calls if call.model == masked(model) and call.spent is None]
             bearer = fits[-1] if fits else steps.ModelCall(event.time, event.place, end=event.time, model=masked(model))
             if not fits:
                 self._session.aside(ROOT).add(bearer)
             self._session.spend(bearer, usage, LedgerLine.LAST_OF_MODEL)
-            bearer.basis = TokenBasis.PLACEHOLDER if bearer.tokens else bearer.basis
+            bearer.basis = TokenBasis.PLACEHOLDER if bearer.spent else bearer.basis
             bearers.append(bearer)
-        self._session.cover([call for call in segment.calls if call.tokens is None and call not in bearers])
+        self._session.cover([call for call in segment.calls if call.spent is None and call not in bearers])
 
     def trace(self, file: LogFile) -> Trace:
         """The trace.

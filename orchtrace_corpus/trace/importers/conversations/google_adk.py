@@ -7,15 +7,15 @@ Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_f
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
+from orchtrace_corpus.trace.importers.conversations.team import LINES, Team, documents, traces_of
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, contents
@@ -26,7 +26,6 @@ from orchtrace_corpus.trace.model.trace import Topology, Trace
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
 _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
-_LINES = (".jsonl", ".ndjson")
 _NAMES = (("id", "appName"), ("id", "app_name"))
 _MOST_BESIDE = 100
 """So many events of other branches are passed over to find what follows on one."""
@@ -75,19 +74,16 @@ class _Usage(Struct, rename="camel", gc=False):
 class _Event(Struct, rename="camel", gc=False):
     """The members of an event that say something about agents, calls or tokens; and its place, which we add."""
 
-    author: str = ""
-    branch: str = ""
-    timestamp: Any = None
-    partial: Any = None
-    content: _Content | None = None
-    usage_metadata: _Usage | None = None
     model_version: str = ""
+    content: _Content | None = None
+    partial: Any = None
     finish_reason: str = ""
     error_code: str = ""
+    usage_metadata: _Usage | None = None
+    author: str = ""
+    branch: str = ""
+    timestamp: float = steps.NO_TIME
     place: Any = None
-
-
-_NO_USAGE = _Usage()
 
 
 def recognises(beginning: Head) -> bool:
@@ -107,9 +103,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: Nothing ran in any of them.
     """
-    yield from traces_of(
-        files, _sessions, lambda one, file, report: _Session(one, file, privacy, report).trace(), "event"
-    )
+    yield from traces_of(files, _sessions, lambda one, _, report: _Session(*one, privacy, report).trace(), "event")
 
 
 class _Document(Struct, rename="camel", gc=False):
@@ -123,39 +117,35 @@ class _Document(Struct, rename="camel", gc=False):
 _DOCUMENT = Decoder(_Document)
 
 
-class _Stored(NamedTuple):
-    """A session, its events each with its line; None for one that is no object."""
-
-    id: str
-    app: str
-    events: Iterable[tuple[_Event | None, int]]
+_Events: TypeAlias = Iterable[tuple[_Event | None, steps.Place]]
+"""Events, each with its place; None for one that is no object."""
 
 
-def _sessions(file: LogFile, report: ImportReport) -> Iterator[_Stored]:
-    """The sessions in a file; one that stands on a single line is decoded at once.
+def _sessions(file: LogFile, report: ImportReport) -> Iterator[tuple[str, str, _Events]]:
+    """The sessions in a file, each with name, app and events; one that stands on a single line is decoded at once.
 
     Raises:
         DataFileError: The file cannot be read.
     """
-    if not file.path.endswith(_LINES):
+    if not file.path.endswith(LINES):
         data = contents(file)
         is_line = data.find(b"\n", 0, -1) < 0 and data[:1] == b"{"
         with suppress(DecodeError, UnicodeDecodeError, RecursionError):
             if is_line and (one := _DOCUMENT.decode(data)).app_name:
-                yield _Stored(one.id, one.app_name, zip(one.events or (), repeat(1)))
+                yield one.id, one.app_name, zip(one.events or (), repeat(steps.Place(file.name, 1)))
                 return
     for part in documents(file, report):
         members = part.members()
         in_python = "app_name" in members  # how members are spelled
         name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
-        events = _one_by_one(members["events"], in_python=in_python) if "events" in members else ()
-        yield _Stored(name, app, events)
+        events = _one_by_one(members["events"], file.name, in_python=in_python) if "events" in members else ()
+        yield name, app, events
 
 
-def _one_by_one(events: Part, *, in_python: bool) -> Iterator[tuple[_Event | None, int]]:
+def _one_by_one(events: Part, file: str, *, in_python: bool) -> Iterator[tuple[_Event | None, steps.Place]]:
     for part in events.elements():
         event: _Event | None = None if in_python else part.value(_Event)
-        yield event or lenient(part.value(), _Event), part.line
+        yield event or lenient(part.value(), _Event), steps.Place(file, part.line)
 
 
 class _Words(Struct, gc=False):
@@ -165,47 +155,46 @@ class _Words(Struct, gc=False):
     step: steps.Step
     ref: str
     branch: str
-    readers: set[str]
+    readers: tuple[str, ...] = ()
 
 
 class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
-    def __init__(self, stored: _Stored, file: LogFile, privacy: Privacy, report: ImportReport) -> None:
-        self._refer, self._report, self._file = privacy.reference, report, file
+    def __init__(self, name: str, app: str, events: _Events, privacy: Privacy, report: ImportReport) -> None:
+        self._refer, self._report = privacy.reference, report
         self._team = Team(privacy, report)
-        self._threads: dict[str, steps.Transcript] = {}
+        self._threads: dict[str, steps.Transcript] = {}  # by names, as they stand in the log and as others see them
         self._calls: dict[str, tuple[steps.Transcript, steps.ToolCall]] = {}
         self._words: dict[str, _Words] = {}  # the last of each, by who said them
-        self._reader: tuple[str, str] | None = None  # who has read all that there is, and on which branch
+        self._reader: steps.Transcript | None = None  # who has read all that there is, and on which branch
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
-        self._topology = Topology.UNKNOWN
-        self._paid: set[str] = set()  # who has usage, and so is a model; where nobody has, all may be
-        self._id, self._app = stored.id, stored.app
-        self._events = self._read(stored.events)
+        self._branch, self._topology = "", Topology.UNKNOWN
+        self._masked = cache(masked)  # of agents and tools there are few
+        self._id, self._app, self._events = name, app, self._read(events)
 
-    def _read(self, events: Iterable[tuple[_Event | None, int]]) -> list[_Event]:
-        """The events, each with its place, its time in seconds since 1970, and an author as others may see it."""
-        name, authors = self._file.name, dict[str, str]()
-        place, found = steps.Place(name, 1), list[_Event]()
-        for event, line in events:
-            self._report.records_read += 1
+    def _read(self, events: _Events) -> list[_Event]:
+        """The events, each with its place, and its time in seconds since 1970."""
+        read, found = 0, list[_Event]()
+        for event, place in events:
+            read += 1
             if event is None or not event.author:
-                self._report.drop(Drop.NO_OBJECT, name, line)
+                self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             elif event.partial is True:
                 self._report.pass_over("partial event")
             else:
-                stamp = event.timestamp
-                known = type(stamp) in (int, float) and 0 < stamp < _LATEST
-                event.timestamp = float(stamp) if known else steps.NO_TIME
-                if (author := authors.get(event.author)) is None:
-                    author = authors[event.author] = masked(event.author)
-                event.author = author
-                place = event.place = place if line == place.line else steps.Place(name, line)
+                stamp = event.timestamp  # or, in a file that does not fit, anything
+                if type(stamp) is not float or not 0 < stamp < _LATEST:
+                    event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp < _LATEST else steps.NO_TIME
+                event.place = place
                 found.append(event)
-                if event.usage_metadata is not None:
-                    self._paid.add(author)
+        self._report.records_read += read
         return found
+
+    @cached_property
+    def _paid(self) -> frozenset[str]:
+        """Who has usage, and so is a model; where nobody has, all may be."""
+        return frozenset(self._masked(event.author) for event in self._events if event.usage_metadata is not None)
 
     def trace(self) -> Trace | None:
         """The trace; None where nothing ran."""
@@ -225,22 +214,24 @@ class _Session:
             if event.author == steps.USER:
                 self._take_input(event, "\n".join(texts), is_answer=is_answer)
             elif not is_answer:
-                self._take_answer(number, "\n".join(texts), calls, is_empty=not pieces)
+                self._take_answer(number, event, "\n".join(texts), calls, is_empty=not pieces)
         last = next((words.thread for words in reversed(self._words.values()) if words.thread is not None), None)
         if last is not None:
             last.is_root = True
         return self._team.trace(self._id or "session", form="google_adk", system=self._app, topology=self._topology)
 
     def _thread(self, name: str) -> steps.Transcript:
-        if name not in self._threads:
-            self._threads[name] = self._team.thread(name, key=name)
-        return self._threads[name]
+        """What the agent does that has this name in the log."""
+        shown = masked(name)
+        found = self._threads.get(shown) or self._team.thread(shown, key=shown)
+        self._threads[name] = self._threads[shown] = found
+        return found
 
     def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
         if text or not is_answer:
             ref = self._refer(text)
             typed = steps.UserInput(event.timestamp, event.place, ref=ref)
-            self._words, self._reader = {steps.USER: _Words(None, typed, ref, "", set())}, None
+            self._words, self._reader = {steps.USER: _Words(None, typed, ref, "")}, None
 
     def _take_result(self, one: _Answer, event: _Event) -> None:
         known = self._calls.get(one.id)
@@ -248,59 +239,60 @@ class _Session:
             self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
             return
         thread, call = known
-        error = "tool_error" if isinstance(one.response, dict) and one.response.get("error") else ""
+        error = "tool_error" if type(one.response) is dict and one.response.get("error") else ""
         self._team.result(call, thread, event.timestamp, event.place, error, self._refer(one.response))
 
-    def _take_answer(self, number: int, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
-        event = self._events[number]
-        author, branch, time, place = event.author, event.branch, event.timestamp, event.place
+    def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
+        branch, time, place = event.branch, event.timestamp, event.place
         usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
-        thread = self._threads.get(author) or self._thread(author)
-        if self._reader != (author, branch):  # who goes on has nothing new to read
+        thread = self._threads.get(event.author) or self._thread(event.author)
+        if self._reader is not thread or self._branch != branch:  # who goes on has nothing new to read
             self._deliver(thread, branch)
         ref = self._refer(text)
-        if usage is None and not calls and not error and self._paid and author not in self._paid:
+        if usage is None and not calls and not error and self._paid and thread.key not in self._paid:
             self._report.pass_over("event of an agent that is not a model")
             self._say(thread, steps.Note(time, place), ref, branch)
             return
         if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        call = steps.ModelCall(time, place, end=self._end(number), ref=ref, final=not calls, error=error)
+        call = steps.ModelCall(time, place, end=self._end(number, event), ref=ref, final=not calls, error=error)
         call.is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
         if event.model_version:
-            call.model = masked(event.model_version)
+            call.model = self._masked(event.model_version)
         if event.finish_reason:
-            call.more = {"finish_reason": masked(event.finish_reason)}
-        usage = usage or _NO_USAGE
+            call.more = {"finish_reason": self._masked(event.finish_reason)}
+        usage = usage or _Usage()
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
-        put = put + more if type(put) is int and type(more) is int and more > 0 else put
+        put = put + more if type(more) is int and type(put) is int and more > 0 else put
         stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
         self._team.spend(call, stated, reasoning_apart=True)
         self._say(thread, call, ref, branch)
         for one in calls:
             self._take_call(one, thread, call)
 
-    def _end(self, number: int) -> float:
+    def _end(self, number: int, one: _Event) -> float:
         """When an answer was over at the latest.
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
-        events, one = self._events, self._events[number]
-        begin: float = one.timestamp
-        for at in range(number + 1, min(number + _MOST_BESIDE, len(events))):  # mostly the next: a slice takes longer
+        events, begin, branch, passed = self._events, one.timestamp, one.branch, None
+        at, last = number + 1, number + _MOST_BESIDE
+        while at < last and at < len(events):  # it is mostly the next: a slice or a range takes longer
             other = events[at]
-            if other.branch == one.branch or not _is_beside(one.branch, other.branch):
-                return begin if other.author == steps.USER or other.timestamp < begin else other.timestamp
+            if other.branch == branch or (other.branch != passed and not _is_beside(branch, other.branch)):
+                time = other.timestamp
+                return begin if time < begin or other.author == steps.USER else time
+            passed, at = other.branch, at + 1  # which mostly goes on for some events
         return begin
 
     def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall) -> None:
-        tool, name, ref = masked(one.name), masked(one.id), self._refer(one.args)
+        tool, name, ref = self._masked(one.name), masked(one.id), self._refer(one.args)
         found = steps.ToolCall(call.end, call.place, call=call, id=name, tool=tool, ref=ref)
         if tool in _ASKS:
             found.purpose = steps.ASK
         elif tool == _TRANSFER:
-            target = self._thread(masked(text_field(one.args, "agent_name")))
+            target = self._thread(text_field(one.args, "agent_name"))
             found.purpose, found.target = steps.MESSAGE, target.agent
             self._handoffs[target.agent], self._reader = found, None
             self._topology = Topology.SWARM
@@ -311,11 +303,11 @@ class _Session:
         """An agent's last words take the place of those before, behind those of others."""
         thread.add(step)
         self._words.pop(thread.key, None)
-        self._words[thread.key] = _Words(thread, step, ref, branch, set())
+        self._words[thread.key] = _Words(thread, step, ref, branch)
 
     def _deliver(self, thread: steps.Transcript, branch: str) -> None:
         """What an agent reads before it answers: what people and other agents have said, and it has not read."""
-        self._reader = thread.key, branch
+        self._reader, self._branch = thread, branch
         sent = self._handoffs.pop(thread.agent, None)
         if sent is not None:
             thread.add(steps.Delivery(sent.time, sent.place, sent=sent))
@@ -332,7 +324,7 @@ class _Session:
                 told.target, told.ref = thread.agent, words.ref
                 words.thread.add(told)
                 thread.add(steps.Delivery(told.time, told.place, sent=told))
-            words.readers.add(branch)
+            words.readers += (branch,)
         left = self._words.items()
         self._words = {name: words for name, words in left if "" not in words.readers or words.thread is thread}
 

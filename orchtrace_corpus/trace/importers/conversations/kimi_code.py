@@ -227,7 +227,7 @@ class _Reading:
     def _take_usage(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         usage = _usage(fields(row.usage))
         aside, step = self._aside.pop(agent, None), self._steps.get(agent)
-        if aside is None and step is not None and (step.call is None or step.call.tokens is None):
+        if aside is None and step is not None and (step.call is None or step.call.spent is None):
             call = self._answer(agent, time, place)
             step.used = row.usage
         else:
@@ -274,10 +274,10 @@ class _Reading:
             self._steps[agent] = step
             call = self._answer(agent, time, place)
             del self._steps[agent]
-        if used and call.tokens is None:
+        if used and call.spent is None:
             self._session.spend(call, _usage(used))
-        elif used and used == step.used:
-            self._report.enter_all(LedgerLine.REPEATED_USAGE, call.tokens or {})
+        elif used and used == step.used and call.spent is not None:
+            self._session.spent.enter(LedgerLine.REPEATED_USAGE, call.spent)
         elif used:
             self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(used))
         more = call.more or {}

@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, maske
 from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
 from orchtrace_corpus.trace.importers.spans.span import NOTHING, Usage
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.trace import Status, Tokens, Trace
 
 _META = frozenset(("agentType", "parentSessionId"))
 _SILENT = frozenset((
@@ -319,7 +319,7 @@ class _Reading:
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
             call.model = call.model or masked(event.model)
-            self._report.enter_all(_REPEATED, call.tokens or {})
+            session.spent.enter(_REPEATED, call.spent or Tokens())
         else:
             call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(event.model))
             written: Any = event.response_text  # which is decoded already where the event has another shape

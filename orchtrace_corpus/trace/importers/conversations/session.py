@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.span import MOST_TOKENS, Usage
-from orchtrace_corpus.trace.importers.spans.usage import divided
+from orchtrace_corpus.trace.importers.spans.usage import Spent, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
@@ -65,6 +65,7 @@ class Session:
         id: What the session is called.
         version: The version of the program that wrote it.
         report: What becomes of the records of its log.
+        spent: What of their usage is to be summed up in the report.
         privacy: How contents are referred to.
         threads: What each agent did.
         calls: The calls of each agent by their ids.
@@ -77,10 +78,10 @@ class Session:
     def __init__(self, form: str, privacy: Privacy) -> None:
         self.id = self.version = ""
         self.report, self._unused = ImportReport(), ImportReport()
-        self.privacy = privacy
+        self.spent = Spent(self.report)
         self.threads: dict[str, steps.Transcript] = {}
         self.calls: dict[tuple[str, str], steps.ToolCall] = {}
-        self._form = form
+        self._form, self.privacy = form, privacy
         self._results: dict[tuple[str, str], list[steps.ToolResult]] = {}
         self._tasks: dict[str, list[Task]] = {}
         self._called: dict[str, str] = {}
@@ -116,9 +117,8 @@ class Session:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
         is_known = known.is_known
         if is_known and any(known):
-            tokens = call.tokens = divided(known, self.report)
-            call.basis = _REPORTED
-            self.report.enter_all(line, tokens)
+            call.spent, call.basis = divided(known, self.report), _REPORTED
+            self.spent.enter(line, call.spent)
         elif is_known:
             self.report.enter(LedgerLine.ZERO)
             self._zeros += 1
@@ -152,7 +152,7 @@ class Session:
 
     def leave_out(self, line: LedgerLine, usage: Usage) -> None:
         """Note usage that is counted elsewhere."""
-        self.report.enter_all(line, divided(counts(usage), self._unused))
+        self.spent.enter(line, divided(counts(usage), self._unused))
 
     def call(
         self, key: str, use: str, tool: str, time: float, place: steps.Place, given: Any, by: ModelCall | None
@@ -244,13 +244,14 @@ class Session:
         for key, aside in self._asides.items():
             aside.agent, aside.parent = self.thread(key).agent, self.thread(key).parent
         threads = [thread for thread in (*self.threads.values(), *self._asides.values()) if thread.steps]
+        self.spent.settle()
         steps.note_deciders(threads)
         steps.add_returns(list(self._returns()), threads)
         silent = [
             step
             for thread in threads
             for step in thread.steps
-            if type(step) is ModelCall and step.tokens is None and not step.error and id(step) not in self._covered
+            if type(step) is ModelCall and step.spent is None and not step.error and id(step) not in self._covered
         ]
         without = len(silent) - self._zeros - self._odd
         for line, number in ((LedgerLine.NO_USAGE, without), (LedgerLine.NO_TRANSCRIPT, self._absent)):

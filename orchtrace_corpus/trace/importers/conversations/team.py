@@ -19,13 +19,13 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amount, divided
+from orchtrace_corpus.trace.importers.spans.usage import Spent, amounts, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
 
-_LINES = (".jsonl", ".ndjson")
+LINES = (".jsonl", ".ndjson")
 _Session = TypeVar("_Session")
-_OWN, _REPORTED = LedgerLine.OWN, TokenBasis.REPORTED  # which Python 3.11 takes long to find
+_OWN, _REPORTED, _ERROR, _OK = LedgerLine.OWN, TokenBasis.REPORTED, Status.ERROR, Status.OK  # soonest found so
 
 
 def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
@@ -34,7 +34,7 @@ def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    if not file.path.endswith(_LINES):
+    if not file.path.endswith(LINES):
         with suppress(DecodeError, RecursionError):
             top = whole(contents(file))
             yield from top.elements() if top.is_array else (top,)
@@ -102,7 +102,7 @@ class Team:
     """
 
     def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self.privacy, self.report = privacy, report
+        self.privacy, self.report, self._spent = privacy, report, Spent(report)
         self.threads: list[steps.Transcript] = []
         self.missing: dict[Missing, int] = {}
         self._returns: list[tuple[steps.Transcript, steps.Return]] = []
@@ -132,8 +132,8 @@ class Team:
             caches_apart: Whether the input is stated without what came from and went to caches.
             reasoning_apart: Whether the output is stated without reasoning.
         """
-        given = tuple(map(amount, stated))
-        put, got, read, written, thought = given if len(given) == 5 else (*given, None, None, None)[:5]
+        given = amounts(stated)
+        put, got, read, written, thought = given
         is_odd = stated != given
         is_known = put is not None or got is not None
         if is_odd:
@@ -150,28 +150,21 @@ class Team:
             put += (read or 0) + (written or 0)
         if reasoning_apart and got is not None:
             got += thought or 0
-        call.tokens, call.basis = divided((put, got, read, written, thought), self.report), _REPORTED
-        self.report.enter(_OWN, **call.tokens)
+        call.spent, call.basis = divided((put, got, read, written, thought), self.report), _REPORTED
+        self._spent.enter(_OWN, call.spent)
 
     def lack(self, what: Missing) -> None:
         """Note that a record lacks its tokens."""
         self.missing[what] = self.missing.get(what, 0) + 1
 
     def result(
-        self,
-        call: steps.ToolCall,
-        thread: steps.Transcript,
-        time: float,
-        place: steps.Place,
-        error: str = "",
-        ref: str = "",
+        self, call: steps.ToolCall, thread: steps.Transcript, time: float, place: steps.Place, error: str, ref: str
     ) -> None:
         """The result of a call, whose error is empty where nothing went wrong; a second one is left out."""
         if call.answer is not None:
             self.report.note(Problem.SECOND_RESULT, str(place))
             return
-        status = Status.ERROR if error else Status.OK
-        found = steps.ToolResult(time, place, status=status, error=error, ref=ref)
+        found = steps.ToolResult(time, place, status=_ERROR if error else _OK, error=error, ref=ref)
         thread.add(found)
         steps.answer(call, found)
 
@@ -240,6 +233,7 @@ class Team:
             unit: `STEP` where the log has no times, and those of the steps only count.
             unread: How many lines could not be read, of which nobody knows what they say; None for all.
         """
+        self._spent.settle()
         threads = [thread for thread in self.threads if thread.steps]
         for thread in threads:
             thread.fill_times()

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.import_report import Missing
-from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Topology
+from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Tokens, Topology
 
 USER = "user"
 """The name under which people act in a trace."""
@@ -93,7 +93,8 @@ class ModelCall(Step):
     """One answer of a model; `time` and `end` are those of its first and last row.
 
     Attributes:
-        tokens: Its tokens by kind; None where the log gives none.
+        tokens: Its tokens by kind, for importers that compare these; None where the log gives none.
+        spent: Its tokens as its event has them, for all others.
         final: Whether nothing was to follow: no tool was called.
         error: What went wrong, in a word; empty where nothing did.
         more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.
@@ -111,6 +112,7 @@ class ModelCall(Step):
     event: str = ""
     more: dict[str, Any] | None = None
     is_dated: bool = False
+    spent: Tokens | None = None
 
     @property
     def last_time(self) -> float:

@@ -120,7 +120,7 @@ class _Record:
         thread = self._thread(name)
         self._deliver(thread)
         call = steps.ModelCall(time, place, end=time, ref=ref, error=error)
-        self._team.spend(call, (None, None))
+        self._team.spend(call, (None,) * 5)
         thread.add(call)
         self._before = thread, call, masked(purpose[1]) if purpose and purpose[1] else ""
         return name

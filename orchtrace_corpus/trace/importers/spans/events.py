@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, 
 from orchtrace_corpus.trace.importers.spans.twins import merge_twins
 from orchtrace_corpus.trace.importers.spans.usage import Spending
 from orchtrace_corpus.trace.model.import_report import ImportReport, Missing
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Tokens, Topology, Trace
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Topology, Trace
 
 
 def trace_of(
@@ -139,7 +139,7 @@ class _Script:
     def _pay(self, event: Event, number: int) -> None:
         """Give an event the tokens that its span spent."""
         if spent := self._spent.get(number):
-            event.tokens, event.token_basis = Tokens(**spent["tokens"]), spent["token_basis"]
+            event.tokens, event.token_basis = spent
 
     def _enter(self, number: int) -> None:
         kind, owner, parent = self._kinds[number], self._team.owner[number], self._of.parents[number]

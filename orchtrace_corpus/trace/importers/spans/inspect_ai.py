@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import grade
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Usage, items, mapping, text
-from orchtrace_corpus.trace.importers.spans.usage import divided
+from orchtrace_corpus.trace.importers.spans.usage import leave_out
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Run, Trace
 
@@ -205,7 +205,7 @@ class _Reading:
             return None
         stated = [found for usage in mapping(sample.model_usage).values() if (found := _counts(usage)) is not None]
         for usage in stated:
-            report.enter(LedgerLine.RESTATED, **divided(usage, ImportReport()))
+            leave_out(LedgerLine.RESTATED, usage, report)
         if stated and sum((usage.input or 0) + (usage.output or 0) for usage in stated) != self._total:
             report.note(Problem.RESTATED_DIFFERS, f"{self._file}:{self._line}")
         trace.import_report = {**trace.import_report, **report.as_data()}

@@ -10,7 +10,7 @@ from itertools import islice
 
 from orchtrace_corpus.trace.importers.spans.span import CHAIN, INFERENCE, Span, Usage
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
-from orchtrace_corpus.trace.importers.spans.usage import divided
+from orchtrace_corpus.trace.importers.spans.usage import leave_out
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 
 _MOST_SECONDS = 0.1
@@ -32,7 +32,7 @@ def merge_twins(of: Tree, report: ImportReport) -> None:
         report.note(Problem.TWIN_CALL, left.where)
         left.kind = CHAIN
         if left.usage is not None and kept.usage is not None:
-            report.enter(LedgerLine.TWIN, **divided(left.usage, ImportReport()))
+            leave_out(LedgerLine.TWIN, left.usage, report)
         kept.usage, left.usage = max(filter(None, (kept.usage, left.usage)), key=_known, default=None), None
         kept.calls, left.calls = kept.calls or left.calls, ()
         kept.model, kept.output = kept.model or left.model, kept.output or left.output

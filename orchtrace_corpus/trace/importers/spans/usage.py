@@ -6,19 +6,19 @@ counts are left out where the calls themselves report. Only where none of them d
 
 from typing import Any
 
+from msgspec.structs import astuple
+
 from orchtrace_corpus.trace.importers.spans.span import INFERENCE, TOOL, Usage
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import TokenBasis
-
-_KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
+from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens, by_kind
 
 
 class Spending:
     """What the spans of a tree spent; the report's ledger says why.
 
     Attributes:
-        by_span: What each span's event spent, by the number of the span: the event's `tokens` and `token_basis`.
+        by_span: What each span's event spent, by the number of the span, and how that is known.
         uncounted: How many model calls have answered without saying what they spent, nor does a span around them.
     """
 
@@ -32,7 +32,7 @@ class Spending:
         self._is_counted_below = [False] * count
         self._is_counted = [False] * count  # by itself, or by a span around it
         self._sums = [(0, 0)] * count  # counted input and output in the span
-        self.by_span: dict[int, dict[str, Any]] = {}
+        self.by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
         for number in reversed(of.order):  # children first
             self._account(number)
         self._account_counters()
@@ -62,10 +62,10 @@ class Spending:
         if usage is not None:
             if span.is_cumulative:
                 if self._is_counted_below[number]:
-                    self._leave_out(LedgerLine.SHARED_COUNTER, usage)
+                    leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
             elif self._is_counted_below[number]:
                 is_equal = self._sums[number] == (usage.input or 0, usage.output or 0)
-                self._leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
+                leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage, self._report)
                 if not is_equal:
                     self._report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
             else:
@@ -94,7 +94,7 @@ class Spending:
             if usage is None or not self._of.spans[number].is_cumulative or self._is_counted_below[number]:
                 continue
             if self._is_counted[number]:
-                self._leave_out(LedgerLine.SHARED_COUNTER, usage)
+                leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
             else:
                 self._is_counted[number] = True
                 self._bear(self._last_call[number], number, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
@@ -114,23 +114,25 @@ class Spending:
 
     def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
         tokens = divided(usage, self._report)
-        self._report.enter(line, **tokens)
-        self.by_span[number if bearer == NOBODY else bearer] = {"tokens": tokens, "token_basis": basis}
-
-    def _leave_out(self, line: LedgerLine, usage: Usage) -> None:
-        self._report.enter(line, **divided(usage, ImportReport()))
+        self._report.enter_all(line, by_kind(tokens))
+        self.by_span[number if bearer == NOBODY else bearer] = tokens, basis
 
 
 def amount(value: Any) -> int | None:
     """A number of tokens; None for what is none."""
-    if value is None or (type(value) is int and 0 <= value < 2**53):
-        return value
-    if type(value) is not float or not 0 <= value < 2**53:
-        return None
-    return int(value) if value == int(value) else None
+    is_whole = type(value) is int or (type(value) is float and value.is_integer())
+    return int(value) if is_whole and 0 <= value < 2**53 else None
 
 
-def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, int]:
+def amounts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
+    """Numbers of tokens, which those that are stated mostly are; None for what is none."""
+    for value in stated:
+        if value is not None and (type(value) is not int or not 0 <= value < 2**53):
+            return tuple(map(amount, stated))
+    return stated
+
+
+def divided(usage: tuple[int | None, ...], report: ImportReport) -> Tokens:
     """The first five counts of a `Usage` as the schema has them.
 
     All three formats define the input with all that was read from or written to a cache, the output with hidden
@@ -146,5 +148,31 @@ def divided(usage: tuple[int | None, ...], report: ImportReport) -> dict[str, in
     if output is not None and reasoning and reasoning > output:
         report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
         output += reasoning
-    amounts = input_tokens, output, read, written, reasoning
-    return {kind: amount for kind, amount in zip(_KINDS, amounts, strict=True) if amount is not None}
+    return Tokens(input_tokens, output, read, written, reasoning)
+
+
+def leave_out(line: LedgerLine, usage: tuple[int | None, ...], report: ImportReport) -> None:
+    """Enter usage in the ledger that is counted elsewhere, and not repaired again."""
+    report.enter_all(line, by_kind(divided(usage, ImportReport())))
+
+
+class Spent:
+    """What goes into the ledger of a report: in sums when all is known, which takes less than one by one."""
+
+    def __init__(self, report: ImportReport) -> None:
+        self._report, self._lines = report, dict[LedgerLine, list[Tokens]]()
+
+    def enter(self, line: LedgerLine, tokens: Tokens) -> None:
+        """Enter a usage record on a line, whose place in the ledger is that of the first."""
+        if line not in self._lines:
+            self._report.enter(line, 0)
+            self._lines[line] = []
+        self._lines[line].append(tokens)
+
+    def settle(self) -> None:
+        """Sum up what was entered; kinds in the order in which they were met."""
+        for line, spent in self._lines.items():
+            columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
+            known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
+            known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
+            self._report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(spent))

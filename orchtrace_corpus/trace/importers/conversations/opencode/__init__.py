@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amount
+from orchtrace_corpus.trace.importers.spans.usage import amounts
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
@@ -247,7 +247,7 @@ class _Family:
         thread.add(call)
         amounts, reasoning_apart, _ = one.stated
         self._team.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
-        if call.tokens and created != steps.NO_TIME:  # a fork copies messages under new ids
+        if call.spent is not None and created != steps.NO_TIME:  # a fork copies messages under new ids
             self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
         for part in calls:
             end = max(end, self._take_call(thread, call, part))
@@ -300,7 +300,7 @@ def _stated(given: Any) -> _Stated:
     usage = given if type(given) is Usage else _NO_USAGE
     cache = usage.cache if type(usage.cache) is Usage else _NO_USAGE
     given = usage.input, usage.output, cache.read, cache.write, usage.reasoning
-    known = tuple(map(amount, given))
+    known = amounts(given)
     total, reasoning = sum(filter(None, known)), known[-1] or 0
     is_apart = not (reasoning and usage.total == total - reasoning)
     return given, is_apart, total if is_apart else total - reasoning
