@@ -53,26 +53,27 @@ class State(Struct, gc=False):
 class Row(Struct, gc=False):
     """The members of a session, a message or a part that say something about agents, calls or tokens."""
 
+    # in the order in which records mostly have them, as the decoder looks for each behind the one before
     id: str = ""
     session: str = field(default="", name="sessionID")
     message: str = field(default="", name="messageID")
-    parent: str = field(default="", name="parentID")
-    type: str = ""
     role: str = ""
-    agent: str = ""
-    mode: str = ""
-    version: str = ""
-    model_id: str = field(default="", name="modelID")
-    finish: str = ""
+    type: str = ""
+    text: Any = None
     tool: str = ""
     call: str = field(default="", name="callID")
-    time: Times | None = None
     state: State | None = None
-    model: Any = None
+    time: Times | None = None
+    agent: str = ""
+    mode: str = ""
+    model_id: str = field(default="", name="modelID")
     tokens: Usage | _Odd = None
+    finish: str = ""
     error: Any = None
-    text: Any = None
     synthetic: Any = None
+    parent: str = field(default="", name="parentID")
+    version: str = ""
+    model: Any = None
     info: "Row | None" = None
     part: "Row | None" = None
     messages: "list[Exported] | None" = None
