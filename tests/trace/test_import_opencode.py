@@ -261,6 +261,15 @@ def test_a_message_of_several_steps_is_as_many_answers(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_one_text_is_known_by_its_own_hash_as_in_other_formats(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "Done."}, finish(used(5, 5)), {"type": "step-start"}]
+    two = [{"type": "text", "text": "Done."}, {"type": "text", "text": "Quite."}, finish(used(5, 5))]
+    trace = trace_of(write(tmp_path, export(ASKED, ("assistant", 5, [*parts, *two], {}))))
+    refer = Privacy(b"salt").reference
+    twice = refer(refer("Done.") + refer("Quite."))
+    assert [one.get("content_ref") for one in trace["events"]] == [refer("Go."), refer("Done."), twice, None]
+
+
 def test_a_step_and_its_message_that_disagree_are_reported(tmp_path: Path) -> None:
     trace = trace_of(write(tmp_path, export(ASKED, ("assistant", 1, [finish(used(10, 1))], {"tokens": used(11, 1)}))))
 

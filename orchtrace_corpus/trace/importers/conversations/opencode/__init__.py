@@ -203,7 +203,8 @@ class _Family:
         """What a person wrote, or what a sub-agent or the program itself has put there."""
         typed = [part for part in message.parts.values() if part.is_typed]
         if thread.is_root and (typed or not message.parts):
-            ref = self._privacy.reference("\n".join(part.ref for part in typed if part.ref))
+            refs = [part.ref for part in typed if part.ref]
+            ref = refs[0] if len(refs) == 1 else self._privacy.reference("\n".join(refs))
             thread.add(steps.UserInput(message.created, message.place, ref=ref))
         else:
             thread.add(steps.Note(message.created, message.place))
@@ -239,10 +240,11 @@ class _Family:
         if message.finish and is_last:
             more["finish_reason"] = message.finish
         error = message.error if is_last else ""
+        ref = one.texts[0] if one.texts else ""  # one text is known by its own hash, as in other formats
         call = steps.ModelCall(
-            begin, place, 0.0, end, message.model, None, _UNKNOWN, "", not calls, False, error, "", more
+            begin, place, 0.0, end, message.model, None, _UNKNOWN, ref, not calls, False, error, "", more
         )
-        for text in one.texts:
+        for text in one.texts[1:]:
             call.note_text(text, self._privacy)
         thread.add(call)
         amounts, reasoning_apart, _ = one.stated

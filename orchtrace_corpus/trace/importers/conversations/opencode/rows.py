@@ -50,29 +50,37 @@ class State(Struct, gc=False):
     time: Times | None = None
 
 
-class Row(Struct, gc=False):
-    """The members of a session, a message or a part that say something about agents, calls or tokens."""
+class PartRow(Struct, gc=False):
+    """The members of a part that say something about calls or tokens.
+
+    They stand as in most records, as the decoder looks for each behind the one before.
+    """
 
     id: str = ""
     session: str = field(default="", name="sessionID")
     message: str = field(default="", name="messageID")
-    parent: str = field(default="", name="parentID")
     type: str = ""
+    text: Any = None
+    tool: str = ""
+    call: str = field(default="", name="callID")
+    state: State | None = None
+    time: Times | None = None
+    tokens: Usage | _Odd = None
+    synthetic: Any = None
+
+
+class Row(PartRow, gc=False):
+    """The members of a session, a message or a part that say something about agents, calls or tokens."""
+
     role: str = ""
     agent: str = ""
     mode: str = ""
-    version: str = ""
     model_id: str = field(default="", name="modelID")
     finish: str = ""
-    tool: str = ""
-    call: str = field(default="", name="callID")
-    time: Times | None = None
-    state: State | None = None
-    model: Any = None
-    tokens: Usage | _Odd = None
     error: Any = None
-    text: Any = None
-    synthetic: Any = None
+    parent: str = field(default="", name="parentID")
+    version: str = ""
+    model: Any = None
     info: "Row | None" = None
     part: "Row | None" = None
     messages: "list[Exported] | None" = None
@@ -82,7 +90,7 @@ class Exported(Struct, gc=False):
     """A message with its parts, as `export` writes it."""
 
     info: Row | None = None
-    parts: list[Row] | None = None
+    parts: list[PartRow] | None = None
 
 
 _ROW = Decoder(Row)

@@ -3,7 +3,6 @@
 Before 1.2 each session, message and part has a JSON file of its own; `export` and `run --format json` print the same.
 """
 
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -11,7 +10,15 @@ from typing import Any
 from msgspec import DecodeError, Struct, field
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.opencode.rows import Exported, Row, State, Times, decode, exact
+from orchtrace_corpus.trace.importers.conversations.opencode.rows import (
+    Exported,
+    PartRow,
+    Row,
+    State,
+    Times,
+    decode,
+    exact,
+)
 from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
@@ -94,7 +101,7 @@ class Store:
                 self._take_document(logs.contents(file), file)
                 return
         for line, row in logs.rows(file, self._report, Row):
-            self._take((parts.lenient(row, Row) if type(row) is dict else row,), steps.Place(file.name, line))
+            self._take(parts.lenient(row, Row) if type(row) is dict else row, steps.Place(file.name, line))
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
         """A record, or an export, whose messages are decoded one by one where it is large, laid out or faulty.
@@ -112,41 +119,45 @@ class Store:
                 raise DecodeError
         if row is not None:
             self._report.records_read += 1 if row.messages is None else len(row.messages)
-            self._take((row,), steps.Place(file.name, 1))
+            self._take(row, steps.Place(file.name, 1))
             return
         if "info" in members:
             info = members["info"]
-            self._take((info.value(Row) or parts.lenient(info.value(), Row),), steps.Place(file.name, info.line))
+            self._take(info.value(Row) or parts.lenient(info.value(), Row), steps.Place(file.name, info.line))
         for one in members["messages"].elements():
             self._report.records_read += 1
             exported = one.value(Exported) or parts.lenient(one.value(), Exported)
             self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
 
-    def _take(self, rows: Iterable[Row | None], place: steps.Place) -> None:
-        """Records, each of the kind that its id says, or what is around records, which has no id."""
-        for row in rows:
-            kind = row.id[:4] if row is not None else ""
-            if row is None:
-                self._report.drop(Drop.NO_OBJECT, place.file, place.line)
-            elif kind == "prt_":
-                self.take_part(row.id, row.message, row.session, row, place)
-            elif kind == "msg_":
-                self.take_message(row.id, row.session, row, place)
-            elif kind == "ses_":
-                self.take_session(row)
-            elif row.messages is not None and row.info is not None:
-                self._take((row.info,), place)
-                for one in row.messages:
-                    self._take_exported(one, place)
-            elif row.part is not None:
-                self._take((row.part,), place)
-            elif row.error is not None and self._last is not None and row.type == "error":
-                self._last.error = _error(row.error)
-            else:
-                self._report.drop(Drop.NO_ID, place.file, place.line)
+    def _take(self, row: Row | None, place: steps.Place) -> None:
+        """A record of the kind that its id says, or what is around records, which has no id."""
+        kind = row.id[:4] if row is not None else ""
+        if row is None:
+            self._report.drop(Drop.NO_OBJECT, place.file, place.line)
+        elif kind == "prt_":
+            self.take_part(row.id, row.message, row.session, row, place)
+        elif kind == "msg_":
+            self.take_message(row.id, row.session, row, place)
+        elif kind == "ses_":
+            self.take_session(row)
+        elif row.messages is not None and row.info is not None:
+            self._take(row.info, place)
+            for one in row.messages:
+                self._take_exported(one, place)
+        elif row.part is not None:
+            self._take(row.part, place)
+        elif row.error is not None and self._last is not None and row.type == "error":
+            self._last.error = _error(row.error)
+        else:
+            self._report.drop(Drop.NO_ID, place.file, place.line)
 
     def _take_exported(self, one: Exported, place: steps.Place) -> None:
-        self._take((one.info, *(one.parts or ())), place)
+        self._take(one.info, place)
+        for row in one.parts or ():
+            if row.id.startswith("prt_"):
+                self.take_part(row.id, row.message, row.session, row, place)
+            else:
+                self._report.drop(Drop.NO_ID, place.file, place.line)
 
     def _session(self, name: str) -> Session:
         found = self.sessions.get(name)
@@ -181,7 +192,7 @@ class Store:
             {} if known is None else known.parts,
         )  # fmt: skip
 
-    def take_part(self, name: str, above: str, session: str, row: Row, place: steps.Place) -> None:
+    def take_part(self, name: str, above: str, session: str, row: PartRow, place: steps.Place) -> None:
         """A part of the message above it, which may not be known yet."""
         known = self._last
         if known is None or known.id != above or known.session != session:  # else of the message before it
@@ -204,7 +215,7 @@ class Store:
             self._report.note_unknown(masked(f"part {kind}"))
         parts[name] = Part(kind, begin, end, ref, is_typed, row.tokens if is_end else None)
 
-    def _call(self, state: State, row: Row, place: steps.Place) -> Part:
+    def _call(self, state: State, row: PartRow, place: steps.Place) -> Part:
         """A call of a tool, with its result where there is one."""
         times, tool, status, said = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
         begin, end = _moment(times.start), _moment(times.end)
