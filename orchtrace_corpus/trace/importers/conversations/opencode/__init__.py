@@ -274,8 +274,9 @@ class _Family:
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     """The parts of a message by step; of one without any, a step in which there is nothing."""
     found: list[_Round] = []
-    first = last = steps.NO_TIME
-    texts, calls, usage, is_empty = list[str](), list[Part](), None, True
+    texts: list[str] = []
+    calls: list[Part] = []
+    first, last, usage, is_empty = steps.NO_TIME, steps.NO_TIME, None, True
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
