@@ -173,7 +173,9 @@ class _Run:
 
     def join_transcripts(self) -> None:
         """Join each spawn to what its child begins with, each return to what the child did before, and messages."""
-        own = {child: list[Event]() for child in (*self._spawned, *(child for _, child, _ in self._returns))}
+        own: dict[str, list[Event]] = {
+            child: [] for child in (*self._spawned, *(child for _, child, _ in self._returns))
+        }
         for one in self.builder.events.values() if own else ():
             if one.agent in own and one.type not in _OF_OTHERS:
                 own[one.agent].append(one)

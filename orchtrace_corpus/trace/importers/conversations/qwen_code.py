@@ -247,7 +247,8 @@ class _Reading:
 
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row that the model is given: results of calls, what a person typed, what the program says."""
-        texts, thread = list[str](), self._session.thread(agent)
+        texts: list[str] = []
+        thread = self._session.thread(agent)
         for part in parts:
             if part.function_response and (answered := fields(part.function_response)):
                 self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)

@@ -296,7 +296,8 @@ def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float
                 both[key].append(event.tokens)
             else:
                 both[key] = [event.tokens]
-    agents, models = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
+    agents: dict[str, dict[str, float]] = {}
+    models: dict[str, dict[str, float]] = {}
     for (agent, model), spent in both.items():
         for kind, numbers in zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True):
             if numbers.count(None) < len(numbers):

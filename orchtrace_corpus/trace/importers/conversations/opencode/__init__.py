@@ -60,7 +60,8 @@ def ties(opened: Opened) -> Sequence[str]:
         above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
         database = os.path.join(above, "opencode.db") if above else ""
         database = opened.of_folders["database", folder] = database if os.path.isfile(database) else ""
-    return [*(_SESSION.findall(text) or [os.path.realpath(path)]), *filter(None, [database])]
+    about = text.partition('"messages"')[0] if _EXPORT.match(text) else text  # an export has those of one session
+    return [*(_SESSION.findall(about) or [os.path.realpath(path)]), *filter(None, [database])]
 
 
 def _real(folder: str, known: dict[Hashable, str]) -> str:
@@ -274,8 +275,9 @@ class _Family:
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     """The parts of a message by step; of one without any, a step in which there is nothing."""
     found: list[_Round] = []
-    first = last = steps.NO_TIME
-    texts, calls, usage, is_empty = list[str](), list[Part](), None, True
+    texts: list[str] = []
+    calls: list[Part] = []
+    first, last, usage, is_empty = steps.NO_TIME, steps.NO_TIME, None, True
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:

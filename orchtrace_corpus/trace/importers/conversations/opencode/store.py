@@ -240,7 +240,8 @@ class Store:
 
 def _moment(value: Any) -> float:
     """Milliseconds since 1970 as seconds."""
-    return value / 1000 if type(value) in (int, float) and 0 < value < _LATEST else steps.NO_TIME
+    is_number = type(value) is int or type(value) is float  # which a tuple of both takes twice as long to tell
+    return value / 1000 if is_number and 0 < value < _LATEST else steps.NO_TIME
 
 
 def _error(value: Any) -> str:
