@@ -340,9 +340,9 @@ def test_an_answer_that_several_sessions_have_counts_once_in_whatever_units_they
     forked(logs / "a.jsonl", logs / "y.jsonl")
     built(logs, folder, "--salt", "x")
 
-    keys = [row["trace"] for row in asked(folder, "SELECT trace FROM traces WHERE trace_id IN ('a', 'y', 'z')")]
-    assert asked(folder, "SELECT trace, number FROM copies ORDER BY trace") == [
-        {"trace": key, "number": 1} for key in sorted(keys)[1:]
+    assert asked(folder, "SELECT trace_id, number FROM copies JOIN traces USING (trace) ORDER BY trace_id") == [
+        {"trace_id": "y", "number": 1},
+        {"trace_id": "z", "number": 1},
     ]
     assert spent(folder) == [("small-20260101", 3, 300, 9)]
     for gone, copies in ("a", 1), ("y", 0), ("z", 0):  # whichever of them counts, another does when it is gone
@@ -351,6 +351,24 @@ def test_an_answer_that_several_sessions_have_counts_once_in_whatever_units_they
         assert asked(folder, "SELECT count(*) AS n FROM copies") == [{"n": copies}]
         if FULL or gone == "z":
             assert spent(folder) == [("small-20260101", 3, 300, 9) if gone != "z" else ("small-20260101", 2, 200, 6)]
+
+
+@pytest.mark.parametrize("salt", ["x", "y", "z"])
+def test_of_copies_that_differ_the_one_of_most_tokens_counts_whatever_the_salt(salt: str, tmp_path: Path) -> None:
+    transcript(tmp_path / "logs" / "a.jsonl", "a", tokens=100)
+    rows = (tmp_path / "logs" / "a.jsonl").read_text()
+    for name, tokens in ("b", 200), ("c", 199), ("marked", 201):
+        (tmp_path / "logs" / f"{name}.jsonl").write_text(rows.replace(": 100,", f": {tokens},"))
+        forked(tmp_path / "logs" / f"{name}.jsonl", tmp_path / "logs" / f"{name}.jsonl")
+    marked = tmp_path / "logs" / "marked.jsonl"
+    marked.write_text(marked.read_text().replace('{"type"', '{"forkedFrom": {"sessionId": "a"}, "type"'))
+    built(tmp_path / "logs", tmp_path / "d", "--salt", salt)
+
+    assert spent(tmp_path / "d") == [("small-20260101", 1, 200, 3)]
+    assert asked(tmp_path / "d", "SELECT trace_id FROM copies JOIN traces USING (trace) ORDER BY trace_id") == [
+        {"trace_id": "a"},
+        {"trace_id": "c"},
+    ]
 
 
 def spent(folder: Path) -> list[tuple[Any, ...]]:

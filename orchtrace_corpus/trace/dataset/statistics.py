@@ -14,7 +14,7 @@ from orchtrace_corpus.base.errors import CommandUseError, need
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.tables import Answer, schema
-from orchtrace_corpus.trace.measures.ledger import KINDS
+from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import Decision, Unit
 from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
@@ -36,7 +36,6 @@ GROUPINGS = ("system", "topology", "format", "version", "model", "clock_unit", "
 EXTRA = {"event_count": "1"}
 """Columns that are described beside the measures, with their units."""
 
-_COUNTED = 4  # the kinds before reasoning
 _LARGEST = 1e12  # a sum of a million such values still fits into 64 bits
 _BILLION = 1e9
 
@@ -117,7 +116,7 @@ class Spent(NamedTuple):
     @property
     def total(self) -> int:
         """All tokens; reasoning is a part of the output."""
-        return sum(number or 0 for number in self.tokens[:_COUNTED])
+        return sum(number or 0 for number in self.tokens[:COUNTED])
 
 
 class Outlier(NamedTuple):

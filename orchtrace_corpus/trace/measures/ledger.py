@@ -18,6 +18,9 @@ GROUPINGS = ("agent", "role", "model", "type", "tool")
 KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 """The kinds of tokens; `reasoning` is a part of `output`."""
 
+COUNTED = 4
+"""So many of them, the first, add up to all tokens."""
+
 
 class Entry(NamedTuple):
     """What one agent, role, model, type of event or tool spent.
