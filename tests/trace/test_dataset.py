@@ -637,7 +637,8 @@ def test_statistics_by_hand(tmp_path: Path) -> None:
     assert (by_name["tokens"]["n"], by_name["tokens"]["null"], by_name["tokens"]["mean"]) == (3, 1, 23.3333333333)
     assert found["models"] == [
         {"asked": "m", "events": 3, "without tokens": 1, "input": 70, "output": None, "cache_read": None,
-         "cache_write": None, "reasoning": None, "total": 70, "cost_usd": None}
+         "cache_write": None, "reasoning": None, "total": 70, "cost_usd": None, "at_least": True,
+         "cost_at_least": False}
     ]  # fmt: skip
     assert found["sub_decisions"][4] == {
         "code": "O5", "sub-decision": "stop", "in traces": 4, "of": 4, "share": 1, "events": 4,
@@ -647,6 +648,37 @@ def test_statistics_by_hand(tmp_path: Path) -> None:
     shown = run_corpus("trace", "dataset", "stats", str(tmp_path / "d")).stdout
     row = next(line for line in shown.splitlines() if line.startswith("m "))
     assert row.split() == ["m", "3", "1", "70", "at", "least", "70"]
+
+
+def test_tokens_and_costs_of_a_model_are_at_least_what_is_known_of_them(tmp_path: Path) -> None:
+    calls = [
+        [{"model": "all", "cost_usd": 0.5}, {"model": "some", "cost_usd": 0.25}, {"model": "some"}],
+        [{"model": "cut", "cost_usd": 0.5}],
+    ]
+    documents = []
+    for number, fields in enumerate(calls):
+        events = [event(f"e{at}", at, "inference", "x", tokens={"input": 10}, **one) for at, one in enumerate(fields)]
+        tokens = None if number else 30
+        reasons = {"costs.tokens": "cut off", "costs.wall_clock_s": "-"}
+        documents.append({**raw(events), "costs": {"tokens": tokens, "wall_clock_s": None}, "reasons": reasons})
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
+    built(tmp_path / "t.jsonl", tmp_path / "d")
+    words = ("trace", "dataset", "stats", str(tmp_path / "d"), "--table", "models")
+
+    assert run_corpus(*words).stdout == (
+        "Tokens by model\n"
+        "asked  events  without tokens  input  output  cache_read  cache_write  reasoning  total        cost_usd\n"
+        "some        2               0     20                                              20           at least 0.25\n"
+        "all         1               0     10                                              10           0.5\n"
+        "cut         1               0     10                                              at least 10  at least 0.5\n"
+        "Reasoning is a part of output. Copied context is not counted. At least: some traces in which the model was asked "
+        "do not record all of it.\n"
+    )
+    assert run_corpus(*words, "-f", "csv").stdout == (
+        "asked,events,without tokens,input,output,cache_read,cache_write,reasoning,total,cost_usd,at_least,"
+        "cost_at_least\n"
+        "some,2,0,20,,,,,20,0.25,False,True\nall,1,0,10,,,,,10,0.5,False,False\ncut,1,0,10,,,,,10,0.5,True,True\n"
+    )
 
 
 def test_outliers_are_named(tmp_path: Path) -> None:

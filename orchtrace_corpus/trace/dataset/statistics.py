@@ -104,6 +104,8 @@ class Spent(NamedTuple):
         without_tokens: Inferences, decisions and aggregates that have none.
         tokens: By kind; a kind is None where no event gives it.
         cost_usd: None where no event has a cost.
+        at_least: Whether a trace in which it was asked does not record all tokens.
+        cost_at_least: Whether there is a cost, and that is so, or an event with tokens has none.
     """
 
     group: tuple[str, ...]
@@ -112,6 +114,8 @@ class Spent(NamedTuple):
     without_tokens: int
     tokens: tuple[int | None, ...]
     cost_usd: float | None
+    at_least: bool
+    cost_at_least: bool
 
     @property
     def total(self) -> int:
@@ -250,7 +254,7 @@ def coverage(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
 
 
 def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """A row for each model of each group: group, asked, events, those without tokens, tokens by kind, sums of costs.
+    """A row for each model of each group: group, asked, events, those without tokens or cost, tokens, sums of costs.
 
     Events of `copies` are counted in another trace.
     """
@@ -268,11 +272,12 @@ def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Seque
         lacks=~has_tokens & events.type.isin(sorted(ASKED)),
     )
     spent = spent.filter(spent.has_tokens | spent.lacks | spent.cost.notnull()).anti_join(copies, ["trace", "number"])
-    if by:
-        spent = spent.join(traces.select("trace", *_groups(traces, by)), "trace")
+    spent = spent.join(traces.select("trace", *_groups(traces, by), unsure=traces.tokens.isnull()), "trace")
     return spent.group_by(*by, "asked").aggregate(
         events=spent.has_tokens.sum(),
         without=spent.lacks.sum(),
+        unsure=spent.unsure.sum(),
+        unpriced=(spent.has_tokens & spent.cost.isnull()).sum(),
         **{kind: _summed(spent[kind]) for kind in kinds},
         **_sums(spent.cost),
     )
@@ -327,9 +332,10 @@ def _distribution(group: tuple[str, ...], *row: Any) -> Distribution:
 
 
 def _spent(group: tuple[str, ...], model: str, events: int, without: int, *row: Any) -> Spent:
-    *kinds, wholes, billionths, large = row
+    unsure, unpriced, *kinds, wholes, billionths, large = row
     tokens = tuple(None if kind is None else int(kind) for kind in kinds)
-    return Spent(group, model, events, without, tokens, _figure(_total(wholes, billionths, large)))
+    cost = _figure(_total(wholes, billionths, large))
+    return Spent(group, model, events, without, tokens, cost, bool(unsure), cost is not None and unsure + unpriced > 0)
 
 
 def _total(wholes: str | None, billionths: str | None, large: int | None) -> Fraction | None:
