@@ -460,6 +460,21 @@ def test_a_ledger_knows_the_roles_and_models_that_agents_are_declared_with() -> 
     assert [(one.name, one.total) for one in ledger(run, "model")] == [("", 7), ("big", 5)]
 
 
+def test_an_answer_without_a_model_is_of_no_model_if_others_of_its_agent_name_theirs() -> None:
+    log = str(ROOT / "tests" / "data" / "logs" / "claude_code" / "odd.jsonl")
+    rows = run_corpus("trace", "measure", log, "--ledger", "model", "-f", "csv").stdout.splitlines()
+
+    assert [(row.split(",")[1], row.split(",")[8]) for row in rows] == [
+        ("model", "total"),
+        ("claude-sonnet-4-5-20250929", "114"),
+        ("", "3"),
+        ("<synthetic>", "0"),
+    ]
+    assert "By model: claude-sonnet-4-5-20250929 97%, not named 3%." in " ".join(
+        run_corpus("trace", "doctor", log).stdout.split()
+    )
+
+
 def test_the_concurrency_profile_is_shown_and_adds_up() -> None:
     swarm = str(ROOT / "data" / "traces" / "swarm.json")
     shown = run_corpus("trace", "measure", swarm, "--profile").stdout
