@@ -423,6 +423,22 @@ def test_calls_without_usage_make_the_total_a_least() -> None:
     assert "Cost      at least 0.5000 USD" in text
 
 
+def test_an_agent_whose_tokens_are_the_least_it_spent_is_marked_in_all_forms() -> None:
+    log = str(LOGS / "claude_code" / "parallel")
+    lines = run_corpus("trace", "doctor", log).stdout.splitlines()
+    found = json.loads(run_corpus("trace", "doctor", log, "--format", "json").stdout)["sessions"][0]["agents"]
+
+    assert [line.split()[-1] for line in lines[4:8]] == ["971", "2,068+", "70", "700"]
+    assert lines[8].endswith(", x error, + at least")
+    assert [(one["name"], one["tokens"], one["tokens_at_least"]) for one in found] == [
+        ("user", None, False),
+        ("main", 971, False),
+        ("reader a111", 2068, True),
+        ("timer", 70, False),
+        ("reader b222", 700, False),
+    ]
+
+
 def test_a_problem_of_two_events_is_shown_at_its_place_in_the_log() -> None:
     noted = {"number": 2, "for_example": ["e0 -> e1"]}
     second = {"type": "inference", "t": 1, "t_end": 2, "source": {"file": "log.jsonl", "line": 7}}

@@ -260,6 +260,7 @@ def _tokens(view: TraceView) -> values.TokenUse:
         {kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in kinds},
         tuple((entry.name, entry.total) for entry in entries if entry.total),
         tuple((one.agent, one.tokens) for one in view.agents if one.tokens),
+        frozenset(entry.name for entry in ledger(trace, "agent") if entry.at_least),
         reason,
         missing,
         unsure,

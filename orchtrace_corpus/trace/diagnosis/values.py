@@ -165,6 +165,7 @@ class TokenUse(NamedTuple):
         kinds: The known ones by kind, those of `measures.ledger` that make up a total.
         by_model: Tokens by model, most first; a model that is not named is empty.
         by_agent: Tokens by agent, in the order of the agent tree.
+        least: The agents that spent more than is known.
         reason: Why the trace gives no total, as it says itself.
         missing: Where it gives a total: how many records without tokens there are, by what they are.
         unsure: What is counted, but may be more.
@@ -176,6 +177,7 @@ class TokenUse(NamedTuple):
     kinds: Mapping[str, float]
     by_model: tuple[tuple[str, float], ...]
     by_agent: tuple[tuple[str, float], ...]
+    least: frozenset[str]
     reason: str
     missing: Mapping[str, int]
     unsure: tuple[str, ...]
