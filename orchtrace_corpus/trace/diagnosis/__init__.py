@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.diagnosis import findings, values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import KINDS, cost_by_tool, ledger, sum_known
 from orchtrace_corpus.trace.measures.work import concurrency
-from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_costs, has_all_tokens, report_of
+from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
@@ -252,8 +252,8 @@ def _tokens(view: TraceView) -> values.TokenUse:
     reason, unsure = trace.reasons.get("costs.tokens", "").rstrip("."), tuple(report.unsure())
     missing = {} if reason else report.missing()
     kinds = [kind for kind in KINDS if kind != "reasoning"]
-    left_out = [line for line in report.entries() if line.outcome == Outcome.LEFT_OUT]
-    spared = [sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0) for line in left_out]
+    repeated = report.repeated()
+    spared = [sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0) for line in repeated]
     return values.TokenUse(
         sum(entry.total or 0.0 for entry in entries) if entries else None,
         bool(reason or unsure or missing),
@@ -264,7 +264,7 @@ def _tokens(view: TraceView) -> values.TokenUse:
         reason,
         missing,
         unsure,
-        (sum(line.records for line in left_out), sum(spared)),
+        (sum(line.records for line in repeated), sum(spared)),
     )
 
 

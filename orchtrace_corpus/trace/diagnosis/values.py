@@ -169,7 +169,7 @@ class TokenUse(NamedTuple):
         reason: Why the trace gives no total, as it says itself.
         missing: Where it gives a total: how many records without tokens there are, by what they are.
         unsure: What is counted, but may be more.
-        left_out: How many records repeat or sum up others, and how many tokens these would have added.
+        repeated: How many records repeat others, and how many tokens these would have added.
     """
 
     known: float | None
@@ -181,7 +181,7 @@ class TokenUse(NamedTuple):
     reason: str
     missing: Mapping[str, int]
     unsure: tuple[str, ...]
-    left_out: tuple[int, float]
+    repeated: tuple[int, float]
 
 
 class Cost(NamedTuple):
