@@ -9,7 +9,7 @@ import argparse
 import glob
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -58,9 +58,11 @@ def statistics(folder: str, by: Group) -> Statistics:
     values: dict[tuple[Group, str, str], Values] = defaultdict(list)
     covered: dict[tuple[Group, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     groups: dict[str, Group] = {}
+    unsure: set[str] = set()
     for trace in rows(folder, "traces"):
         group = tuple(trace[name] or "" for name in by)
         groups[trace["trace"]] = group
+        unsure |= {trace["trace"]} if trace["tokens"] is None else set()
         counted = totals.setdefault(group, Counter())
         counted["traces"] += 1
         counted["trace_ids"] += (group, trace["trace_id"]) not in ids
@@ -88,7 +90,7 @@ def statistics(folder: str, by: Group) -> Statistics:
                 covered.items(), key=lambda pair: (pair[0][0], decisions.index(pair[0][1]))
             )
         ],
-        sorted(models(folder, groups), key=lambda one: (one.group, -one.total, one.model)),
+        sorted(models(folder, groups, unsure), key=lambda one: (one.group, -one.total, one.model)),
         len(far),
         [
             figured(one)
@@ -142,9 +144,9 @@ def outliers(group: Group, measure: str, unit: str, found: Values) -> Iterator[O
                 yield Outlier(group, measure, unit, value, ranges, trace, trace_id)
 
 
-def models(folder: str, groups: Mapping[str, Group]) -> Iterator[Spent]:
+def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterator[Spent]:
     """What `statistics.models` gives."""
-    found: dict[tuple[Group, str], list[Any]] = defaultdict(lambda: [0, 0, [None] * len(KINDS), []])
+    found: dict[tuple[Group, str], list[Any]] = defaultdict(lambda: [0, 0, [None] * len(KINDS), [], False, False])
     copies = {(event["trace"], event["number"]) for event in rows(folder, "copies")}
     for event in rows(folder, "events"):
         if (event["trace"], event["number"]) in copies:
@@ -160,9 +162,12 @@ def models(folder: str, groups: Mapping[str, Group]) -> Iterator[Spent]:
         entry[2] = [old if new is None else (old or 0) + new for old, new in zip(entry[2], tokens, strict=True)]
         if event["cost_usd"] is not None:
             entry[3].append(event["cost_usd"])
-    for (group, model), (events, without, tokens, costs) in found.items():
+        entry[4] |= event["trace"] in unsure
+        entry[5] |= event["trace"] in unsure or (has_tokens and event["cost_usd"] is None)
+    for (group, model), (events, without, tokens, costs, at_least, costs_more) in found.items():
         total = exact_sum(costs) if costs else None
-        yield Spent(group, model, events, without, tuple(tokens), None if total is None else figure(total))
+        cost = None if total is None else figure(total)
+        yield Spent(group, model, events, without, tuple(tokens), cost, at_least, cost is not None and costs_more)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

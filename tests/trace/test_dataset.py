@@ -340,9 +340,9 @@ def test_an_answer_that_several_sessions_have_counts_once_in_whatever_units_they
     forked(logs / "a.jsonl", logs / "y.jsonl")
     built(logs, folder, "--salt", "x")
 
-    keys = [row["trace"] for row in asked(folder, "SELECT trace FROM traces WHERE trace_id IN ('a', 'y', 'z')")]
-    assert asked(folder, "SELECT trace, number FROM copies ORDER BY trace") == [
-        {"trace": key, "number": 1} for key in sorted(keys)[1:]
+    assert asked(folder, "SELECT trace_id, number FROM copies JOIN traces USING (trace) ORDER BY trace_id") == [
+        {"trace_id": "y", "number": 1},
+        {"trace_id": "z", "number": 1},
     ]
     assert spent(folder) == [("small-20260101", 3, 300, 9)]
     for gone, copies in ("a", 1), ("y", 0), ("z", 0):  # whichever of them counts, another does when it is gone
@@ -351,6 +351,24 @@ def test_an_answer_that_several_sessions_have_counts_once_in_whatever_units_they
         assert asked(folder, "SELECT count(*) AS n FROM copies") == [{"n": copies}]
         if FULL or gone == "z":
             assert spent(folder) == [("small-20260101", 3, 300, 9) if gone != "z" else ("small-20260101", 2, 200, 6)]
+
+
+@pytest.mark.parametrize("salt", ["x", "y", "z"])
+def test_of_copies_that_differ_the_one_of_most_tokens_counts_whatever_the_salt(salt: str, tmp_path: Path) -> None:
+    transcript(tmp_path / "logs" / "a.jsonl", "a", tokens=100)
+    rows = (tmp_path / "logs" / "a.jsonl").read_text()
+    for name, tokens in ("b", 200), ("c", 199), ("marked", 201):
+        (tmp_path / "logs" / f"{name}.jsonl").write_text(rows.replace(": 100,", f": {tokens},"))
+        forked(tmp_path / "logs" / f"{name}.jsonl", tmp_path / "logs" / f"{name}.jsonl")
+    marked = tmp_path / "logs" / "marked.jsonl"
+    marked.write_text(marked.read_text().replace('{"type"', '{"forkedFrom": {"sessionId": "a"}, "type"'))
+    built(tmp_path / "logs", tmp_path / "d", "--salt", salt)
+
+    assert spent(tmp_path / "d") == [("small-20260101", 1, 200, 3)]
+    assert asked(tmp_path / "d", "SELECT trace_id FROM copies JOIN traces USING (trace) ORDER BY trace_id") == [
+        {"trace_id": "a"},
+        {"trace_id": "c"},
+    ]
 
 
 def spent(folder: Path) -> list[tuple[Any, ...]]:
@@ -619,7 +637,8 @@ def test_statistics_by_hand(tmp_path: Path) -> None:
     assert (by_name["tokens"]["n"], by_name["tokens"]["null"], by_name["tokens"]["mean"]) == (3, 1, 23.3333333333)
     assert found["models"] == [
         {"asked": "m", "events": 3, "without tokens": 1, "input": 70, "output": None, "cache_read": None,
-         "cache_write": None, "reasoning": None, "total": 70, "cost_usd": None}
+         "cache_write": None, "reasoning": None, "total": 70, "cost_usd": None, "at_least": True,
+         "cost_at_least": False}
     ]  # fmt: skip
     assert found["sub_decisions"][4] == {
         "code": "O5", "sub-decision": "stop", "in traces": 4, "of": 4, "share": 1, "events": 4,
@@ -629,6 +648,37 @@ def test_statistics_by_hand(tmp_path: Path) -> None:
     shown = run_corpus("trace", "dataset", "stats", str(tmp_path / "d")).stdout
     row = next(line for line in shown.splitlines() if line.startswith("m "))
     assert row.split() == ["m", "3", "1", "70", "at", "least", "70"]
+
+
+def test_tokens_and_costs_of_a_model_are_at_least_what_is_known_of_them(tmp_path: Path) -> None:
+    calls = [
+        [{"model": "all", "cost_usd": 0.5}, {"model": "some", "cost_usd": 0.25}, {"model": "some"}],
+        [{"model": "cut", "cost_usd": 0.5}],
+    ]
+    documents = []
+    for number, fields in enumerate(calls):
+        events = [event(f"e{at}", at, "inference", "x", tokens={"input": 10}, **one) for at, one in enumerate(fields)]
+        tokens = None if number else 30
+        reasons = {"costs.tokens": "cut off", "costs.wall_clock_s": "-"}
+        documents.append({**raw(events), "costs": {"tokens": tokens, "wall_clock_s": None}, "reasons": reasons})
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
+    built(tmp_path / "t.jsonl", tmp_path / "d")
+    words = ("trace", "dataset", "stats", str(tmp_path / "d"), "--table", "models")
+
+    assert run_corpus(*words).stdout == (
+        "Tokens by model\n"
+        "asked  events  without tokens  input  output  cache_read  cache_write  reasoning  total        cost_usd\n"
+        "some        2               0     20                                              20           at least 0.25\n"
+        "all         1               0     10                                              10           0.5\n"
+        "cut         1               0     10                                              at least 10  at least 0.5\n"
+        "Reasoning is a part of output. Copied context is not counted. At least: some traces in which the model was asked "
+        "do not record all of it.\n"
+    )
+    assert run_corpus(*words, "-f", "csv").stdout == (
+        "asked,events,without tokens,input,output,cache_read,cache_write,reasoning,total,cost_usd,at_least,"
+        "cost_at_least\n"
+        "some,2,0,20,,,,,20,0.25,False,True\nall,1,0,10,,,,,10,0.5,False,False\ncut,1,0,10,,,,,10,0.5,True,True\n"
+    )
 
 
 def test_outliers_are_named(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
         "Tokens    46,215 (3,870 input, 2,045 output, 27,800 from cache,\n"
         "          12,500 to cache). By agent: main 69%, Explore 17%, tester 14%.\n"
         "          By model: example-large-20260115 69%, example-small 31%.\n"
-        "          Ignored as duplicates: 20,292 tokens of 4 records.\n"
+        "          Ignored as duplicates: 14,402 tokens of 2 records.\n"
         "Cost      0.1100 USD at the prices of 2026-03-01, older than the run of\n"
         "          2026-03-02 (main 0.0969, Explore 0.0076, tester 0.0055).\n"
         "          By model: example-large-20260115 0.0969, example-small 0.0131.\n"
@@ -421,6 +421,28 @@ def test_calls_without_usage_make_the_total_a_least() -> None:
     assert "Tokens    at least 5 (4 input, 1 output).\n" in text
     assert "          Not known: 1 x model call without usage.\n" in text
     assert "Cost      at least 0.5000 USD" in text
+
+
+def test_what_sums_up_others_is_no_duplicate_since_totals_overlap() -> None:
+    screen = run_corpus("trace", "doctor", str(LOGS / "kimi_code" / "team")).stdout
+
+    assert "          Ignored as duplicates: 8,562 tokens of 9 records.\n" in screen  # not the totals of two sub-agents
+
+
+def test_an_agent_whose_tokens_are_the_least_it_spent_is_marked_in_all_forms() -> None:
+    log = str(LOGS / "claude_code" / "parallel")
+    lines = run_corpus("trace", "doctor", log).stdout.splitlines()
+    found = json.loads(run_corpus("trace", "doctor", log, "--format", "json").stdout)["sessions"][0]["agents"]
+
+    assert [line.split()[-1] for line in lines[4:8]] == ["971", "2,068+", "70", "700"]
+    assert lines[8].endswith(", x error, + at least")
+    assert [(one["name"], one["tokens"], one["tokens_at_least"]) for one in found] == [
+        ("user", None, False),
+        ("main", 971, False),
+        ("reader a111", 2068, True),
+        ("timer", 70, False),
+        ("reader b222", 700, False),
+    ]
 
 
 def test_a_problem_of_two_events_is_shown_at_its_place_in_the_log() -> None:

@@ -460,6 +460,22 @@ def test_a_ledger_knows_the_roles_and_models_that_agents_are_declared_with() -> 
     assert [(one.name, one.total) for one in ledger(run, "model")] == [("", 7), ("big", 5)]
 
 
+def test_an_answer_without_a_model_is_of_no_model_if_others_of_its_agent_name_theirs() -> None:
+    log = str(ROOT / "tests" / "data" / "logs" / "claude_code" / "odd.jsonl")
+    rows = run_corpus("trace", "measure", log, "--ledger", "model", "-f", "csv").stdout.splitlines()
+
+    assert rows == [
+        "trace,model,events,input,output,cache_read,cache_write,reasoning,total,without_tokens,cost_usd,at_least,"
+        "trace_at_least",
+        "odd,claude-sonnet-4-5-20250929,3,33,63,18,0,,114,0,,False,True",
+        "odd,,11,,,3,,,3,0,,False,True",
+        "odd,<synthetic>,1,0,0,0,0,,0,0,,False,True",
+    ]
+    assert "By model: claude-sonnet-4-5-20250929 97%, not named 3%." in " ".join(
+        run_corpus("trace", "doctor", log).stdout.split()
+    )
+
+
 def test_the_concurrency_profile_is_shown_and_adds_up() -> None:
     swarm = str(ROOT / "data" / "traces" / "swarm.json")
     shown = run_corpus("trace", "measure", swarm, "--profile").stdout
@@ -617,7 +633,7 @@ def test_the_ledger_by_tool_has_columns_for_what_was_spawned(tmp_path: Path) -> 
     shown = run_corpus("trace", "measure", str(ROOT / "data" / "traces" / "swarm.json"), "--ledger", "tool",
                        "--format", "csv").stdout  # fmt: skip
 
-    assert shown.splitlines()[0].endswith(",cost_usd,at_least,spawned_tokens,spawned_cost_usd")
+    assert shown.splitlines()[0].endswith(",cost_usd,at_least,spawned_tokens,spawned_cost_usd,trace_at_least")
 
 
 OPEN = [

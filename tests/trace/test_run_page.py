@@ -143,9 +143,9 @@ def test_the_tables_of_a_run() -> None:
          "worked, with all below", "tokens, with all below", "USD, with all below"],
         ["user", "", "0 s = 0", "0 s = 0", "0 s = 0", "0 s = 0", "", "", "", "0 s = 0", "", ""],
         ["lead", "", "6 min 46 s = 406", "3 s = 3", "6 min 42 s = 401.5", "1.5 s = 1.5", "", "420 = 420",
-         "0.5000 = 0.5", "6 min 44 s = 404.5", "420 = 420", "0.7500 = 0.75"],
+         "0.5000 = 0.5", "6 min 44 s = 404.5", "at least 420 = 420", "at least 0.7500 = 0.75"],
         ["> w (helper)", "helper", "6 min 43 s = 403", "6 min 42 s = 401.5", "0 s = 0", "1.5 s = 1.5",
-         "6 min 40 s = 400", "", "0.2500 = 0.25", "6 min 42 s = 401.5", "", "0.2500 = 0.25"],
+         "6 min 40 s = 400", "", "at least 0.2500 = 0.25", "6 min 42 s = 401.5", "", "at least 0.2500 = 0.25"],
     ]  # fmt: skip
     assert found["Waits"] == [
         ["agent", "waited for", "time", "until"],

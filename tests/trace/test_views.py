@@ -587,11 +587,12 @@ def test_ledgers_of_several_traces_are_told_apart_by_programs(tmp_path: Path) ->
         "traces": [{"trace_id": name, "at_least": True, "entries": entries} for name in ("one", "two")],
     }
     assert run_corpus(*words, "csv").stdout == (
-        "trace,role,events,input,output,cache_read,cache_write,reasoning,total,without_tokens,cost_usd,at_least\n"
-        "one,judge,1,5,2,,,,7,0,0.123456789,False\n"
-        "one,,1,,,,,,,1,,True\n"
-        "two,judge,1,5,2,,,,7,0,0.123456789,False\n"
-        "two,,1,,,,,,,1,,True\n"
+        "trace,role,events,input,output,cache_read,cache_write,reasoning,total,without_tokens,cost_usd,at_least,"
+        "trace_at_least\n"
+        "one,judge,1,5,2,,,,7,0,0.123456789,False,True\n"
+        "one,,1,,,,,,,1,,True,True\n"
+        "two,judge,1,5,2,,,,7,0,0.123456789,False,True\n"
+        "two,,1,,,,,,,1,,True,True\n"
     )
     assert run_corpus(*words, "table").stdout.count("tokens and cost by role\n") == 2
 

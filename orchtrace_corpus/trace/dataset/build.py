@@ -111,7 +111,7 @@ def build(
     found = find(paths, form, folder.path)
     with folder.writing(salt) as key:
         if not os.path.exists(folder.copies):
-            write_copies((), folder.copies)
+            write_copies({}, folder.copies)
         job = Job(os.path.abspath(folder.path), key, prices, _settings(prices))
         standing = folder.units()
         todo = plan(found.sources, standing, job.settings, key, prune=prune)
@@ -126,7 +126,8 @@ def build(
             done += len(staged.unit.sessions) + len(staged.left_out)
             report(done, len(wanted))
         units = folder.units()
-        write_copies([folder.part(ANSWERS, unit) for unit in units if unit.answers], folder.copies)
+        tables, having = (ANSWERS, "events", "traces"), [unit for unit in units if unit.answers]
+        write_copies({table: [folder.part(table, unit) for unit in having] for table in tables}, folder.copies)
         folder.finish()
     sessions = [session for unit in units for session in unit.sessions]
     priced = {session.key for unit in standing if unit.prices and not prices for session in unit.sessions}

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.errors import CommandUseError, need
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.tables import Answer, schema
-from orchtrace_corpus.trace.measures.ledger import KINDS
+from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import Decision, Unit
 from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
@@ -36,7 +36,6 @@ GROUPINGS = ("system", "topology", "format", "version", "model", "clock_unit", "
 EXTRA = {"event_count": "1"}
 """Columns that are described beside the measures, with their units."""
 
-_COUNTED = 4  # the kinds before reasoning
 _LARGEST = 1e12  # a sum of a million such values still fits into 64 bits
 _BILLION = 1e9
 
@@ -105,6 +104,8 @@ class Spent(NamedTuple):
         without_tokens: Inferences, decisions and aggregates that have none.
         tokens: By kind; a kind is None where no event gives it.
         cost_usd: None where no event has a cost.
+        at_least: Whether a trace in which it was asked does not record all tokens.
+        cost_at_least: Whether there is a cost, and that is so, or an event with tokens has none.
     """
 
     group: tuple[str, ...]
@@ -113,11 +114,13 @@ class Spent(NamedTuple):
     without_tokens: int
     tokens: tuple[int | None, ...]
     cost_usd: float | None
+    at_least: bool
+    cost_at_least: bool
 
     @property
     def total(self) -> int:
         """All tokens; reasoning is a part of the output."""
-        return sum(number or 0 for number in self.tokens[:_COUNTED])
+        return sum(number or 0 for number in self.tokens[:COUNTED])
 
 
 class Outlier(NamedTuple):
@@ -251,7 +254,7 @@ def coverage(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
 
 
 def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """A row for each model of each group: group, asked, events, those without tokens, tokens by kind, sums of costs.
+    """A row for each model of each group: group, asked, events, those without tokens or cost, tokens, sums of costs.
 
     Events of `copies` are counted in another trace.
     """
@@ -269,11 +272,12 @@ def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Seque
         lacks=~has_tokens & events.type.isin(sorted(ASKED)),
     )
     spent = spent.filter(spent.has_tokens | spent.lacks | spent.cost.notnull()).anti_join(copies, ["trace", "number"])
-    if by:
-        spent = spent.join(traces.select("trace", *_groups(traces, by)), "trace")
+    spent = spent.join(traces.select("trace", *_groups(traces, by), unsure=traces.tokens.isnull()), "trace")
     return spent.group_by(*by, "asked").aggregate(
         events=spent.has_tokens.sum(),
         without=spent.lacks.sum(),
+        unsure=spent.unsure.sum(),
+        unpriced=(spent.has_tokens & spent.cost.isnull()).sum(),
         **{kind: _summed(spent[kind]) for kind in kinds},
         **_sums(spent.cost),
     )
@@ -328,9 +332,10 @@ def _distribution(group: tuple[str, ...], *row: Any) -> Distribution:
 
 
 def _spent(group: tuple[str, ...], model: str, events: int, without: int, *row: Any) -> Spent:
-    *kinds, wholes, billionths, large = row
+    unsure, unpriced, *kinds, wholes, billionths, large = row
     tokens = tuple(None if kind is None else int(kind) for kind in kinds)
-    return Spent(group, model, events, without, tokens, _figure(_total(wholes, billionths, large)))
+    cost = _figure(_total(wholes, billionths, large))
+    return Spent(group, model, events, without, tokens, cost, bool(unsure), cost is not None and unsure + unpriced > 0)
 
 
 def _total(wholes: str | None, billionths: str | None, large: int | None) -> Fraction | None:

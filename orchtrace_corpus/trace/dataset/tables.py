@@ -4,8 +4,9 @@ Writing needs pyarrow, and queries DuckDB; both are optional. A query may come f
 can be read, nothing written, no extension loaded.
 
 Several sessions have the same answers when one was forked or resumed. Each unit has a file of its `answers`, each with
-a keyed hash of its ids. When all units are there, `copies` names the events whose answers are counted in another trace:
-the one whose name in the dataset comes first. So it does not matter in which order, or by whom, sessions were read.
+a keyed hash of its ids. When all units are there, `copies` names the events whose answers are counted in another trace,
+as `trace.measures.shared_answers` has it: of copies that differ the one of most tokens counts. So it does not matter in
+which order, or by whom, sessions were read, nor what the salt is.
 """
 
 import os
@@ -21,6 +22,7 @@ from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.dataset import columns as of
 from orchtrace_corpus.trace.dataset.columns import TABLES, Row, Scene
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, COPIES
+from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
@@ -32,10 +34,19 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 """So many rows of a table are kept in memory before they are written, as one row group."""
 
+_KINDS = [f"{kind}_tokens" for kind in KINDS]
 _COUNTED_ELSEWHERE = f"""
-SELECT trace, number FROM {ANSWERS} JOIN
-    (SELECT answer, min((trace, number)) AS counted FROM {ANSWERS} GROUP BY answer HAVING count(*) > 1) USING (answer)
-WHERE (trace, number) <> counted ORDER BY trace, number
+SELECT trace, number FROM {ANSWERS}
+JOIN (SELECT answer FROM {ANSWERS} GROUP BY answer HAVING count(*) > 1) USING (answer)
+JOIN events USING (trace, number) JOIN traces USING (trace)
+WHERE NOT copied_context
+QUALIFY row_number() OVER (
+    PARTITION BY answer
+    ORDER BY {" + ".join(f"coalesce({kind}, 0)::HUGEINT" for kind in _KINDS[:COUNTED])} DESC,
+        {", ".join(f"{column} DESC NULLS LAST" for column in (*_KINDS, "cost_usd", "events.model"))},
+        trace_id, event, trace, number
+) > 1
+ORDER BY trace, number
 """
 
 _DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
@@ -184,16 +195,20 @@ def write_rows(table: str, batches: Iterable[Iterable[Sequence[object]]], path: 
                 file.write_table(pyarrow.Table.from_arrays(arrays, schema=fields))
 
 
-def write_copies(files: Sequence[str], path: str) -> None:
-    """Find the answers that are counted in another trace, in files of answers, and replace the file of their events.
+def write_copies(parts: Mapping[str, Sequence[str]], path: str) -> None:
+    """Find the answers that are counted in another trace, and replace the file of their events.
+
+    Args:
+        parts: The files of answers, events and traces; none where no answer has ids.
+        path: The file.
 
     Raises:
         MissingLibraryError: DuckDB is not installed.
         DataFileError: The files cannot be read.
     """
     beside = f"{path}.new"
-    if files:
-        with open_tables({ANSWERS: files}) as tables:
+    if any(parts.values()):
+        with open_tables(parts) as tables:
             write_rows(COPIES, tables.run(_COUNTED_ELSEWHERE).batches, beside)
     else:
         write_rows(COPIES, (), beside)

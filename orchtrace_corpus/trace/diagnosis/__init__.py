@@ -10,9 +10,9 @@ from itertools import groupby, pairwise
 
 from orchtrace_corpus.trace.diagnosis import findings, values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
-from orchtrace_corpus.trace.measures.ledger import KINDS, cost_by_tool, ledger, sum_known
+from orchtrace_corpus.trace.measures.ledger import KINDS, Entry, cost_by_tool, ledger, sum_known
 from orchtrace_corpus.trace.measures.work import concurrency
-from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, has_all_costs, has_all_tokens, report_of
+from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs, has_all_tokens, report_of
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
@@ -46,6 +46,7 @@ def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosi
     team = tuple(one for one in machines if not one.events or any(not events[n].warm_up for n in one.events))
     spawned = _spawned(team)
     assumed, summary = _assumed(view.timing), summarize(view, origin.file)
+    ledgers = ledger(view.trace, "agent"), ledger(view.trace, "model")
     return Diagnosis(
         view,
         origin,
@@ -60,8 +61,8 @@ def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosi
         _parallelism(view.timing, view, assumed),
         _parallelism(view.timing_if_waiting, view, assumed),
         _path(view, assumed),
-        _tokens(view),
-        _cost(view.trace),
+        _tokens(view, *ledgers),
+        _cost(view.trace, *ledgers),
         (*_problems(view.trace), *(_further_files(view) if summary.files > 1 else ())),
         findings.find(view),
     )
@@ -246,32 +247,32 @@ def activity_of(event: Event, *, is_assumed: bool = False, is_open: bool = False
     return Activity.OPEN_MODEL if is_open else Activity.MODEL
 
 
-def _tokens(view: TraceView) -> values.TokenUse:
+def _tokens(view: TraceView, agents: Sequence[Entry], models: Sequence[Entry]) -> values.TokenUse:
     trace, report = view.trace, report_of(view.trace) or ImportReport()
-    entries = [entry for entry in ledger(trace, "model") if entry.total is not None]
+    entries = [entry for entry in models if entry.total is not None]
     reason, unsure = trace.reasons.get("costs.tokens", "").rstrip("."), tuple(report.unsure())
     missing = {} if reason else report.missing()
     kinds = [kind for kind in KINDS if kind != "reasoning"]
-    left_out = [line for line in report.entries() if line.outcome == Outcome.LEFT_OUT]
-    spared = [sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0) for line in left_out]
+    repeated = report.repeated()
+    spared = [sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0) for line in repeated]
     return values.TokenUse(
         sum(entry.total or 0.0 for entry in entries) if entries else None,
         bool(reason or unsure or missing),
         {kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in kinds},
         tuple((entry.name, entry.total) for entry in entries if entry.total),
         tuple((one.agent, one.tokens) for one in view.agents if one.tokens),
+        frozenset(entry.name for entry in agents if entry.at_least),
         reason,
         missing,
         unsure,
-        (sum(line.records for line in left_out), sum(spared)),
+        (sum(line.records for line in repeated), sum(spared)),
     )
 
 
-def _cost(trace: Trace) -> values.Cost:
+def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
     prices = (report_of(trace) or ImportReport()).prices
     priced, by_model = (
-        [(entry.name, entry.cost_usd) for entry in ledger(trace, by) if entry.cost_usd is not None]
-        for by in ("agent", "model")
+        [(entry.name, entry.cost_usd) for entry in entries if entry.cost_usd is not None] for entries in ledgers
     )
     without, unused = (tuple(prices.without), tuple(prices.unused)) if prices else ((), ())
     return values.Cost(

@@ -165,10 +165,11 @@ class TokenUse(NamedTuple):
         kinds: The known ones by kind, those of `measures.ledger` that make up a total.
         by_model: Tokens by model, most first; a model that is not named is empty.
         by_agent: Tokens by agent, in the order of the agent tree.
+        least: The agents that spent more than is known.
         reason: Why the trace gives no total, as it says itself.
         missing: Where it gives a total: how many records without tokens there are, by what they are.
         unsure: What is counted, but may be more.
-        left_out: How many records repeat or sum up others, and how many tokens these would have added.
+        repeated: How many records repeat others, and how many tokens these would have added.
     """
 
     known: float | None
@@ -176,10 +177,11 @@ class TokenUse(NamedTuple):
     kinds: Mapping[str, float]
     by_model: tuple[tuple[str, float], ...]
     by_agent: tuple[tuple[str, float], ...]
+    least: frozenset[str]
     reason: str
     missing: Mapping[str, int]
     unsure: tuple[str, ...]
-    left_out: tuple[int, float]
+    repeated: tuple[int, float]
 
 
 class Cost(NamedTuple):

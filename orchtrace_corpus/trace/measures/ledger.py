@@ -18,6 +18,9 @@ GROUPINGS = ("agent", "role", "model", "type", "tool")
 KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 """The kinds of tokens; `reasoning` is a part of `output`."""
 
+COUNTED = 4
+"""So many of them, the first, add up to all tokens."""
+
 
 class Entry(NamedTuple):
     """What one agent, role, model, type of event or tool spent.
@@ -52,7 +55,8 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
     By tool, what an answer spent goes in equal parts to the tools that it calls.
 
     Of an event that names no role, the role of its agent counts; of one in which a model is asked that it does not
-    name, the model that its agent is declared with. Events of which neither is known stand under the empty name.
+    name, the model that its agent is declared with, unless other events of the agent name one: then nobody knows.
+    Events of which neither is known stand under the empty name.
     """
     from orchtrace_corpus.trace.model.import_report import accounts_for_all  # what only declares measures loads none
 
@@ -162,7 +166,8 @@ def _named(trace: Trace, by: str) -> Iterator[tuple[str, Event]]:
     """The events that were not merely copied, each with the name that it stands under."""
     known = roles_of(trace) if by == "role" else {}
     if by == "model":
-        known = {agent.id: agent.model for agent in trace.agents}
+        naming = {event.agent for event in trace.events if event.model}
+        known = {agent.id: agent.model for agent in trace.agents if agent.id not in naming}
     field = attrgetter(by)
     for event in trace.events:
         if not event.copied_context:

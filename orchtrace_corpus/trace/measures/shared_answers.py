@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
-from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind, total
+from orchtrace_corpus.trace.model.trace import Tokens, Trace, total
 
 _COPYING = frozenset(("claude-code",))
 """The programs that copy answers when a session is forked or resumed."""
@@ -77,5 +78,6 @@ class Shared:
 
 
 def _order(one: Spent) -> tuple[object, ...]:
-    """By what copies of an answer are put in order, whichever comes first."""
-    return total(one.tokens), sorted(by_kind(one.tokens).items()), one.usd or 0.0, one.model
+    """By what copies of an answer are put in order, whichever comes first; datasets order them likewise."""
+    kinds = (-1 if number is None else number for number in astuple(one.tokens))
+    return total(one.tokens), *kinds, one.usd or 0.0, one.model

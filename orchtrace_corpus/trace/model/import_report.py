@@ -138,6 +138,14 @@ class LedgerLine(StrEnum):
     HIDDEN_REASONING = "repaired: output less than the reasoning in it, so taken to be without it"
 
 
+_SUMS = frozenset(
+    {LedgerLine.RESULT_CONTEXT, LedgerLine.WORKFLOW_TOTAL, LedgerLine.INHERITED_TOTAL, LedgerLine.EQUAL_TOTAL}
+    | {LedgerLine.OTHER_TOTAL, LedgerLine.SHARED_COUNTER, LedgerLine.SESSION_TOTAL, LedgerLine.CHILD_TOTAL}
+    | {LedgerLine.FINAL_METRICS}
+)
+"""The lines of what is left out since it sums up others: these totals overlap, so that nobody may add them up."""
+
+
 class Missing(StrEnum):
     """Why the tokens of a run are unknown."""
 
@@ -284,6 +292,11 @@ class ImportReport(Struct):
         for name, line in self.token_ledger.items():
             outcome, _, what = name.partition(": ")
             yield Entry(outcome, what, line.records, line.tokens)
+
+    def repeated(self) -> list[Line]:
+        """The lines of usage that the log has twice, with its tokens; without what sums up others."""
+        lines = self.token_ledger.items()
+        return [line for name, line in lines if name.startswith(Outcome.LEFT_OUT) and name not in _SUMS and line.tokens]
 
     def missing(self) -> dict[str, int]:
         """What the ledger has no tokens of, and of how many such records it knows."""

@@ -110,7 +110,8 @@ class Tables:
     def agents(self) -> Table:
         """The tree of the agents: what each did itself, and with all agents below it."""
         agents, times, costs = self._run.view.agents, self._run.view.agent_times, dict(self._run.cost.by_agent)
-        own = [(times[one.agent].worked, one.tokens, costs.get(one.agent)) for one in agents]
+        least = self._run.tokens.least
+        own = [(times[one.agent].worked, one.tokens, costs.get(one.agent), float(one.agent in least)) for one in agents]
         whole = [list(figures) for figures in own]
         above: list[int] = []
         parents = []
@@ -142,11 +143,11 @@ class Tables:
             printable(one.role, limit=60),
             *map(self._time, (spent.elapsed, spent.worked, spent.waited, spent.idle)),
             self._time(spent.open) if spent.open else "",
-            _number(own[1]),
-            _money(own[2]),
+            _least(_number(own[1]), is_least=bool(own[3])),
+            _least(_money(own[2]), is_least=bool(own[3])),
             self._time(whole[0]),
-            _number(whole[1]),
-            _money(whole[2]),
+            _least(_number(whole[1]), is_least=bool(whole[3])),
+            _least(_money(whole[2]), is_least=bool(whole[3])),
         )
 
     def critical_path(self) -> Table:
@@ -211,7 +212,8 @@ class Tables:
             entries = ledger(trace, by)
             rows: list[tuple[Cell, ...]] = [
                 (printable(entry.name, limit=60) or f"(no {by})", _count(entry.events),
-                 *(_number(entry.tokens[kind]) for kind in KINDS), _least(entry.total, is_least=entry.at_least),
+                 *(_number(entry.tokens[kind]) for kind in KINDS),
+                 _least(_number(entry.total), is_least=entry.at_least),
                  _count(entry.without_tokens) if entry.without_tokens else "", _money(entry.cost_usd),
                  _number(entry.spawned_tokens), _money(entry.spawned_cost_usd))
                 for entry in entries
@@ -238,7 +240,7 @@ class Tables:
         rows: list[tuple[Cell, ...]] = []
         for name, found in measure(self._run.view).items():
             is_least = found.at_least is not None
-            value = _least(found.at_least if is_least else found.value, is_least=is_least)
+            value = _least(_number(found.at_least if is_least else found.value), is_least=is_least)
             unit = render.unit_of(name, self._run.view.trace)
             note = printable(found.reason, limit=300) or render.MEANT.get(name, "")
             rows.append((name, value, _number(found.if_waiting), unit.strip("1"), note))
@@ -349,9 +351,9 @@ def _money(usd: float | None) -> Cell:
     return "" if usd is None else Figure(money(usd), usd)
 
 
-def _least(number: float | None, *, is_least: bool) -> Cell:
+def _least(cell: Cell, *, is_least: bool) -> Cell:
     """A sum as far as it is known; empty where nothing of it is."""
-    return _known(_number(number), is_least=is_least) if number is not None else ""
+    return _known(cell, is_least=is_least) if isinstance(cell, Figure) else ""
 
 
 def _known(cell: Cell, *, is_least: bool) -> Cell:

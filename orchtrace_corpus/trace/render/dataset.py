@@ -7,7 +7,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, first_and_more
 from orchtrace_corpus.base.text.table import Cell, Table, arranged, cell_text
 from orchtrace_corpus.trace.dataset.build import Outcome
-from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Spent, Statistics
+from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
 from orchtrace_corpus.trace.render.names import counted
@@ -102,21 +102,21 @@ def _coverage(found: Statistics, exact: bool) -> Table:
 
 
 def _models(found: Statistics, exact: bool) -> Table:
+    def known(figure: float | None, is_least: bool) -> Cell:
+        return at_least(figure) if is_least and figure is not None and not exact else figure
+
     rows = [
         (one.group, printable(one.model) or "(none named)", one.events, one.without_tokens, *one.tokens,
-         _total(one, exact=exact), one.cost_usd)
+         known(one.total if one.events else None, one.at_least), known(one.cost_usd, one.cost_at_least),
+         *((one.at_least, one.cost_at_least) if exact else ()))
         for one in found.models
     ]  # fmt: skip
     columns = (*found.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
-    notes = ("Reasoning is a part of output. Copied context is not counted.",)
-    return Table("models", "Tokens by model", columns, _rows(rows, exact=exact), notes)
-
-
-def _total(one: Spent, *, exact: bool) -> int | str | None:
-    """The tokens of a model; for people, `at least` so many where some of its events have none."""
-    if not one.events:
-        return None
-    return at_least(one.total) if one.without_tokens and not exact else one.total
+    note = "Reasoning is a part of output. Copied context is not counted."
+    if any(one.at_least or one.cost_at_least for one in found.models):
+        note += " At least: some traces in which the model was asked do not record all of it."
+    columns = (*columns, *(("at_least", "cost_at_least") if exact else ()))
+    return Table("models", "Tokens by model", columns, _rows(rows, exact=exact), (note,))
 
 
 def _outliers(found: Statistics, exact: bool) -> Table:

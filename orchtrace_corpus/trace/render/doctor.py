@@ -144,6 +144,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "person": one.agent in diagnosis.people,
                 **view.agent_times[one.agent]._asdict(),
                 "tokens": one.tokens,
+                "tokens_at_least": one.agent in diagnosis.tokens.least,
             }
             for one in view.agents
         ],

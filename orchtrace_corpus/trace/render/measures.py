@@ -167,11 +167,11 @@ def spent(trace_id: str, by: str, entries: Sequence[Entry], width: int | None, *
 def spent_exact(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str) -> Table:
     """The ledgers of several traces with every digit in one table, whose first column names the trace."""
     rows = tuple(
-        (printable(trace_id), printable(entry.name) or None, *_figures(entry, by, exact=True))
-        for trace_id, entries, _ in ledgers
+        (printable(trace_id), printable(entry.name) or None, *_figures(entry, by, exact=True), is_least)
+        for trace_id, entries, is_least in ledgers
         for entry in entries
     )
-    return Table("ledger", "", ("trace", by, *_names(by)), rows)
+    return Table("ledger", "", ("trace", by, *_names(by), "trace_at_least"), rows)
 
 
 def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str) -> dict[str, Any]:

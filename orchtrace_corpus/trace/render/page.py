@@ -1,6 +1,6 @@
 """A trace on a page: its agents as a tree, each with a line of time; and a replay, event by event."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -153,23 +153,25 @@ def timelines(
     labels = ["  " * one.depth + names[one.agent] for one in agents]
     label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
     heading = "tokens" if any(one.tokens is not None for one in agents) else ""
-    token_width = max(len(heading) - 1, *(len(_tokens(one)) for one in agents), 0)
+    tokens = [_tokens(one, diagnosis.tokens.least) for one in agents]
+    token_width = max(len(heading) - 1, *map(len, tokens), 0)
     cells = max(room - label_width - token_width - 4, 16)
     end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
     scale = pad("", label_width + 2) + "0" + " " * max(cells - 1 - display_width(end), 1) + end
     free = room - display_width(scale)
     lines: list[Line] = [(Span(scale + (heading.rjust(free) if free > len(heading) > 0 else ""), "muted"),)]
     drawn: set[str] = set()
-    for one, label in zip(agents, labels, strict=True):
+    for one, label, spent in zip(agents, labels, tokens, strict=True):
         name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
         spans = _timeline(diagnosis, one, cells, glyphs)
         drawn |= {character for span in spans for character in span.text}
         lines.append((Span(name, "key" if one.depth == 0 else ""), Span("  "), *spans,
-                      Span(f"  {_tokens(one).rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
+                      Span(f"  {spent.rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
     assumed = [f"{glyphs.shades[1]} assumed"] if glyphs.shades[1] in drawn else []
     signs = [f"{glyphs.shades[0]} model", *assumed, f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
     signs += [f"{_OPEN} open"] if _OPEN in drawn else []
     signs += [f"{sign} {words}" for sign, words in _WORDS.items() if sign in drawn]
+    signs += ["+ at least"] if any(text.endswith("+") for text in tokens) else []
     if elapsed:
         lines += [line(text, "muted") for text in break_lines(", ".join(map(keep, signs)), room)]
     return lines
@@ -189,8 +191,8 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     yield from map(line, break_lines(glyphs.separator.join(parts), room))
 
 
-def _tokens(one: AgentSpan) -> str:
-    return "" if one.tokens is None else f"{one.tokens:,.10g}"
+def _tokens(one: AgentSpan, least: Collection[str]) -> str:
+    return "" if one.tokens is None else f"{one.tokens:,.10g}{'+' if one.agent in least else ''}"
 
 
 def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:

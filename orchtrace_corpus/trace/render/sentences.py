@@ -218,7 +218,7 @@ class Sentences:
         missing = [keep(f"{number:,} x") + f" {printable(one, limit=120)}" for one, number in found.missing.items()]
         if reason or missing:
             notes.append(f"{keep('Not known:')} {reason or ', '.join(missing)}.")
-        records, tokens = found.left_out
+        records, tokens = found.repeated
         if tokens:
             repeats = f"{keep(f'{tokens:,.15g} tokens')} of {quantity(records, 'record')}"
             notes.append(f"{keep('Ignored as duplicates:')} {repeats}.")
