@@ -239,7 +239,12 @@ def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead()
 
     assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told
     assert run_corpus("tag", "rose-garden", "style=formal").code == 0
-    assert run_corpus("dispute", "rose-garden", "style=gravel", "--why", "It is.", "--source", "S").code == 0
+    assert (
+        run_corpus(
+            "dispute", "rose-garden", "style=gravel", "--why", "It is.", "--source", "https://example.org/s"
+        ).code
+        == 0
+    )
     assert run_corpus("validate").code == 0
     for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
         assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"

@@ -240,6 +240,8 @@ def propose_disputes(
     known: Sequence[Dispute],
     taxonomy: Taxonomy,
     source: str = "",
+    *,
+    by_name: bool = False,
 ) -> Recorded:
     """The disputes that follow from sheets that do not read what the corpus has.
 
@@ -253,6 +255,7 @@ def propose_disputes(
         known: The disputes on record.
         taxonomy: The vocabulary.
         source: Where the readings are; the readers' names where nothing is said.
+        by_name: Whether a reading on record is new if the reader is, who joins those that read the same.
     """
     tags, source = disputable(taxonomy), source or " and ".join(one.name for one in sheets)
     places = {(dispute.record, dispute.tag): index for index, dispute in enumerate(known)}
@@ -268,11 +271,20 @@ def propose_disputes(
             elif (key, column) in places:
                 index = places[key, column]
                 on_record = {",".join(reading.values): reading.by for reading in known[index].readings}
-                if new := {values: by for values, by in readings.items() if values not in on_record}:
-                    reopened = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
-                    told = f"{known[index].why.rstrip('.')}. {why.rstrip('.')} ({' and '.join(new)})."
-                    said = {"why": told, "source": f"{known[index].source} ; {source}"}
-                    found.extended[index] = {"readings": {**on_record, **new}, **reopened, **(said if why else {})}
+                new = {values: by for values, by in readings.items() if values not in on_record}
+                if by_name:
+                    names = {values: on_record.get(values, "").split(" and ") for values in readings}
+                    joined = {
+                        values: " and ".join(filter(None, (*names[values], by))) for values, by in readings.items()
+                    }
+                    new = {values: joined[values] for values, by in readings.items() if by not in names[values]}
+                if new:
+                    said: dict[str, Value] = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
+                    if why and why.rstrip(".") not in known[index].why:
+                        said["why"] = f"{known[index].why.rstrip('.')}. {why.rstrip('.')} ({' and '.join(new)})."
+                    if why and source not in known[index].source.split(" ; "):
+                        said["source"] = f"{known[index].source} ; {source}"
+                    found.extended[index] = {"readings": {**on_record, **new}, **said}
             else:
                 agreeing = [sheet.name for sheet in sheets if sheet.codes.get(key, {}).get(column) == stands]
                 by = {stands: " and ".join(("the corpus", *agreeing)), **readings}
