@@ -481,7 +481,7 @@ def test_all_problems_of_a_paper_are_told_at_once(corpus: Path, server: ArxivSer
         == """\
 corpus: 9 problems, so nothing was written:
 - unknown style 'japanese' (allowed: formal, cottage, meadow, gravel, NA)
-- unknown level of care 'hourly' (allowed: daily, weekly)
+- unknown level of care 'hourly' (allowed: daily, weekly, none)
 - unknown level 'rumour' (allowed: visit, photo)
 - unknown axis or facet 'colour' (allowed: style, care, tools, size)
 - --tag 'size' names no value
@@ -508,7 +508,7 @@ def test_a_mistake_hides_no_other_one(corpus: Path, server: ArxivServer) -> None
         == """\
 corpus: 7 problems, so nothing was written:
 - unknown term of care 'watr' (did you mean 'water'? allowed: water, prune)
-- unknown level of care 'hourly' (allowed: daily, weekly)
+- unknown level of care 'hourly' (allowed: daily, weekly, none)
 - 'Ada Example, Ben Sample' is not an author's name: a comma stands between family and given name only
   Write ";" or " and " between authors: "Example, Ada; Sample, Ben". If it is one: "Ada Example, Ben Sample;"
 - --set 'algoritm=PPO' sets no field (did you mean 'algorithm'? allowed: venue_year, proceedings, code, base_models, \

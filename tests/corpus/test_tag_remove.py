@@ -143,7 +143,7 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
         (["rose-garden", "tools=NA,spade"], "NA in tools must stand alone"),
         (
             ["rose-garden", "water=hourly"],
-            "unknown level of care 'hourly' (allowed: daily, weekly)\n  daily: Every day.\n  weekly: Every week.\n",
+            "unknown level of care 'hourly' (allowed: daily, weekly, none)\n  daily: Every day.\n  weekly: Every week.\n",
         ),
         (["rose-garden", "care=daily"], "'daily' is not part of care\nWrite TERM=LEVEL, such as water=daily, or none."),
         (

@@ -74,7 +74,7 @@ def read_level(facet: Facet, text: str) -> str:
     """
     if text.strip().casefold() == NO_TERM:
         return NOT_ARISING
-    return _named(facet.levels, text, f"level of {facet.field}", tuple(level.id for level in facet.levels))
+    return _named(facet.levels, text, f"level of {facet.field}", (*(level.id for level in facet.levels), NO_TERM))
 
 
 def read_optional(name: str, text: str) -> str | int | tuple[str, ...]:
