@@ -56,15 +56,16 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
     lines: list[Line] = []
     code, width = ExitCode.DONE, session.output.width
     for part in check_parts(root):
-        session.output.show([*wrapped(render.folded(part.findings), width)])
+        command = "corpus validate" if part.name is PartName.VALIDATE else ""  # which asks no other part
+        session.output.show([*wrapped(render.folded(part.findings, command), width)])
         if part.is_merely_stale:
             lines.append(_stale_line(part.stale, stale))
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
             continue
         for document in part.stale:
             lines_of_diff = document.diff.splitlines(keepends=True)
-            command = f": corpus {part.name} --check" if part.name is PartName.FMT else ""
-            shown = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{command}\n")
+            hint = f": corpus {part.name} --check" if part.name is PartName.FMT else ""
+            shown = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{hint}\n")
             session.output.write("".join(shown))
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
