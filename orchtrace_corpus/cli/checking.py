@@ -145,7 +145,11 @@ def _part_line(part: Part) -> Line:
         summary = pluralize(part.total, *_COUNTED[part.name])
     elif part.examples:
         number = pluralize(len(part.examples), "line is still that", "lines are still those")
-        summary = f"{number} of corpus init's example; to make yours: {', '.join(part.examples)}"
+        lines: dict[str, list[str]] = {}
+        for name, _, line in (place.rpartition(":") for place in part.examples):
+            lines.setdefault(name, []).append(line)
+        places = "; ".join(f"{name}:{', '.join(numbers)}" for name, numbers in lines.items())
+        summary = f"{number} of corpus init's example; to make yours: {places}"
     elif part.name is PartName.DISPUTES:
         summary = f"{part.total}, as in the data"
     else:
