@@ -59,7 +59,9 @@ class Questions:
 
     def with_way_back(self, ask: Callable[[], Answer]) -> Answer:
         """What comes of questions, to which `b` asks the one before again; refused at the first of them."""
-        self._say("b goes back to the question before")
+        self._say(
+            "Enter leaves open what is [open]; b goes back to the question before; Ctrl-C stops, with this undecided"
+        )
         while True:
             self._kept = kept = list[str]()
             try:
@@ -120,7 +122,7 @@ class Questions:
             urls=paper.urls or (self._option("Address", "--url", _read_address),),
             tags=self._tags(self._taxonomy.papers, paper.tags, draft.awaiting),
             summary=paper.summary
-            or self._option("Summary, one sentence of your own", "--summary", _read_text, TO_BE_WRITTEN),
+            or self._option("Summary, one sentence of your own", "--summary", sentence, TO_BE_WRITTEN),
         )
         draft = self._evidence(draft._replace(paper=paper).with_readings(self._taxonomy))
         if details.key:
@@ -137,7 +139,8 @@ class Questions:
             title=exclusion.title or self._option("Title", "--title", _read_text),
             url=exclusion.url or self._option("Address", "--url", _read_address),
             tags=self._tags(self._taxonomy.exclusions, exclusion.tags),
-            reason=exclusion.reason or self._option("Reason, in one sentence", "--reason", _read_text),
+            reason=exclusion.reason
+            or self._option("Reason, in one sentence", "--reason", lambda text: sentence(_read_text(text))),
         )
 
     def _begin(self, name: str, *texts: str) -> None:
@@ -266,6 +269,11 @@ def _read_text(answer: str) -> str:
     if not answer:
         raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
     return answer
+
+
+def sentence(answer: str) -> str:
+    """An answer with the period that it was left without; an empty one as it is."""
+    return f"{answer}." if answer and not answer.endswith((".", "!", "?")) else answer
 
 
 def _read_address(answer: str) -> str:

@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
 from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
 from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
-from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, spelled
+from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, sentence, spelled
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, load_editable, write
 from orchtrace_corpus.corpus.intake import screening
@@ -267,14 +267,14 @@ class _Questions(Questions):
                 return rules[int(answer) - 1]
             if len(answer) < 2 and (answer or not known):  # a key of another question
                 raise CommandUseError(f"A reason is needed: {wanted}.")
-            return answer or known
+            return sentence(answer) or known
 
         enter = " [as proposed]" if known else ""
         return self._ask(f"Reason, {'a number or a sentence' if rules else 'a sentence'}{enter}: ", read)
 
     def summary(self) -> str:
         """What the paper does, in a sentence; empty where it stays open."""
-        return self._ask("Summary, one sentence of your own [open]: ", str)
+        return self._ask("Summary, one sentence of your own [open]: ", sentence)
 
     def tags(self, candidate: Candidate) -> dict[str, Tag]:
         """The tags that are open, as far as they are answered."""
