@@ -251,9 +251,9 @@ def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> N
         "  --venue TEXT\n"
         "  --care TERM=LEVEL,...  water, prune, each at daily, weekly; or none\n"
         "  --size TERM  small, large\n"
-        "  --evidence NOTE  Daily care needs an item of evidence.\n"  # which care is not said yet
-        "  --evidence-level TERM  visit, photo\n"
-        "  --evidence-confidence TERM  high, low\n",
+        "  --evidence NOTE  if the tags ask for it: Daily care needs an item of evidence.\n"  # which care is not said yet
+        "  --evidence-level TERM  if the tags ask for it: visit, photo\n"
+        "  --evidence-confidence TERM  if the tags ask for it: high, low\n",
     )
     given = ("--title", "New", "--authors", "Doe, Jo", "--year", "2025", "--venue", "Beds", "--size", "small")
     undemanded = add("https://example.org/new", "--style", "meadow", *given, "--water", "weekly")
