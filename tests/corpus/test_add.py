@@ -241,19 +241,22 @@ def test_a_title_may_be_that_of_another_work_but_an_identifier_may_not(corpus: P
 def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> None:
     result = add("https://example.org/new", "--style", "meadow")
 
-    assert result == (
-        2,
-        "",
-        "corpus: https://example.org/new lacks what a record needs; give\n"
-        "  --title TEXT\n"
-        "  --authors NAMES\n"
-        "  --year YEAR\n"
-        "  --venue TEXT\n"
-        "  --care TERM=LEVEL,...  water, prune, each at daily, weekly; or none\n"
-        "  --size TERM  small, large\n"
-        "  --evidence NOTE  if the tags ask for it: Daily care needs an item of evidence.\n"  # which care is not said yet
-        "  --evidence-level TERM  if the tags ask for it: visit, photo\n"
-        "  --evidence-confidence TERM  if the tags ask for it: high, low\n",
+    assert (
+        result
+        == (
+            2,
+            "",
+            "corpus: https://example.org/new lacks what a record needs; give\n"
+            "  --title TEXT\n"
+            "  --authors NAMES\n"
+            "  --year YEAR\n"
+            "  --venue TEXT\n"
+            "  --care TERM=LEVEL,...  water, prune, each at daily, weekly; or none\n"
+            "  --size TERM  small, large\n"
+            "  --evidence NOTE  if the tags ask for it: Daily care needs an item of evidence.\n"  # which care is not said yet
+            "  --evidence-level TERM  if the tags ask for it: visit, photo\n"
+            "  --evidence-confidence TERM  if the tags ask for it: high, low\n",
+        )
     )
     given = ("--title", "New", "--authors", "Doe, Jo", "--year", "2025", "--venue", "Beds", "--size", "small")
     undemanded = add("https://example.org/new", "--style", "meadow", *given, "--water", "weekly")

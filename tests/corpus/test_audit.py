@@ -527,10 +527,10 @@ def test_a_second_reader_of_a_value_joins_the_first_and_twice_the_same_is_refuse
     assert path.read_text(encoding="utf-8") == joined.replace("and Ben", "and Ben and Cleo").replace(
         "mixed.\n", "mixed. It is mixed (cottage).\n"
     ).replace("roses\n", "roses ; https://example.org/leaf\n")
-    assert run_corpus(*words, "--why", "It is otherwise.", "--by", "Cleo") == (
+    assert run_corpus(*words, "--why", "It is otherwise.", "--by", "Ben and Cleo") == (
         2,
         "",
-        "corpus: Cleo reads style cottage of rose-garden, which is on record already\n"
+        "corpus: Ben and Cleo reads style cottage of rose-garden, which is on record already\n"
         "Change why or source in data/disputes.yaml; another reader gives --by NAME.\n",
     )
 

@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.record_fields import dispute_style
 from orchtrace_corpus.corpus.model.records import Paper, Pool
-from orchtrace_corpus.corpus.model.tagging import read_level, read_term
+from orchtrace_corpus.corpus.model.tagging import read_level, read_term, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import agreement as render
 
@@ -239,8 +239,7 @@ def dispute(
         raise CommandUseError(f"{tag} of {paper.key} stands as {stands} already", "Give a reading that is another.")
     if problem := url_problem(source):
         raise CommandUseError(f"--source {quote(source)} {problem}")
-    why = why.strip() if why.rstrip().endswith((".", "!", "?")) else f"{why.strip()}."
-    reading = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: why})
+    reading = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: sentence(why.strip())})
     return _record(
         session, pool, [reading], {}, source, one=f"{by} reads {tag} {value} of {paper.key}", dry_run=dry_run
     )

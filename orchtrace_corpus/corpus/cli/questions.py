@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 Answer = TypeVar("Answer")
@@ -269,11 +269,6 @@ def _read_text(answer: str) -> str:
     if not answer:
         raise CommandUseError("An answer is needed here; Ctrl-C stops without writing anything.")
     return answer
-
-
-def sentence(answer: str) -> str:
-    """An answer with the period that it was left without; an empty one as it is."""
-    return f"{answer}." if answer and not answer.endswith((".", "!", "?")) else answer
 
 
 def _read_address(answer: str) -> str:

@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
 from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
 from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
-from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, sentence, spelled
+from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, spelled
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, load_editable, write
 from orchtrace_corpus.corpus.intake import screening
@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
 from orchtrace_corpus.corpus.render import candidates as render
 

@@ -271,17 +271,17 @@ def propose_disputes(
             elif (key, column) in places:
                 index = places[key, column]
                 on_record = {",".join(reading.values): reading.by for reading in known[index].readings}
-                new = {values: by for values, by in readings.items() if values not in on_record}
-                if by_name:
-                    names = {values: on_record.get(values, "").split(" and ") for values in readings}
-                    joined = {
-                        values: " and ".join(filter(None, (*names[values], by))) for values, by in readings.items()
-                    }
-                    new = {values: joined[values] for values, by in readings.items() if by not in names[values]}
+                new = dict[str, str]()
+                for values, reader in readings.items():
+                    present = on_record[values].split(" and ") if values in on_record else []
+                    names = dict.fromkeys((*present, *reader.split(" and ")))
+                    if not present or (by_name and len(names) > len(present)):
+                        new[values] = " and ".join(names)
                 if new:
                     said: dict[str, Value] = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
-                    if why and why.rstrip(".") not in known[index].why:
-                        said["why"] = f"{known[index].why.rstrip('.')}. {why.rstrip('.')} ({' and '.join(new)})."
+                    reasons = tuple(dict.fromkeys(one.rstrip(".") for one in (known[index].why, why) if one))
+                    if len(reasons) > 1:
+                        said["why"] = f"{'. '.join(reasons)} ({' and '.join(new)})."
                     if why and source not in known[index].source.split(" ; "):
                         said["source"] = f"{known[index].source} ; {source}"
                     found.extended[index] = {"readings": {**on_record, **new}, **said}

@@ -93,6 +93,11 @@ def read_optional(name: str, text: str) -> str | int | tuple[str, ...]:
     return int(text)
 
 
+def sentence(text: str) -> str:
+    """A text with the period that it was left without; an empty one as it is."""
+    return f"{text}." if text and not text.endswith((".", "!", "?")) else text
+
+
 def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
     """Two tags of one facet as one: the terms of both, where there can be several.
 
