@@ -56,15 +56,16 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
     lines: list[Line] = []
     code, width = ExitCode.DONE, session.output.width
     for part in check_parts(root):
-        session.output.show([*wrapped(render.folded(part.findings), width)])
+        command = "corpus validate" if part.name is PartName.VALIDATE else ""  # which asks no other part
+        session.output.show([*wrapped(render.folded(part.findings, command), width)])
         if part.is_merely_stale:
             lines.append(_stale_line(part.stale, stale))
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
             continue
         for document in part.stale:
             lines_of_diff = document.diff.splitlines(keepends=True)
-            command = f": corpus {part.name} --check" if part.name is PartName.FMT else ""
-            shown = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{command}\n")
+            hint = f": corpus {part.name} --check" if part.name is PartName.FMT else ""
+            shown = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{hint}\n")
             session.output.write("".join(shown))
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
@@ -144,7 +145,11 @@ def _part_line(part: Part) -> Line:
         summary = pluralize(part.total, *_COUNTED[part.name])
     elif part.examples:
         number = pluralize(len(part.examples), "line is still that", "lines are still those")
-        summary = f"{number} of corpus init's example; to make yours: {', '.join(part.examples)}"
+        lines: dict[str, list[str]] = {}
+        for name, _, line in (place.rpartition(":") for place in part.examples):
+            lines.setdefault(name, []).append(line)
+        places = "; ".join(f"{name}:{', '.join(numbers)}" for name, numbers in lines.items())
+        summary = f"{number} of corpus init's example; to make yours: {places}"
     elif part.name is PartName.DISPUTES:
         summary = f"{part.total}, as in the data"
     else:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import CandidateFile
     from orchtrace_corpus.corpus.model.disputes import DisputeFile
 
-_EXAMPLE = rb"(?im)^(?:[#>] |(?:  )?(?:title|kind|source): ).*(?:example|retrieval-augmented).*\n"
+_EXAMPLE = rb"(?im)^(?:day:|.*(?:example|retriev(?:al|es)|no licence)).*\n"
 """A line of a starter file that says what a corpus of somebody's own cannot say."""
 
 _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
@@ -273,13 +273,13 @@ def _check_statements(
 
 def _examples(root: str) -> Iterator[str]:
     """The places that still say what `corpus init` wrote as an example."""
-    names = ("README.md", store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.PROTOCOL)
+    names = ("README.md", "LICENSE", store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.PROTOCOL, "requirements.txt")
     starter = store.read_bytes(os.path.join(os.path.dirname(__file__), "templates"), names)
     for name, data in store.read_bytes(root, names).items():
-        for line in re.findall(_EXAMPLE, starter[name]):
-            before, found, _ = (b"\n" + data).partition(b"\n" + line)
-            number = before.count(b"\n") + 1
-            yield from (f"{name}:{number}",) if found else ()
+        known = set(re.findall(_EXAMPLE, starter.get(name, b"")))
+        for number, line in enumerate(data.splitlines(keepends=True), 1):
+            if line in known or line.startswith(b"orchtrace-corpus @ file:"):  # which no other machine can install
+                yield f"{name}:{number}"
 
 
 def _unmerged(root: str) -> CorpusError | None:

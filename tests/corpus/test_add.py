@@ -241,19 +241,22 @@ def test_a_title_may_be_that_of_another_work_but_an_identifier_may_not(corpus: P
 def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> None:
     result = add("https://example.org/new", "--style", "meadow")
 
-    assert result == (
-        2,
-        "",
-        "corpus: https://example.org/new lacks what a record needs; give\n"
-        "  --title TEXT\n"
-        "  --authors NAMES\n"
-        "  --year YEAR\n"
-        "  --venue TEXT\n"
-        "  --care TERM=LEVEL,...  water, prune, each at daily, weekly; or none\n"
-        "  --size TERM  small, large\n"
-        "  --evidence NOTE  Daily care needs an item of evidence.\n"  # which care is not said yet
-        "  --evidence-level TERM  visit, photo\n"
-        "  --evidence-confidence TERM  high, low\n",
+    assert (
+        result
+        == (
+            2,
+            "",
+            "corpus: https://example.org/new lacks what a record needs; give\n"
+            "  --title TEXT\n"
+            "  --authors NAMES\n"
+            "  --year YEAR\n"
+            "  --venue TEXT\n"
+            "  --care TERM=LEVEL,...  water, prune, each at daily, weekly; or none\n"
+            "  --size TERM  small, large\n"
+            "  --evidence NOTE  if the tags ask for it: Daily care needs an item of evidence.\n"  # which care is not said yet
+            "  --evidence-level TERM  if the tags ask for it: visit, photo\n"
+            "  --evidence-confidence TERM  if the tags ask for it: high, low\n",
+        )
     )
     given = ("--title", "New", "--authors", "Doe, Jo", "--year", "2025", "--venue", "Beds", "--size", "small")
     undemanded = add("https://example.org/new", "--style", "meadow", *given, "--water", "weekly")
@@ -481,7 +484,7 @@ def test_all_problems_of_a_paper_are_told_at_once(corpus: Path, server: ArxivSer
         == """\
 corpus: 9 problems, so nothing was written:
 - unknown style 'japanese' (allowed: formal, cottage, meadow, gravel, NA)
-- unknown level of care 'hourly' (allowed: daily, weekly)
+- unknown level of care 'hourly' (allowed: daily, weekly, none)
 - unknown level 'rumour' (allowed: visit, photo)
 - unknown axis or facet 'colour' (allowed: style, care, tools, size)
 - --tag 'size' names no value
@@ -508,7 +511,7 @@ def test_a_mistake_hides_no_other_one(corpus: Path, server: ArxivServer) -> None
         == """\
 corpus: 7 problems, so nothing was written:
 - unknown term of care 'watr' (did you mean 'water'? allowed: water, prune)
-- unknown level of care 'hourly' (allowed: daily, weekly)
+- unknown level of care 'hourly' (allowed: daily, weekly, none)
 - 'Ada Example, Ben Sample' is not an author's name: a comma stands between family and given name only
   Write ";" or " and " between authors: "Example, Ada; Sample, Ben". If it is one: "Ada Example, Ben Sample;"
 - --set 'algoritm=PPO' sets no field (did you mean 'algorithm'? allowed: venue_year, proceedings, code, base_models, \

@@ -481,12 +481,12 @@ def test_one_reading_goes_on_record_without_a_sheet_and_a_second_says_which_it_i
         "--by",
         "a visitor",
         "--source",
-        "a leaf",
+        "https://example.org/leaf",
     )
     assert run_corpus("--root", str(copy), *again).code == 0
     assert path.read_text(encoding="utf-8") == ROSES.replace("source\n", "source\n    meadow: a visitor\n").replace(
         "mixed.\n", "mixed. It is mown (meadow).\n"
-    ).replace("roses\n", "roses ; a leaf\n")
+    ).replace("roses\n", "roses ; https://example.org/leaf\n")
     assert run_corpus("--root", str(copy), "validate").code == 0
 
 
@@ -498,10 +498,49 @@ def test_what_cannot_be_disputed_is_said(copy: Path) -> None:
         "",
         "corpus: 'tools' of rose-garden cannot be disputed (allowed: style, size, water, prune)\n",
     )
-    assert run_corpus("--root", str(copy), "dispute", "rose-garden", "style=formal", *words).stderr == (
-        "0 new disputes, 0 with new readings\ncorpus: nothing changes\n"
+    assert run_corpus("--root", str(copy), "dispute", "rose-garden", "style=formal", *words) == (
+        2,
+        "",
+        "corpus: style of rose-garden stands as formal already\nGive a reading that is another.\n",
+    )
+    words = ("--root", str(copy), "dispute", "rose-garden", "style=meadow", "--why", "It is so.", "--source")
+    assert run_corpus(*words, "notaurl").stderr == (
+        "corpus: --source 'notaurl' is not a web address; begin it with https://\n"
+    )
+    assert run_corpus(*words, "https://a.example/1 and more").stderr == (
+        "corpus: --source 'https://a.example/1 and more' holds a blank, which no web address can; write %20, or remove it\n"
     )
     assert not (copy / "data" / "disputes.yaml").exists()
+
+
+def test_a_second_reader_of_a_value_joins_the_first_and_twice_the_same_is_refused(copy: Path) -> None:
+    words = ("--root", str(copy), "dispute", "rose-garden", "style=cottage", *SOURCE)
+    why = ("--why", "Half of the beds are mixed")
+    assert run_corpus(*words, *why).code == 0
+    (path := copy / "data" / "disputes.yaml").write_text(ROSES.replace("open", "settled"), encoding="utf-8")
+
+    assert run_corpus(*words, *why, "--by", "Ben").code == 0
+    joined = ROSES.replace("a reader of the source", "a reader of the source and Ben")
+    assert path.read_text(encoding="utf-8") == joined, "one reason, one source, and open again"
+    leaf = ("--why", "It is mixed.", "--by", "Cleo", "--source", "https://example.org/leaf")
+    assert run_corpus(*words, *leaf).code == 0
+    assert path.read_text(encoding="utf-8") == joined.replace("and Ben", "and Ben and Cleo").replace(
+        "mixed.\n", "mixed. It is mixed (cottage).\n"
+    ).replace("roses\n", "roses ; https://example.org/leaf\n")
+    assert run_corpus(*words, "--why", "It is otherwise.", "--by", "Ben and Cleo") == (
+        2,
+        "",
+        "corpus: Ben and Cleo reads style cottage of rose-garden, which is on record already\n"
+        "Change why or source in data/disputes.yaml; another reader gives --by NAME.\n",
+    )
+
+
+def test_a_reading_without_telling_which_of_two_goes_on_record_in_the_order_of_the_taxonomy(copy: Path) -> None:
+    words = ("--root", str(copy), "dispute", "rose-garden", "style=meadow,cottage", "--why", "It is mixed", *SOURCE)
+
+    assert run_corpus(*words).code == 0
+    written = (copy / "data" / "disputes.yaml").read_text(encoding="utf-8")
+    assert written == ROSES.replace("cottage", "cottage,meadow").replace("Half of the beds are", "It is")
 
 
 def test_a_note_of_a_sheet_is_the_reason_and_its_place_the_source(copy: Path) -> None:

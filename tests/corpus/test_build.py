@@ -181,6 +181,21 @@ def test_check_says_once_what_many_records_have_in_common_and_validate_names_eac
     assert sum("V102" in line for line in told) == 1
 
 
+def test_check_names_every_line_itself_of_what_validate_does_not_ask(root: Path) -> None:
+    keys = ("a", "b", "c", "d", "e")
+    rows = (
+        "- {record: %s, tag: style, stands: formal, readings: {formal: us, rock: them}, why: It is., source: A book}\n"
+    )
+    (root / "data" / "disputes.yaml").write_text("".join(rows % key for key in keys), encoding="utf-8")
+
+    told = run_corpus("--root", str(root), "check").stdout.splitlines()
+    assert [line.split(":", 1)[1] for line in told[:1]] == [
+        "1:66: C203 style has no value 'rock' (allowed: formal, cottage, meadow, gravel, NA) [a]"
+    ]
+    assert told[1] == "  also on 4 lines: 2, 3, 4, 5"
+    assert "C203" not in run_corpus("--root", str(root), "validate").stdout
+
+
 def test_check_breaks_lines_at_blanks_to_the_width_of_a_terminal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edit(root, "{id: small,", "{id: little,", "data/taxonomy.yaml")
     monkeypatch.chdir(root)

@@ -679,6 +679,21 @@ def test_what_is_wrong_with_a_claim_over_agreement(root: Path, text: str, findin
     assert [(one.code, one.message.startswith(finding)) for one in found] == [("C102", True)], found
 
 
+def test_a_claim_names_every_wrong_line_of_its_sheet_at_once(root: Path) -> None:
+    text = "key,style\nrose-garden,formel\nlong-grass,meadow\nmixed-borders,formel\nlong-grass,formal\n"
+    (root / "data" / "audits").mkdir(exist_ok=True)
+    (root / "data" / "audits" / "bad.csv").write_text(text, encoding="utf-8")
+    file = store.read_claims(str(root), claim("{sheets: [data/audits/bad.csv], agreement: 1 of 2}").encode())
+
+    (found,) = core.check(file, pool_of(root))
+
+    allowed = "formal, cottage, meadow, gravel, NA"
+    assert found.message == (
+        f"data/audits/bad.csv:2, 4: unknown style 'formel' (did you mean 'formal'? allowed: {allowed}); "
+        "data/audits/bad.csv:5: 'long-grass' is there twice; keep one row"
+    )
+
+
 def test_a_coded_record_that_is_gone_makes_cells_fewer_and_is_no_mistake_of_the_claim(root: Path) -> None:
     text = claim(f"{{{SHEET}, agreement: 4 of 5}}")
     agreement(root, f"{{{SHEET}, agreement: 4 of 5}}")

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from orchtrace_corpus.base.errors import InvalidCorpusError
 from orchtrace_corpus.corpus.checks import check
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.render.codebook import protocol_page
 from orchtrace_corpus.corpus.render.schema import data_schemas
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus.test_schema import as_editors_read
@@ -217,7 +218,7 @@ def test_the_page_of_the_protocol(root: Path) -> None:
         "\n"
         "<!-- Generated from data/ by `corpus build`; do not edit. -->\n"
         "\n"
-        "A walk through gardens. The published pool is of 2023-06-07: <https://example.org/walk>.\n"
+        "A walk through gardens. The protocol is of 2023-06-07: <https://example.org/walk>.\n"
         "\n"
         "## Sources\n"
         "\n"
@@ -245,6 +246,31 @@ def test_the_page_of_the_protocol(root: Path) -> None:
         "\n"
         "- Walk again next year.\n"
     )
+
+
+def test_the_page_speaks_of_a_published_pool_only_where_the_corpus_has_one() -> None:
+    pool = store.load(str(ROOT)).pool
+    assert pool is not None
+    taxonomy = pool.taxonomy
+    protocol = store.read_protocol(str(ROOT), taxonomy).sound()
+    assert protocol is not None
+
+    pages = [protocol_page(protocol, one).splitlines() for one in (taxonomy, taxonomy._replace(published=()))]
+
+    assert [(one, other) for one, other in zip(*pages, strict=True) if one != other] == [
+        (
+            f"{protocol.kind} The published pool is of 2026-05-04: <https://arxiv.org/abs/2605.02801>.",
+            f"{protocol.kind} The protocol is of 2026-05-04: <https://arxiv.org/abs/2605.02801>.",
+        ),
+        (
+            "Terms as published. They are not query strings of one database.",
+            "They are not query strings of one database.",
+        ),
+        (
+            "In the search syntax of arXiv's API. `ours` marks a string of this project; the survey published none.",
+            "In the search syntax of arXiv's API. `ours` marks a string of this project.",
+        ),
+    ]
 
 
 def test_a_corpus_without_them_has_no_pages(root: Path) -> None:

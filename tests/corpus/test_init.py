@@ -106,22 +106,26 @@ def test_init_writes_the_starter_corpus_and_says_what_to_type_next(tmp_path: Pat
 
 def test_check_names_every_line_of_the_example_until_it_is_replaced(folder: Path) -> None:
     places = {
-        "README.md": [1, 3],
-        "data/taxonomy.yaml": [5, 21, 22],
-        "data/papers.yaml": [3, 6, 29, 49],
-        "data/exclusions.yaml": [3, 6],
-        "data/protocol.yaml": [3, 5, 7],
+        "README.md": "1, 3",
+        "LICENSE": "1",
+        "data/taxonomy.yaml": "5, 21, 22, 217",
+        "data/papers.yaml": "3, 5, 6, 7, 8, 10, 11, 12, 22, 26, 28, 29, 32, 33, 42, 46, 48, 49, 50, 53, 63, 67",
+        "data/exclusions.yaml": "3, 6, 7, 8, 11",
+        "data/protocol.yaml": "3, 5, 6, 7, 11, 13, 18, 21",
+        "requirements.txt": "1",
     }
+    (folder / "requirements.txt").write_text("orchtrace-corpus @ file:///here\n", encoding="utf-8")
     run_corpus("--root", str(folder), "build")
 
     told = run_corpus("--root", str(folder), "check")
 
-    shown = ", ".join(f"{name}:{line}" for name, lines in places.items() for line in lines)
-    line = f"example   ok     14 lines are still those of corpus init's example; to make yours: {shown}"
+    shown = "; ".join(f"{name}:{lines}" for name, lines in places.items())
+    line = f"example   ok     43 lines are still those of corpus init's example; to make yours: {shown}"
     assert (told.code, told.stdout.splitlines()[-1]) == (0, line)
     for name in places:
-        text = (folder / name).read_text(encoding="utf-8").replace("xample", "nstance").replace("etrieval-", "eading-")
-        (folder / name).write_text(text.replace("augmented", "aided"), encoding="utf-8")
+        text = (folder / name).read_text(encoding="utf-8").replace("xample", "nstance").replace("etriev", "ead")
+        text = text.replace("EXAMPLE", "MINE").replace("No licence", "CC0").replace("file:", "https:")
+        (folder / name).write_text(text.replace('day: "2024-01-31', 'day: "2024-01-30'), encoding="utf-8")
     run_corpus("--root", str(folder), "build")
     mended = run_corpus("--root", str(folder), "check")
     assert (mended.code, mended.stdout.splitlines()[-1]) == (0, "build     ok     up to date")

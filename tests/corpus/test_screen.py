@@ -176,10 +176,13 @@ def test_including_leaves_open_what_is_not_answered(root: Path, terminal: Termin
     terminal.answer(
         [("prune [open], ? explains: ", ""), ("tools [open], ? explains: ", ""), ("size [open], ? explains: ", "")]
     )
-    terminal.answer([(SUMMARY, ""), ("Reason, a number or a sentence: ", "It lets light in.")])
+    terminal.answer([(SUMMARY, ""), ("Reason, a number or a sentence: ", "It lets light in")])
     terminal.answer([(f"[2/3] {PROMPT}", "q")])
 
-    assert "included; corpus add window-shelf asks for what is open, and for evidence" in ended(terminal)
+    shown = " ".join(ended(terminal).split())
+    ways = "Enter leaves open what is [open]; b goes back to the question before; Ctrl-C stops, with this undecided"
+    assert ways in shown
+    assert "included; corpus add window-shelf asks for what is open, and for evidence" in shown
     old = CANDIDATES[CANDIDATES.index("- key: window-shelf") : CANDIDATES.index("- key: sand")]
     new = old.replace(
         "  proposal: unread\n",
@@ -200,7 +203,7 @@ def test_what_lacks_nothing_becomes_a_paper(root: Path, terminal: Terminal) -> N
         ("size", "small"),
     ):
         terminal.answer([(f"{field} [open], ? explains: ", answer)])
-    terminal.answer([(SUMMARY, "A shelf with plants."), (f"[2/3] {PROMPT}", "q")])
+    terminal.answer([(SUMMARY, "A shelf with plants"), (f"[2/3] {PROMPT}", "q")])
 
     hint = "; for evidence: corpus tag window-shelf --evidence NOTE"
     assert f"added window-shelf: A Window Shelf{hint}" in ended(terminal).replace("\r\n", " ")

@@ -473,6 +473,9 @@ def test_tags_among_the_keywords_of_a_library_are_named_as_not_taken(root: Path)
     assert (
         "style: meadow" not in (root / "data" / "candidates.yaml").read_text(encoding="utf-8").partition("- key: h")[0]
     )
+    assert run_corpus("add", "library.bib", "--to", "candidates").stderr == (
+        "0 new candidates; left out: 0 in the pool, 0 excluded before, 1 among the candidates, 0 found more than once\n"
+    ), "of what is left out anyway, no tag is missed"
 
 
 FERN = """\

@@ -143,7 +143,7 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
         (["rose-garden", "tools=NA,spade"], "NA in tools must stand alone"),
         (
             ["rose-garden", "water=hourly"],
-            "unknown level of care 'hourly' (allowed: daily, weekly)\n  daily: Every day.\n  weekly: Every week.\n",
+            "unknown level of care 'hourly' (allowed: daily, weekly, none)\n  daily: Every day.\n  weekly: Every week.\n",
         ),
         (["rose-garden", "care=daily"], "'daily' is not part of care\nWrite TERM=LEVEL, such as water=daily, or none."),
         (
@@ -239,7 +239,12 @@ def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead()
 
     assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told
     assert run_corpus("tag", "rose-garden", "style=formal").code == 0
-    assert run_corpus("dispute", "rose-garden", "style=gravel", "--why", "It is.", "--source", "S").code == 0
+    assert (
+        run_corpus(
+            "dispute", "rose-garden", "style=gravel", "--why", "It is.", "--source", "https://example.org/s"
+        ).code
+        == 0
+    )
     assert run_corpus("validate").code == 0
     for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
         assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"

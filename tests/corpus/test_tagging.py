@@ -51,7 +51,7 @@ def test_what_is_typed_is_the_tag_that_is_meant(field: str, text: str, tag: obje
         ("tools", "spade,NA", "NA in tools must stand alone"),
         ("tools", " , ", "tools is given no term (allowed: spade, rake, shears, NA)"),
         ("care", "water", "'water' is not part of care\nWrite TERM=LEVEL, such as water=daily, or none."),
-        ("care", "water=dayly", "unknown level of care 'dayly' (did you mean 'daily'? allowed: daily, weekly)"),
+        ("care", "water=dayly", "unknown level of care 'dayly' (did you mean 'daily'? allowed: daily, weekly, none)"),
         ("care", "watr=daily", "unknown term of care 'watr' (did you mean 'water'? allowed: water, prune)"),
         ("care", "water=daily,C1=weekly", "water of care is given twice"),
     ],

@@ -34,15 +34,19 @@ def text(findings: Sequence[Finding]) -> list[Line]:
     return [(Span(str(finding), "warning" if finding.severity is Severity.ERROR else ""),) for finding in findings]
 
 
-def folded(findings: Sequence[Finding], most: int = 3) -> list[Line]:
-    """The same, but of findings of a file with one message only the first, and below it where the others are."""
+def folded(findings: Sequence[Finding], command: str = "") -> list[Line]:
+    """The same, but of findings of a file with one message only the first, and below it where the others are.
+
+    The first three of these, where a command names each.
+    """
     alike: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         alike.setdefault((finding.location.path, finding.code, finding.message), []).append(finding)
     lines: list[Line] = []
     for first, *others in alike.values():
-        places = first_names_and_more([str(other.location.line) for other in others], most)
-        told = f"also on {pluralize(len(others), 'line')}: {places}; corpus validate names each"
+        places = [str(other.location.line) for other in others]
+        shown = f"{first_names_and_more(places, 3)}; {command} names each" if command else ", ".join(places)
+        told = f"also on {pluralize(len(others), 'line')}: {shown}"
         lines += text([first]) + [(Span("  "), Span(told))] * bool(others)
     return lines
 

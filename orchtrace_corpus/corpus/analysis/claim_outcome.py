@@ -273,8 +273,12 @@ def _read(file: AuditSheet, columns: Sequence[Column], pool: Pool) -> Sheet:
     if file.text is None:
         raise CommandUseError(f"cannot read the sheet {quote(file.path)}")
     sheet, found = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
+    lines: dict[str, list[str]] = {}
     for one in found:
         # A record that is no longer there has no cell; the number of cells tells.
         if one.severity is Severity.ERROR and one.code != "K103":
-            raise CommandUseError(f"{one.location.path}:{one.location.line}: {one.message}")
+            lines.setdefault(one.message, []).append(str(one.location.line))
+    wrong = [f"{file.path}:{', '.join(numbers)}: {message}" for message, numbers in lines.items()]
+    if wrong:
+        raise CommandUseError("; ".join(wrong))
     return sheet

@@ -22,10 +22,11 @@ from orchtrace_corpus.corpus.edit import edits, tags
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
 from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import disputable
+from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.record_fields import dispute_style
 from orchtrace_corpus.corpus.model.records import Paper, Pool
-from orchtrace_corpus.corpus.model.tagging import read_level, read_term
+from orchtrace_corpus.corpus.model.tagging import read_level, read_term, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import agreement as render
 
@@ -229,9 +230,19 @@ def dispute(
     tag, known = tag.strip().replace("-", "_"), disputable(pool.taxonomy)
     if tag not in known or not isinstance(paper, Paper):
         raise CommandUseError(f"{quote(tag)} of {paper.name} cannot be disputed{suggestion(tag, list(known))}")
-    value = (read_level if known[tag].kind is Kind.LEVELS else read_term)(known[tag], text)
-    reading = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: why})
-    return _record(session, pool, [reading], {}, source, dry_run=dry_run)
+    read, stands = read_level if known[tag].kind is Kind.LEVELS else read_term, value_of(paper, known[tag], tag)
+    values = {read(known[tag], part) for part in text.split(",")}
+    value = ",".join(one for one in values_for(known[tag]) if one in values)
+    if not stands:
+        raise CommandUseError(f"{paper.key} has no {tag} to dispute", f"Set it: corpus tag {paper.key} {tag}={value}")
+    if stands in values:
+        raise CommandUseError(f"{tag} of {paper.key} stands as {stands} already", "Give a reading that is another.")
+    if problem := url_problem(source):
+        raise CommandUseError(f"--source {quote(source)} {problem}")
+    reading = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: sentence(why.strip())})
+    return _record(
+        session, pool, [reading], {}, source, one=f"{by} reads {tag} {value} of {paper.key}", dry_run=dry_run
+    )
 
 
 def _place(path: str, session: CorpusSession) -> str:
@@ -247,15 +258,19 @@ def _record(
     merges: Mapping[str, Sequence[str]],
     source: str,
     *,
+    one: str = "",
     dry_run: bool = False,
 ) -> int:
-    """Put on record where the sheets read something else than the corpus has."""
+    """Put on record where the sheets, or one reader, read something else than the corpus has."""
     root = session.writable_root()
     known = store.read_disputes(root, pool.taxonomy)
     if known.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    found = tags.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy, source)
+    found = tags.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy, source, by_name=bool(one))
+    if one and not found.added and not found.extended:
+        hint = f"Change why or source in {store.DISPUTES}; another reader gives --by NAME."
+        raise CommandUseError(f"{one}, which is on record already", hint)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import first_and_more, pluralize
 from orchtrace_corpus.base.text.table import Table
-from orchtrace_corpus.corpus.analysis.matching import identifier_text
+from orchtrace_corpus.corpus.analysis.matching import RecordIndex, identifier_text
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.proposal import Editable, judge, load_editable, write
@@ -118,7 +118,9 @@ def take_library(
         for written in write(judgement).written:
             session.output.note(f"wrote {written}")
     fields = [facet.field for facet in corpus.pool.taxonomy.papers]
-    given = ((item, [*item.keywords, *(name for name in fields if item.values.get(name))]) for item in items)
+    new = RecordIndex([one.paper for one in taken.new])
+    taken_in = (item for item in items if new.find(deduplication.paper_of(item)))
+    given = ((item, [*item.keywords, *(name for name in fields if item.values.get(name))]) for item in taken_in)
     left = [f"  {item.values.get('key') or item.line}: {', '.join(tags)}" for item, tags in given if tags]
     if left:
         session.output.tell("corpus: a candidate has no tags before it is read, so these are not taken:")

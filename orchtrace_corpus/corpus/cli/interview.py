@@ -209,6 +209,7 @@ def _refuse_gaps(gaps: Mapping[str, Sequence[Gap]]) -> None:
         term = next((term for term in terms if term.id == gap.field), None)
         metavar = metavar_of(gap.facet, term) if gap.facet else _METAVARS.get(gap.field, "TEXT")
         values = values_of(gap.facet, term) if gap.facet else gap.demand
+        values = f"if the tags ask for it{': ' * bool(values)}{values}" if gap.depends_on else values
         values += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.read)
         lines[f"  {option_name(gap.field)} {metavar}{f'  {values}' if values else ''}"] = None
     shown = ", ".join(printable(name) for name in gaps)

@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 Answer = TypeVar("Answer")
@@ -59,7 +59,9 @@ class Questions:
 
     def with_way_back(self, ask: Callable[[], Answer]) -> Answer:
         """What comes of questions, to which `b` asks the one before again; refused at the first of them."""
-        self._say("b goes back to the question before")
+        self._say(
+            "Enter leaves open what is [open]; b goes back to the question before; Ctrl-C stops, with this undecided"
+        )
         while True:
             self._kept = kept = list[str]()
             try:
@@ -120,7 +122,7 @@ class Questions:
             urls=paper.urls or (self._option("Address", "--url", _read_address),),
             tags=self._tags(self._taxonomy.papers, paper.tags, draft.awaiting),
             summary=paper.summary
-            or self._option("Summary, one sentence of your own", "--summary", _read_text, TO_BE_WRITTEN),
+            or self._option("Summary, one sentence of your own", "--summary", sentence, TO_BE_WRITTEN),
         )
         draft = self._evidence(draft._replace(paper=paper).with_readings(self._taxonomy))
         if details.key:
@@ -137,7 +139,8 @@ class Questions:
             title=exclusion.title or self._option("Title", "--title", _read_text),
             url=exclusion.url or self._option("Address", "--url", _read_address),
             tags=self._tags(self._taxonomy.exclusions, exclusion.tags),
-            reason=exclusion.reason or self._option("Reason, in one sentence", "--reason", _read_text),
+            reason=exclusion.reason
+            or self._option("Reason, in one sentence", "--reason", lambda text: sentence(_read_text(text))),
         )
 
     def _begin(self, name: str, *texts: str) -> None:

@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
 from orchtrace_corpus.corpus.render import candidates as render
 
@@ -267,14 +267,14 @@ class _Questions(Questions):
                 return rules[int(answer) - 1]
             if len(answer) < 2 and (answer or not known):  # a key of another question
                 raise CommandUseError(f"A reason is needed: {wanted}.")
-            return answer or known
+            return sentence(answer) or known
 
         enter = " [as proposed]" if known else ""
         return self._ask(f"Reason, {'a number or a sentence' if rules else 'a sentence'}{enter}: ", read)
 
     def summary(self) -> str:
         """What the paper does, in a sentence; empty where it stays open."""
-        return self._ask("Summary, one sentence of your own [open]: ", str)
+        return self._ask("Summary, one sentence of your own [open]: ", sentence)
 
     def tags(self, candidate: Candidate) -> dict[str, Tag]:
         """The tags that are open, as far as they are answered."""

@@ -240,6 +240,8 @@ def propose_disputes(
     known: Sequence[Dispute],
     taxonomy: Taxonomy,
     source: str = "",
+    *,
+    by_name: bool = False,
 ) -> Recorded:
     """The disputes that follow from sheets that do not read what the corpus has.
 
@@ -253,6 +255,7 @@ def propose_disputes(
         known: The disputes on record.
         taxonomy: The vocabulary.
         source: Where the readings are; the readers' names where nothing is said.
+        by_name: Whether a reading on record is new if the reader is, who joins those that read the same.
     """
     tags, source = disputable(taxonomy), source or " and ".join(one.name for one in sheets)
     places = {(dispute.record, dispute.tag): index for index, dispute in enumerate(known)}
@@ -268,11 +271,20 @@ def propose_disputes(
             elif (key, column) in places:
                 index = places[key, column]
                 on_record = {",".join(reading.values): reading.by for reading in known[index].readings}
-                if new := {values: by for values, by in readings.items() if values not in on_record}:
-                    reopened = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
-                    told = f"{known[index].why.rstrip('.')}. {why.rstrip('.')} ({' and '.join(new)})."
-                    said = {"why": told, "source": f"{known[index].source} ; {source}"}
-                    found.extended[index] = {"readings": {**on_record, **new}, **reopened, **(said if why else {})}
+                new = dict[str, str]()
+                for values, reader in readings.items():
+                    present = on_record[values].split(" and ") if values in on_record else []
+                    names = dict.fromkeys((*present, *reader.split(" and ")))
+                    if not present or (by_name and len(names) > len(present)):
+                        new[values] = " and ".join(names)
+                if new:
+                    said: dict[str, Value] = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
+                    reasons = tuple(dict.fromkeys(one.rstrip(".") for one in (known[index].why, why) if one))
+                    if len(reasons) > 1:
+                        said["why"] = f"{'. '.join(reasons)} ({' and '.join(new)})."
+                    if why and source not in known[index].source.split(" ; "):
+                        said["source"] = f"{known[index].source} ; {source}"
+                    found.extended[index] = {"readings": {**on_record, **new}, **said}
             else:
                 agreeing = [sheet.name for sheet in sheets if sheet.codes.get(key, {}).get(column) == stands]
                 by = {stands: " and ".join(("the corpus", *agreeing)), **readings}

@@ -77,12 +77,14 @@ def take_items(corpus: Editable, items: Sequence[Item], name: str, day: date) ->
         name: The file's name.
         day: The current day.
     """
-    papers = []
-    for item in items:
-        values, _ = completed(item, None)
-        papers.append((intake.from_entry(values, item.annotation), (name,)))
-    found = SearchResult(Search(name, name, 0, found=len(papers)), tuple(papers))
+    papers = tuple((paper_of(item), (name,)) for item in items)
+    found = SearchResult(Search(name, name, 0, found=len(papers)), papers)
     return deduplicate(corpus, [found], day, Maker.IMPORT, None)
+
+
+def paper_of(item: Item) -> Paper:
+    """The paper that an entry of a file describes."""
+    return intake.from_entry(completed(item, None)[0], item.annotation)
 
 
 def deduplicate(

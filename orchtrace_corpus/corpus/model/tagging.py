@@ -74,7 +74,7 @@ def read_level(facet: Facet, text: str) -> str:
     """
     if text.strip().casefold() == NO_TERM:
         return NOT_ARISING
-    return _named(facet.levels, text, f"level of {facet.field}", tuple(level.id for level in facet.levels))
+    return _named(facet.levels, text, f"level of {facet.field}", (*(level.id for level in facet.levels), NO_TERM))
 
 
 def read_optional(name: str, text: str) -> str | int | tuple[str, ...]:
@@ -91,6 +91,11 @@ def read_optional(name: str, text: str) -> str | int | tuple[str, ...]:
     if len(text) != 4 or not (text.isascii() and text.isdigit()):
         raise CommandUseError(f"{name} {quote(text)} is not a year", "Write four digits.")
     return int(text)
+
+
+def sentence(text: str) -> str:
+    """A text with the period that it was left without; an empty one as it is."""
+    return f"{text}." if text and not text.endswith((".", "!", "?")) else text
 
 
 def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:

@@ -72,6 +72,7 @@ def _section(coding: Coding, facet: Facet) -> str:
 
 def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     """The protocol as a Markdown page."""
+    is_published, unpublished = bool(taxonomy.published), "; the survey published none"
     labels = {family.id: family.label for family in protocol.families}
     stages = {term.id: term.label for facet in taxonomy.exclusions for term in facet.terms}
     families = [(one.label, "; ".join(one.terms)) for one in protocol.families]
@@ -83,12 +84,12 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
         ("Excluded", "A paper is excluded if it is only one of these.", _bullets(_rules(protocol.exclude))),
         (
             "Families",
-            "Terms as published. They are not query strings of one database.",
+            f"{'Terms as published. ' * is_published}They are not query strings of one database.",
             _table(("family", "terms"), families),
         ),
         (
             "Queries",
-            "In the search syntax of arXiv's API. `ours` marks a string of this project; the survey published none.",
+            f"In the search syntax of arXiv's API. `ours` marks a string of this project{unpublished * is_published}.",
             _table(("name", "family", "query", "by"), queries),
         ),
         ("Searching", "", _bullets(list(_searching(protocol)))),
@@ -96,7 +97,8 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
         ("Evidence", "", _table(("source", "carries"), protocol.evidence)),
         ("Updates", "", _bullets(protocol.update)),
     )
-    head = f"{markdown_text(protocol.kind)} The published pool is of {protocol.day}: <{protocol.source}>."
+    dated = "The published pool" if is_published else "The protocol"
+    head = f"{markdown_text(protocol.kind)} {dated} is of {protocol.day}: <{protocol.source}>."
     body = [f"## {heading}\n\n{lead}{lead and chr(10) * 2}{text}" for heading, lead, text in sections if text]
     return "\n".join((f"# Protocol: {markdown_text(taxonomy.title)}\n", f"{head}\n", *body))
 
