@@ -104,6 +104,17 @@ def test_all_problems_are_told_at_once_and_nothing_changes(toy: Corpus) -> None:
     ]
 
 
+def test_a_problem_is_told_at_its_own_line_where_records_are_written_by_key(toy: Corpus) -> None:
+    items = [
+        Item({**POND, "key": key, "year": year}, line)
+        for line, (key, year) in enumerate({"b": "x", "a": 2024}.items(), 1)
+    ]
+
+    result = merge(papers_file(), items, toy.taxonomy._replace(by_key=True), "2024-05-06")
+
+    assert result.problems == (Problem(1, "F105 'x' is not a year: write four digits [b]"),)
+
+
 def test_heads_of_lists_keep_the_lists(toy: Corpus) -> None:
     text = papers_file().text
     url = "https://example.org/roses-2"

@@ -527,6 +527,21 @@ def test_an_entry_that_cannot_be_a_candidate_is_named(root: Path) -> None:
     assert "corpus: library.bib: moss2020 is left out: F101 missing field 'title'\n" in result.stderr
 
 
+def test_an_identifier_that_is_none_is_not_lost_on_the_way(root: Path) -> None:
+    about = "title = {Moss}, author = {Moss, Ida}, year = 2020, url = {https://example.org/moss}, eprint = {26O7.01234}"
+    (root / "library.bib").write_text(f"@misc{{moss, {about}, archiveprefix = {{arXiv}}}}\n", encoding="utf-8")
+
+    assert run_corpus("import", "library.bib", "--to", "candidates").stderr.endswith(
+        "corpus: library.bib: Moss is left out: "
+        "F111 arxiv_id '26O7.01234' is not in its plain form, such as 2505.19591\n"
+    )
+    assert run_corpus("add", "library.bib") == (
+        2,
+        "",
+        "corpus: library.bib:1 is refused: '26O7.01234' cannot be its arxiv_id; correct it in the file\n",
+    )
+
+
 def test_a_dry_run_of_a_library_shows_the_difference(root: Path) -> None:
     (root / "library.bib").write_text(LIBRARY, encoding="utf-8")
     before = (root / "data" / "candidates.yaml").read_bytes()

@@ -191,6 +191,7 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
 
 def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
     """What the decoder says of the values, each record written and read for itself."""
+    parts = sorted(parts, key=lambda part: part.key)  # as they are written
     records = [{"key": part.key, **part.values} for part in parts]
     file = YamlFile("", add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy)).encode())
     places = decode_papers(file, taxonomy)[1]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, recognise
+from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.analysis.search import find_records
@@ -212,6 +212,9 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
         source = next(iter(paper.urls), "")
         one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper))
         problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
+        for kind in IdentifierKind:
+            if (value := getattr(paper, kind.value)) and not is_normal(kind, value):
+                problem = problem or f"{quote(value)} cannot be its {kind}; correct it in the file"
         match = known.find(paper)
         if match and (match.sign is not Sign.TITLE or match.record.name == paper.key):
             problem = (
