@@ -28,6 +28,9 @@ from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT, Mapping, Node, Scalar
 
 MAX_DEPTH = 16
 
+_ITEM = r"\n\s*-[ A-Za-z]"
+_DOUBTFUL = r"[^\s#][ \t]#|^( *+)(?:- )?[^\n]*[^\n:]\n(?: *\n)*\1 +-[ A-Za-z]"
+"""Where a comment may cut off a text, or an item may be a part of the text above."""
 _NOTHING = "the file holds nothing but comments or blank lines; a list without records is written []"
 
 
@@ -140,7 +143,7 @@ class _Fold:
         self.get_event = get_event
         self._file = file
         self._keys: dict[str, str] = {}
-        self._is_commented = re.search(r"[^\s#][ \t]#", file.text) is not None
+        self._is_doubtful = re.search(_DOUBTFUL, file.text, re.MULTILINE) is not None
 
     def __call__(self, event: Any, depth: int) -> Node:
         kind = type(event)
@@ -152,12 +155,18 @@ class _Fold:
                 self._file.refuse("Y115", _place(event), f"the text is longer than {MAX_TEXT // 1000} kB; shorten it")
                 self._file.refused.add(_place(event))
                 return Scalar("", _place(event))
-            if self._is_commented and self._is_cut(event):
+            if self._is_doubtful and self._is_cut(event):
                 mend = "quote the text, or write two blanks before a comment"
                 self._file.refuse("Y116", event.end_mark.index + 1, f"the text ends before this '#'; {mend}")
                 self._file.refused.add(_place(event))
                 return Scalar("", _place(event))
-            return Scalar(event.value, _place(event))
+            span = slice(_place(event), event.end_mark.index)
+            if self._is_doubtful and not event.style and (item := re.search(_ITEM, self._file.text[span])):
+                mend = "indent it like the others of its list, with a blank behind '-', or quote the text"
+                self._file.refuse("Y117", span.start + item.end() - 2, f"this item is part of the text above; {mend}")
+                self._file.refused.add(span.start)
+                return Scalar("", span.start)
+            return Scalar(event.value, span.start)
         if kind is AliasEvent:
             at = _place(event)
             mend = "write the value out, or quote a text that begins with '*'"
@@ -174,7 +183,7 @@ class _Fold:
         items: list[Node] = []
         while type(following := get_event()) is not SequenceEndEvent:
             if type(following) is scalar and not (
-                following.anchor or following.tag or len(following.value) > MAX_TEXT or self._is_commented
+                following.anchor or following.tag or len(following.value) > MAX_TEXT or self._is_doubtful
             ):
                 items.append(new(Scalar, (following.value, following.start_mark.index)))
             else:
@@ -200,7 +209,7 @@ class _Fold:
             key = shared(key_event.value, key_event.value)
             value_event = get_event()
             if type(value_event) is scalar and not (
-                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT or self._is_commented
+                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT or self._is_doubtful
             ):
                 value: Node = new(Scalar, (value_event.value, value_event.start_mark.index))
             else:
