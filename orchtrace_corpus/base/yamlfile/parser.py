@@ -31,6 +31,7 @@ MAX_DEPTH = 16
 _ITEM = r"\n\s*-[ A-Za-z]"
 _DOUBTFUL = r"[^\s#][ \t]#|^( *+)(?:- )?[^\n]*[^\n:]\n(?: *\n)*\1 +-[ A-Za-z]"
 """Where a comment may cut off a text, or an item may be a part of the text above."""
+_NO_COLON = "a ':' with a blank after it is missing"
 _NOTHING = "the file holds nothing but comments or blank lines; a list without records is written []"
 
 
@@ -90,7 +91,8 @@ class Parser:
             self._close(fold)
         if pending is not None:
             self._file.cut_off = pending.at
-            yield pending
+            if type(pending) is not Scalar:  # a record whose first colon is missing
+                yield pending
 
     def _open(self) -> "tuple[_Fold, Any] | None":
         """Begin the document: its root's event, and what folds it."""
@@ -255,7 +257,8 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     if conflict >= 0:
         return conflict + 1, "a merge conflict is left here; keep one side, or both, and remove the marks"
     opened, quoted = _open_at(text, at)
-    before = text[text.rfind("\n", 0, at) + 1 : at]
+    above, _, before = text[:at].rpartition("\n")
+    escaped = ', and write each one within as \\"' if '"' in before else ""
     if "quoted scalar" in context and "end of stream" in problem:
         at, problem = _index(error.context_mark, at), "a closing quote is missing"
     elif quoted is not None:
@@ -266,12 +269,19 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
         at = at - 1 if text[at : at + 1] != "\\" and text[at - 1 : at] == "\\" else at
         problem, hint = "a backslash in double quotes", "write the character itself, such as é, or two backslashes"
     elif "could not find expected ':'" in problem:
-        at, problem = _index(error.context_mark, at), "a ':' with a blank after it is missing"
+        at, problem = _index(error.context_mark, at), _NO_COLON
+        if text.startswith("-", at):
+            problem = "a blank after '-' is missing"
     elif "mapping values are not allowed" in problem:
-        problem, hint = "': ' stands in a text without quotes", "put double quotes around the text"
+        problem, hint = "': ' stands in a text without quotes", f"put double quotes around the text{escaped}"
+        if re.fullmatch(r"\s*(?:- )?[a-z_]+: [a-z_]+", before):
+            hint = "put double quotes around a text, and braces around fields"
         if re.fullmatch(r"\s*[\w-]+", before):  # of another field
             at, problem = at - len(before.lstrip()), "this line reads as more of the text above"
             hint = "indent a field like its neighbours, and write a blank behind each ':'"
+            first = re.fullmatch(r"( *- )[a-z_]+[ :](?!/)[^:]*", above.rstrip().rpartition("\n")[2])
+            if first and first.end(1) == len(before) - len(before.lstrip()):  # of the same record
+                at, problem, hint = len(above.rstrip()) - len(first[0]) + first.end(1), _NO_COLON, ""
     elif text.startswith("\t", at):
         problem, hint = "a tab in the indentation", "indent with spaces"
     elif "cannot start any token" in problem:
@@ -279,7 +289,7 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     elif "block sequence" in problem:
         problem, hint = "a list begins behind the name of its field", "begin it on the next line"
     elif "did not find expected" in problem:
-        problem, hint = "text follows a closing quote or bracket", "put double quotes around all of it"
+        problem, hint = "text follows a closing quote or bracket", f"put double quotes around all of it{escaped}"
         if not before.strip():
             problem = "the indentation of this line, or of the one above, fits no other"
             hint = "indent a field like its neighbours, and each '- ' like the others of its list"
