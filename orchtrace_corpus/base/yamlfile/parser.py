@@ -269,9 +269,8 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
         at = at - 1 if text[at : at + 1] != "\\" and text[at - 1 : at] == "\\" else at
         problem, hint = "a backslash in double quotes", "write the character itself, such as é, or two backslashes"
     elif "could not find expected ':'" in problem:
-        at, problem = _index(error.context_mark, at), _NO_COLON
-        if text.startswith("-", at):
-            problem = "a blank after '-' is missing"
+        at = _index(error.context_mark, at)
+        problem = "a blank after '-' is missing" if text.startswith("-", at) else _NO_COLON
     elif "mapping values are not allowed" in problem:
         problem, hint = "': ' stands in a text without quotes", f"put double quotes around the text{escaped}"
         if re.fullmatch(r"\s*(?:- )?[a-z_]+: [a-z_]+", before):

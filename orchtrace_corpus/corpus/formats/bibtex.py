@@ -280,8 +280,7 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
         logger.disabled = was_disabled
     strings = dict(_MONTHS)
     found: list[Entry] = []
-    is_broken = False
-    for block in blocks:
+    for before, block in zip([None, *blocks], blocks, strict=False):
         line = _line(block)
         if isinstance(block, model.ParsingFailedBlock):
             problems += _failures(block)
@@ -294,14 +293,13 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
             if "@" in stray[0]:
                 message = f"this looks like the start of an entry, but is not one: {text}; write @type{{key, ...}}"
                 problems.append(Problem(line, message))
-            elif not is_broken:
+            elif not isinstance(before, model.ParsingFailedBlock):
                 message = f"these fields stand behind the end of their entry: {text}; before them is a '}}' too many"
                 problems.append(Problem(line, message))
         elif isinstance(block, model.Entry):
             if not block.key:
                 problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
             found.append(_block_entry(block, strings, problems))
-        is_broken = isinstance(block, model.ParsingFailedBlock)
     return found
 
 
