@@ -228,7 +228,7 @@ def test_two_arxiv_ids_with_nearly_one_title_are_two_works_and_it_is_said(corpus
 
     result = add("2401.00019", *TAGS)
 
-    remark = "2401.00019: its title is nearly that of rose-garden, which has another arXiv id\n"
+    remark = "corpus: 2401.00019: its title is nearly that of rose-garden, which has another arXiv id; compare them\n"
     assert (result.code, remark in result.stderr) == (0, True)
 
 

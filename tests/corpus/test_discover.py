@@ -121,7 +121,7 @@ def test_new_papers_become_candidates_and_what_is_known_is_counted(root: Path) -
         "wrote data/searches.yaml\n"
         "wrote data/arxiv.json\n"
         "2 new candidates; left out: 1 in the pool, 1 excluded before, 1 among the candidates, 6 found more than once\n"
-        "left out by a title that is nearly the same:\n"
+        "left out by a title that is the same, or nearly:\n"
         "  arXiv:2401.00013: Röses: a Garden in Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
     )
     assert text(root, "candidates.yaml") == (
@@ -215,7 +215,7 @@ def test_a_paper_with_nearly_the_title_of_another_new_one_is_named(
 
     assert result.stderr.splitlines()[-14:] == [
         "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 12 found more than once",
-        "left out by a title that is nearly the same:",
+        "left out by a title that is the same, or nearly:",
         *(f"  arXiv:2401.000{number}: {title} (as arXiv:2401.00021: {title})" for number in range(22, 34)),
     ]
 

@@ -6,8 +6,7 @@ import pytest
 
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.formats import FormatError, Item
-from orchtrace_corpus.corpus.formats.bibtex import protected
-from orchtrace_corpus.corpus.formats.citation import venue_kind
+from orchtrace_corpus.corpus.formats.citation import protected, venue_kind
 from orchtrace_corpus.corpus.formats.latex import encoded
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 
@@ -249,19 +248,53 @@ def test_everything_that_cannot_be_read_is_named_with_its_line(toy: Corpus, capl
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("text", "line", "missing"),
     [
-        ("@article{a,\n  title = {A", 2),
-        ('@article{a,\n  title = "A,\n  year = {2020}\n}\n\n@article{b}', 4),
-        ("@article{\n  title = {A}}", 2),
-        ("@article{a,\n  title {A}}", 2),
+        ("@article{a,\n  title = {A", 2, "a closing brace is missing in title, on line 2"),
+        (
+            '@article{a,\n  title = "A,\n  year = {2020}\n}\n\n@article{b}',
+            4,
+            "a closing quote is missing in title, on line 2",
+        ),
+        ('@article{a, x = {"},\n  title = "A,\n  note = "B"\n}', 4, "a closing quote is missing in title, on line 2"),
+        ("@article{a,\n  title = {A,\n  year = {2020}\n}", 4, "a closing brace is missing in title, on line 2"),
+        ("@article{a,\n  title = {A}\n\n@article{b}", 2, ""),
+        ("@article{\n  title = {A}}", 2, ""),
+        ("@article{a,\n  title {A}}", 2, ""),
     ],
 )
-def test_an_entry_that_breaks_off_is_named_with_both_its_lines_and_what_may_be_missing(
-    toy: Corpus, text: str, line: int
+def test_an_entry_that_breaks_off_is_named_with_both_its_lines_and_what_is_or_may_be_missing(
+    toy: Corpus, text: str, line: int, missing: str
 ) -> None:
-    missing = "a closing brace, a comma, '=' or its key is missing"
+    missing = missing or "a closing brace, a comma, '=' or its key is missing"
     assert refused(text, toy) == [f"x.bib:1: this entry breaks off on line {line}: {missing}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "@misc{a,\n  year={2026}},\n  eprint={2601.01234},\n}",
+            "2: these fields stand behind the end of their entry: ', eprint={2601.01234}, }'; "
+            "before them is a '}' too many",
+        ),
+        (
+            "@misc{a,\n  year={2026}}\n\n  month = {1},\n}",
+            "4: these fields stand behind the end of their entry: 'month = {1}, }'; before them is a '}' too many",
+        ),
+        (
+            "@misc{a, year={2026}}\nA note (me@x.org).\n  @misc b,\n  year={2026}\n}",
+            "3: this looks like the start of an entry, but is not one: '@misc b, year={2026} }'; write @type{key, ...}",
+        ),
+        (
+            "@misc b,\n  year={2026}\n}",
+            "1: this looks like the start of an entry, but is not one: '@misc b, year={2026} }'; write @type{key, ...}",
+        ),
+    ],
+)
+def test_nothing_of_an_entry_is_taken_for_the_text_between_entries(toy: Corpus, text: str, problem: str) -> None:
+    assert refused(text, toy) == [f"x.bib:{problem}"]
+    assert read("@misc{a, year={2026}}}\n% eprint={x}\nme@x.org, x = 1\n", toy)[0].cited == {"year": 2026}
 
 
 def test_a_file_that_is_not_utf8_is_refused_at_its_line(toy: Corpus) -> None:

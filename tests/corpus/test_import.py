@@ -201,20 +201,37 @@ def test_a_new_paper_that_the_corpus_knows_or_nearly_knows_by_its_title_is_told_
         '@misc{beds, title = {R{\\"o}ses: A Garden in Four Bed}}\n'
         "@misc{gate, title = {Anything}, eprint = {2001.00009}}\n"
         '@misc{other, title = {R{\\"o}ses: A Garden in Four Bed}, eprint = {2201.00007}}\n'
-        "@misc{new, title = {Nothing of the Kind}}\n"
+        "@misc{new, title = {Nothing of the Kind}, keywords = {style=formal}}\n"
         "@misc{rose-garden, year = {2021}}\n"
     )
 
     told = [run_corpus("import", "new.bib", *words).stderr.splitlines() for words in (["--dry-run"], [])]
 
-    assert told[0][:4] == [
-        "corpus: new.bib:1: in the pool already as 'rose-garden', known by its title, 'Röses: A Garden in Four Beds'",
-        "corpus: new.bib:2: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by "
-        "its identifier arXiv:2001.00009",
-        "corpus: new.bib:3: its title is nearly that of rose-garden, which has another arXiv id",
+    needed = "no paper has this key yet, and a new one needs authors, year,"
+    assert told[0] == [
+        "corpus: new.bib:3: its title is nearly that of rose-garden, which has another arXiv id; compare them",
         "corpus: nothing was written, since some records cannot be imported:",
+        "new.bib:1: in the pool already as 'rose-garden', known by its title, 'Röses: A Garden in Four Beds' [beds]",
+        "new.bib:2: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by "
+        "its identifier arXiv:2001.00009 [gate]",
+        f"new.bib:3: {needed} summary, style, care, size; corpus add asks for them [other]",
+        f"new.bib:4: {needed} venue, urls, summary, style, care, size; corpus add takes tags from keywords, and asks for the rest [new]",
     ]
     assert told[0] == told[1]
+
+
+def test_of_an_excluded_paper_that_lacks_nothing_the_decision_is_told_first(root: Path, toy: Corpus) -> None:
+    record = json.loads(exported(toy, root, "jsonl").read_text(encoding="utf-8").splitlines()[1])
+    record = {**record, "key": "gate", "title": "Gate", "arxiv_id": "2001.00009", "urls": []}
+    (root / "new.jsonl").write_text(json.dumps(record) + "\n")
+
+    assert run_corpus("import", "new.jsonl").stderr.splitlines()[:3] == [
+        "corpus: new.jsonl:1: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known "
+        "by its identifier arXiv:2001.00009",
+        "corpus: the edit would bring 1 error, 1 warning, so nothing was written; at these lines:",
+        "data/exclusions.yaml:3:15: D109 the identifier is that of the paper 'gate'; keep one record, or write "
+        "promoted_to: gate [E001]",
+    ]
 
 
 def test_a_huge_difference_is_counted_and_not_shown(root: Path) -> None:

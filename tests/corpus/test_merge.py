@@ -89,7 +89,7 @@ def test_all_problems_are_told_at_once_and_nothing_changes(toy: Corpus) -> None:
         "4: key 'rose-garden' is used twice (first on line 2); keep one record",
         "5: F107 'Pond A' is not a key: use lower-case letters, digits and single hyphens [Pond A]",
         "5: F111 arxiv_id '2401.1' is not in its plain form, such as 2505.19591 [Pond A]",
-        "5: no paper has this key yet, and a new one needs authors, year, venue, urls, summary, style, care, size; "
+        "5: no paper has this key yet, and a new one needs authors, year, venue, summary, style, care, size; "
         "corpus add asks for them [Pond A]",
         "6: no paper has this key, but 'long-grass' has its identifier; write that key [grass]",
         "7: F102 unknown field 'colour' (allowed: key, title, authors, affiliation, year, venue_year, venue, proceedings, arxiv_id, doi, "
@@ -102,6 +102,17 @@ def test_all_problems_are_told_at_once_and_nothing_changes(toy: Corpus) -> None:
         "9: V103 unknown level of care 'hourly' (allowed: daily, weekly) [pond]",
         "10: tools holds lists in lists; no field does [terminal-yard]",
     ]
+
+
+def test_a_problem_is_told_at_its_own_line_where_records_are_written_by_key(toy: Corpus) -> None:
+    items = [
+        Item({**POND, "key": key, "year": year}, line)
+        for line, (key, year) in enumerate({"b": "x", "a": 2024}.items(), 1)
+    ]
+
+    result = merge(papers_file(), items, toy.taxonomy._replace(by_key=True), "2024-05-06")
+
+    assert result.problems == (Problem(1, "F105 'x' is not a year: write four digits [b]"),)
 
 
 def test_heads_of_lists_keep_the_lists(toy: Corpus) -> None:

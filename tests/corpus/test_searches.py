@@ -437,7 +437,7 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command:
         "",
         "wrote data/candidates.yaml\nwrote data/searches.yaml\n"
         "1 new candidate; left out: 1 in the pool, 1 excluded before, 1 among the candidates, 1 found more than once\n"
-        "left out by a title that is nearly the same:\n"
+        "left out by a title that is the same, or nearly:\n"
         "  kale2: On Kale (as kale: On Kale)\n"
         "  roses: Röses: A Garden in Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
     )
@@ -453,6 +453,25 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command:
         in_candidates=1,
         new=("DOI:10.1000/kale",),
     )
+
+
+def test_an_import_to_the_pool_names_a_candidate_as_corpus_add_does(root: Path) -> None:
+    (root / "library.bib").write_text(LIBRARY.splitlines()[0], encoding="utf-8")
+
+    assert run_corpus("import", "library.bib").stderr == (
+        "corpus: nothing was written, since some records cannot be imported:\n"
+        "library.bib:1: it is the candidate rose-bed; to include it: corpus add rose-bed [beet2024]\n"
+    )
+
+
+def test_a_candidate_with_nearly_the_title_of_a_paper_and_another_arxiv_id_is_named(root: Path) -> None:
+    near = 'title = {R{\\"o}ses: A Garden in Four Bed}, author = {Kale, Ida}, year = 2022, eprint = {2201.00007}'
+    (root / "library.bib").write_text(f"@misc{{near, {near}}}\n", encoding="utf-8")
+
+    assert run_corpus("import", "library.bib", "--to", "candidates").stderr.splitlines()[2:] == [
+        "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 0 found more than once",
+        "corpus: near: its title is nearly that of rose-garden, which has another arXiv id; compare them",
+    ]
 
 
 def test_tags_among_the_keywords_of_a_library_are_named_as_not_taken(root: Path) -> None:
@@ -528,6 +547,21 @@ def test_an_entry_that_cannot_be_a_candidate_is_named(root: Path) -> None:
 
     assert result.code == 1
     assert "corpus: library.bib: moss2020 is left out: F101 missing field 'title'\n" in result.stderr
+
+
+def test_an_identifier_that_is_none_is_not_lost_on_the_way(root: Path) -> None:
+    about = "title = {Moss}, author = {Moss, Ida}, year = 2020, url = {https://example.org/moss}, eprint = {26O7.01234}"
+    (root / "library.bib").write_text(f"@misc{{moss, {about}, archiveprefix = {{arXiv}}}}\n", encoding="utf-8")
+
+    assert run_corpus("import", "library.bib", "--to", "candidates").stderr.endswith(
+        "corpus: library.bib: Moss is left out: "
+        "F111 arxiv_id '26O7.01234' is not in its plain form, such as 2505.19591\n"
+    )
+    assert run_corpus("add", "library.bib") == (
+        2,
+        "",
+        "corpus: library.bib:1 is refused: '26O7.01234' cannot be its arxiv_id; correct it in the file\n",
+    )
 
 
 def test_a_dry_run_of_a_library_shows_the_difference(root: Path) -> None:

@@ -76,6 +76,34 @@ SUMMARY = "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can b
         ),
         (
             "size: small",
+            'size: "a "small" b"',
+            "14:13: Y104 not valid YAML: text follows a closing quote or bracket; put double quotes around all of it, "
+            'and write each one within as \\"; the rest of the file was not read',
+        ),
+        (
+            "size: small",
+            'size: "a": small',
+            "14:12: Y104 not valid YAML: ': ' stands in a text without quotes; put double quotes around the text, "
+            'and write each one within as \\"; the rest of the file was not read',
+        ),
+        (
+            "care: {water: daily,",
+            "care: water: daily,",
+            "12:14: Y104 not valid YAML: ': ' stands in a text without quotes; put double quotes around a text, "
+            "and braces around fields; the rest of the file was not read",
+        ),
+        (
+            "- key: rose-garden",
+            "- key rose-garden",
+            "2:3: Y104 not valid YAML: a ':' with a blank after it is missing; the rest of the file was not read",
+        ),
+        (
+            "tools: [spade, shears]",
+            "tools:\n    - spade\n    -shears",
+            "15:5: Y104 not valid YAML: a blank after '-' is missing; the rest of the file was not read",
+        ),
+        (
+            "size: small",
             "size: - small",
             "14:9: Y104 not valid YAML: a list begins behind the name of its field; begin it on the next line; "
             "the rest of the file was not read",

@@ -24,6 +24,7 @@ register(
         "Y114": "nothing in the file",
         "Y115": "text too long to read",
         "Y116": "text cut off by a comment",
+        "Y117": "list item read as text",
     },
     warnings={},
     sections={"Y": "Syntax"},

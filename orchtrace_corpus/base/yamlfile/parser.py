@@ -28,6 +28,10 @@ from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT, Mapping, Node, Scalar
 
 MAX_DEPTH = 16
 
+_ITEM = r"\n\s*-[ A-Za-z]"
+_DOUBTFUL = r"[^\s#][ \t]#|^( *+)(?:- )?[^\n]*[^\n:]\n(?: *\n)*\1 +-[ A-Za-z]"
+"""Where a comment may cut off a text, or an item may be a part of the text above."""
+_NO_COLON = "a ':' with a blank after it is missing"
 _NOTHING = "the file holds nothing but comments or blank lines; a list without records is written []"
 
 
@@ -87,7 +91,8 @@ class Parser:
             self._close(fold)
         if pending is not None:
             self._file.cut_off = pending.at
-            yield pending
+            if type(pending) is not Scalar:  # a record whose first colon is missing
+                yield pending
 
     def _open(self) -> "tuple[_Fold, Any] | None":
         """Begin the document: its root's event, and what folds it."""
@@ -140,7 +145,7 @@ class _Fold:
         self.get_event = get_event
         self._file = file
         self._keys: dict[str, str] = {}
-        self._is_commented = re.search(r"[^\s#][ \t]#", file.text) is not None
+        self._is_doubtful = re.search(_DOUBTFUL, file.text, re.MULTILINE) is not None
 
     def __call__(self, event: Any, depth: int) -> Node:
         kind = type(event)
@@ -152,12 +157,18 @@ class _Fold:
                 self._file.refuse("Y115", _place(event), f"the text is longer than {MAX_TEXT // 1000} kB; shorten it")
                 self._file.refused.add(_place(event))
                 return Scalar("", _place(event))
-            if self._is_commented and self._is_cut(event):
+            if self._is_doubtful and self._is_cut(event):
                 mend = "quote the text, or write two blanks before a comment"
                 self._file.refuse("Y116", event.end_mark.index + 1, f"the text ends before this '#'; {mend}")
                 self._file.refused.add(_place(event))
                 return Scalar("", _place(event))
-            return Scalar(event.value, _place(event))
+            span = slice(_place(event), event.end_mark.index)
+            if self._is_doubtful and not event.style and (item := re.search(_ITEM, self._file.text[span])):
+                mend = "indent it like the others of its list, with a blank behind '-', or quote the text"
+                self._file.refuse("Y117", span.start + item.end() - 2, f"this item is part of the text above; {mend}")
+                self._file.refused.add(span.start)
+                return Scalar("", span.start)
+            return Scalar(event.value, span.start)
         if kind is AliasEvent:
             at = _place(event)
             mend = "write the value out, or quote a text that begins with '*'"
@@ -174,7 +185,7 @@ class _Fold:
         items: list[Node] = []
         while type(following := get_event()) is not SequenceEndEvent:
             if type(following) is scalar and not (
-                following.anchor or following.tag or len(following.value) > MAX_TEXT or self._is_commented
+                following.anchor or following.tag or len(following.value) > MAX_TEXT or self._is_doubtful
             ):
                 items.append(new(Scalar, (following.value, following.start_mark.index)))
             else:
@@ -200,7 +211,7 @@ class _Fold:
             key = shared(key_event.value, key_event.value)
             value_event = get_event()
             if type(value_event) is scalar and not (
-                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT or self._is_commented
+                value_event.anchor or value_event.tag or len(value_event.value) > MAX_TEXT or self._is_doubtful
             ):
                 value: Node = new(Scalar, (value_event.value, value_event.start_mark.index))
             else:
@@ -246,7 +257,8 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     if conflict >= 0:
         return conflict + 1, "a merge conflict is left here; keep one side, or both, and remove the marks"
     opened, quoted = _open_at(text, at)
-    before = text[text.rfind("\n", 0, at) + 1 : at]
+    above, _, before = text[:at].rpartition("\n")
+    escaped = ', and write each one within as \\"' if '"' in before else ""
     if "quoted scalar" in context and "end of stream" in problem:
         at, problem = _index(error.context_mark, at), "a closing quote is missing"
     elif quoted is not None:
@@ -257,12 +269,18 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
         at = at - 1 if text[at : at + 1] != "\\" and text[at - 1 : at] == "\\" else at
         problem, hint = "a backslash in double quotes", "write the character itself, such as é, or two backslashes"
     elif "could not find expected ':'" in problem:
-        at, problem = _index(error.context_mark, at), "a ':' with a blank after it is missing"
+        at = _index(error.context_mark, at)
+        problem = "a blank after '-' is missing" if text.startswith("-", at) else _NO_COLON
     elif "mapping values are not allowed" in problem:
-        problem, hint = "': ' stands in a text without quotes", "put double quotes around the text"
+        problem, hint = "': ' stands in a text without quotes", f"put double quotes around the text{escaped}"
+        if re.fullmatch(r"\s*(?:- )?[a-z_]+: [a-z_]+", before):
+            hint = "put double quotes around a text, and braces around fields"
         if re.fullmatch(r"\s*[\w-]+", before):  # of another field
             at, problem = at - len(before.lstrip()), "this line reads as more of the text above"
             hint = "indent a field like its neighbours, and write a blank behind each ':'"
+            first = re.fullmatch(r"( *- )[a-z_]+[ :](?!/)[^:]*", above.rstrip().rpartition("\n")[2])
+            if first and first.end(1) == len(before) - len(before.lstrip()):  # of the same record
+                at, problem, hint = len(above.rstrip()) - len(first[0]) + first.end(1), _NO_COLON, ""
     elif text.startswith("\t", at):
         problem, hint = "a tab in the indentation", "indent with spaces"
     elif "cannot start any token" in problem:
@@ -270,7 +288,7 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     elif "block sequence" in problem:
         problem, hint = "a list begins behind the name of its field", "begin it on the next line"
     elif "did not find expected" in problem:
-        problem, hint = "text follows a closing quote or bracket", "put double quotes around all of it"
+        problem, hint = "text follows a closing quote or bracket", f"put double quotes around all of it{escaped}"
         if not before.strip():
             problem = "the indentation of this line, or of the one above, fits no other"
             hint = "indent a field like its neighbours, and each '- ' like the others of its list"

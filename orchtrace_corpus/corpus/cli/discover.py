@@ -153,7 +153,7 @@ def report(session: CorpusSession, found: Discovery, origin: str = "") -> int:
     if run.searches:
         output.note(counts)
     if found.by_title:
-        output.note("left out by a title that is nearly the same:")
+        output.note("left out by a title that is the same, or nearly:")
     near = [f"  {_called(paper)} (as {_called(match.record)})" for paper, match in found.by_title]
     for line in near:  # all: none of them is shown anywhere else
         output.note(line)

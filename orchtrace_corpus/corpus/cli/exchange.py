@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.edit.merge import merge
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
 from orchtrace_corpus.corpus.formats import completed, registry
-from orchtrace_corpus.corpus.intake.lookup import near_title
+from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_entry
 from orchtrace_corpus.corpus.model import arxiv_file, store
 from orchtrace_corpus.corpus.model.record_fields import candidate_style, dispute_style, exclusion_style, paper_style
@@ -172,14 +172,20 @@ def import_(
         from orchtrace_corpus.corpus.cli.discover import take_library
 
         return take_library(session, corpus, items, os.path.basename(path), dry_run=dry_run)
-    merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat())
-    new = {merged.lines[key] for key in merged.added}
     known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
-    for item in (one for one in items if one.line in new):  # what `corpus add` would say
+    awaiting = RecordIndex(one.paper for one in corpus.awaiting.candidates)
+    keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
+    remarks: dict[int, str] = {}
+    for item in (one for one in items if one.values.get("key") not in keys):  # what `corpus add` would say
         paper = from_entry(completed(item, None)[0], "")
         match = known.find(paper)
-        for remark in (describe_match(match),) if match else near_title(paper, known):
+        said = describe_match(match) if match else describe_candidate(paper, awaiting)
+        remarks |= {item.line: said} if said else {}
+        for remark in () if match else near_title(paper, known):
             session.output.tell(f"corpus: {printable(shown, limit=300)}:{item.line}: {remark}")
+    merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat(), remarks)
+    for line in sorted(remarks.keys() - {problem.line for problem in merged.problems}):
+        session.output.tell(f"corpus: {printable(shown, limit=300)}:{line}: {remarks[line]}")
     if merged.problems:
         lines = (f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems)
         head = "corpus: nothing was written, since some records cannot be imported:"

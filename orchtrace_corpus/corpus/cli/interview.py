@@ -96,7 +96,7 @@ class Interview:
             if one.is_refused:
                 output.tell(f"corpus: {printable(one.name)} is refused: {known or one.problem}")
             for remark in one.remarks:
-                output.note(f"{printable(one.name)}: {remark}")
+                output.note(f"corpus: {printable(one.name)}: {remark}")
         new = [one for one in resolved if not one.is_refused]
         code = max(one.code for one in resolved)
         self._calls = {one.name: one.words or (one.name,) for one in new}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.base.identifiers import IdentifierKind
+from orchtrace_corpus.base.identifiers import ADDRESSES, IdentifierKind
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records, raw_records
 from orchtrace_corpus.corpus.formats import Item, Problem, completed
@@ -54,9 +54,11 @@ class _Part(NamedTuple):
     line: int
     values: Mapping[str, Value]
     place: int | None
+    told: str
+    is_tagged: bool
 
 
-def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str) -> Merge:
+def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, told: Mapping[int, str] = {}) -> Merge:
     """The papers with the items brought in.
 
     Args:
@@ -64,6 +66,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
         items: Records of another file, each with the fields that it has.
         taxonomy: What a record can be tagged with, and must be.
         today: When new papers are added, unless they say it themselves.
+        told: What the corpus says of new papers that it knows under no key, by their lines.
 
     Raises:
         DataFileError: A record of the papers cannot be edited in place.
@@ -97,10 +100,12 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str)
             continue
         if here is None:
             values.setdefault("added", today)
+            pages = (ADDRESSES[kind] + str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value))
+            values |= {"urls": [page]} if not values.get("urls") and (page := next(pages, "")) else {}
         else:
             blank += [(key, name) for name in item.blank if present[here].get(name)]
             values = {name: value for name, value in values.items() if _plain(value) != _plain(present[here].get(name))}
-        parts.append(_Part(key, item.line, values, here))
+        parts.append(_Part(key, item.line, values, here, told.get(item.line, ""), bool(item.keywords)))
     new = [part for part in parts if part.place is None]
     changing = [part for part in parts if part.place is not None and part.values]
     problems += _missing(new, present, taxonomy)
@@ -176,13 +181,14 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
     problems = []
     known = {(kind, record[kind]): record.get("key") for kind in IdentifierKind for record in present if kind in record}
     for part in new:
-        missing = [name for name in required if name not in part.values]
+        missing = ", ".join(name for name in required if name not in part.values)
         named = (known.get((kind, part.values.get(kind))) for kind in IdentifierKind)
         same = next((key for key in named if key), None)
         if same is not None:
             message = f"no paper has this key, but {quote(str(same))} has its identifier; write that key"
         elif missing:
-            message = f"no paper has this key yet, and a new one needs {', '.join(missing)}; corpus add asks for them"
+            asked = "takes tags from keywords, and asks for the rest" if part.is_tagged else "asks for them"
+            message = part.told or f"no paper has this key yet, and a new one needs {missing}; corpus add {asked}"
         else:
             continue
         problems.append(Problem(part.line, f"{message} {_record(part.key)}"))
@@ -191,6 +197,7 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
 
 def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
     """What the decoder says of the values, each record written and read for itself."""
+    parts = sorted(parts, key=lambda part: part.key)  # as they are written
     records = [{"key": part.key, **part.values} for part in parts]
     file = YamlFile("", add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy)).encode())
     places = decode_papers(file, taxonomy)[1]

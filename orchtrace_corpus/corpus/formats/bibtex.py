@@ -9,9 +9,9 @@ never defined it leaves as they stand; here each of these is a problem with its 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote as percent_encoded
 
 from orchtrace_corpus.base.findings import printable, quote
@@ -24,6 +24,7 @@ from orchtrace_corpus.corpus.formats.citation import (
     is_edited,
     keywords,
     plain,
+    protected,
     read_names,
     unlinked_identifiers,
     venue_kind,
@@ -38,8 +39,6 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from bibtexparser import model
-
-Encoder: TypeAlias = Callable[[str], str]
 
 _ARXIV = "arXiv"
 _VENUE_FIELD_OF = {
@@ -62,7 +61,9 @@ _MONTHS = {
 }
 _ENCODED_UNICODE = partial(encoded, unicode=True)  # one for all entries: by it, names and words are known again
 _WORD = r"[^\s\"#%'(),={}]+"
-_ENTRY_START = r"@\s*\w+\s*[{(]"
+_FIELD_START = r"([\w-]+)\s*=\s*(?=[{\"])"
+_STRAY = rf"@\s*\w+\s*[{{(]|(?<![^\n])[ \t]*(?:@\s*\w|{_FIELD_START})|\A,\s*[\w-]+\s*="
+"""What is text between entries for BibTeX, and was to be an entry, or fields of one."""
 
 
 class Field(NamedTuple):
@@ -179,31 +180,6 @@ def _written(name: str, value: str) -> str:
     return value[:3].lower() if name == "month" and value in _MONTHS.values() else f"{{{value}}}"
 
 
-def protected(title: str, encode: Encoder) -> str:
-    """A title with braces around the words whose capitals a bibliography style must not lower.
-
-    Those are acronyms and words with a capital behind their first letter (`LLM`, `DeepSeek`), and
-    single capitals or capitals before digits (`Q-value`, `R1`), except the article `A`.
-    """
-    parts = re.split(r"([^\W_]+(?:[.'\u2019-][^\W_]+)*)", title)
-    return "".join(_protected_word(part, encode) if number % 2 else encode(part) for number, part in enumerate(parts))
-
-
-@lru_cache(maxsize=4096)
-def _protected_word(word: str, encode: Encoder) -> str:
-    parts = word.split("-")
-    kept = [_needs_braces(part, alone=len(parts) == 1) for part in parts]
-    if all(kept):
-        return f"{{{encode(word)}}}"
-    return "-".join(f"{{{encode(part)}}}" if keep else encode(part) for part, keep in zip(parts, kept, strict=True))
-
-
-def _needs_braces(word: str, *, alone: bool) -> bool:
-    if any(letter.isupper() for letter in word[1:]):
-        return True
-    return word[0].isupper() and (any(c.isdigit() for c in word) or (len(word) == 1 and not (alone and word == "A")))
-
-
 def _item(entry: Entry, problems: list[Problem]) -> Item:
     """The record that an entry gives; what is wrong with it goes to `problems`."""
 
@@ -304,16 +280,22 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
         logger.disabled = was_disabled
     strings = dict(_MONTHS)
     found: list[Entry] = []
-    for block in blocks:
+    for before, block in zip([None, *blocks], blocks, strict=False):
         line = _line(block)
         if isinstance(block, model.ParsingFailedBlock):
             problems += _failures(block)
         elif isinstance(block, model.String):
             place = Problem(line, f"string {quote(block.key)}")
             strings[block.key.lower()] = _value(block.value, strings, place, problems)
-        elif isinstance(block, model.ImplicitComment) and re.search(_ENTRY_START, block.comment):
-            message = f"this looks like the start of an entry, but is not one: {quote(' '.join(block.comment.split()))}"
-            problems.append(Problem(line, f"{message}; write @type{{key, ...}}"))
+        elif isinstance(block, model.ImplicitComment) and (stray := re.search(_STRAY, block.comment)):
+            line += block.comment[: stray.start()].count("\n")
+            text = quote(" ".join(block.comment[stray.start() :].split()))
+            if "@" in stray[0]:
+                message = f"this looks like the start of an entry, but is not one: {text}; write @type{{key, ...}}"
+                problems.append(Problem(line, message))
+            elif not isinstance(before, model.ParsingFailedBlock):
+                message = f"these fields stand behind the end of their entry: {text}; before them is a '}}' too many"
+                problems.append(Problem(line, message))
         elif isinstance(block, model.Entry):
             if not block.key:
                 problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
@@ -349,8 +331,16 @@ def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
                 yield _twice(name, line, first_lines[name])
             first_lines.setdefault(name, line)
     else:
-        end = line + (block.raw or "").rstrip().count("\n")
-        yield Problem(line, f"this entry breaks off on line {end}: a closing brace, a comma, '=' or its key is missing")
+        raw = (block.raw or "").rstrip()
+        end = line + raw.count("\n")
+        missing = "a closing brace, a comma, '=' or its key is missing"
+        for begun in re.finditer(_FIELD_START, raw):
+            value = raw[begun.end() : begun.end() + _length(raw[begun.end() :])]
+            if not value or re.search(rf"\n\s*{_FIELD_START}", value):
+                sign, at = "brace" if raw[begun.end()] == "{" else "quote", line + raw.count("\n", 0, begun.start())
+                missing = f"a closing {sign} is missing in {printable(begun[1])}, on line {at}"
+                break
+        yield Problem(line, f"this entry breaks off on line {end}: {missing}")
 
 
 def _twice(name: str, line: int, first: int) -> Problem:

@@ -118,6 +118,31 @@ def _part(text: str, encode: Callable[[str], str], *, is_family: bool = False) -
     return f"{{{encode(text)}}}" if text and is_whole else encode(text)
 
 
+def protected(title: str, encode: Callable[[str], str]) -> str:
+    """A title with braces around the words whose capitals a bibliography style must not lower.
+
+    Those are acronyms and words with a capital behind their first letter (`LLM`, `DeepSeek`), and
+    single capitals or capitals before digits (`Q-value`, `R1`), except the article `A`.
+    """
+    parts = re.split(r"([^\W_]+(?:[.'\u2019-][^\W_]+)*)", title)
+    return "".join(_protected_word(part, encode) if number % 2 else encode(part) for number, part in enumerate(parts))
+
+
+@lru_cache(maxsize=4096)
+def _protected_word(word: str, encode: Callable[[str], str]) -> str:
+    parts = word.split("-")
+    kept = [_needs_braces(part, alone=len(parts) == 1) for part in parts]
+    if all(kept):
+        return f"{{{encode(word)}}}"
+    return "-".join(f"{{{encode(part)}}}" if keep else encode(part) for part, keep in zip(parts, kept, strict=True))
+
+
+def _needs_braces(word: str, *, alone: bool) -> bool:
+    if any(letter.isupper() for letter in word[1:]):
+        return True
+    return word[0].isupper() and (any(c.isdigit() for c in word) or (len(word) == 1 and not (alone and word == "A")))
+
+
 class VenueKind(StrEnum):
     """What kind of publication appears at a venue."""
 

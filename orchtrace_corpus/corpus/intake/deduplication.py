@@ -19,6 +19,7 @@ from orchtrace_corpus.corpus.edit.edits import add_records
 from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal
 from orchtrace_corpus.corpus.formats import Item, completed
 from orchtrace_corpus.corpus.intake import papers as intake
+from orchtrace_corpus.corpus.intake.lookup import near_title
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
@@ -79,7 +80,10 @@ def take_items(corpus: Editable, items: Sequence[Item], name: str, day: date) ->
     """
     papers = tuple((paper_of(item), (name,)) for item in items)
     found = SearchResult(Search(name, name, 0, found=len(papers)), papers)
-    return deduplicate(corpus, [found], day, Maker.IMPORT, None)
+    taken = deduplicate(corpus, [found], day, Maker.IMPORT, None)
+    known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
+    remarks = (f"{one.name}: {remark}" for one in taken.new for remark in near_title(one.paper, known))
+    return taken._replace(messages=tuple(remarks))
 
 
 def paper_of(item: Item) -> Paper:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, recognise
+from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.analysis.search import find_records
@@ -154,7 +154,15 @@ def _refuse_known(candidates: Sequence[NamedPaper], pool: Pool, *, by_title: boo
 def near_title(paper: Paper, known: RecordIndex) -> Iterator[str]:
     """What should be known of a paper with nearly the title of a record that has another arXiv id."""
     if near := known.near_title(paper, with_other_ids=True):
-        yield f"its title is nearly that of {near.record.name}, which has another arXiv id"
+        yield f"its title is nearly that of {near.record.name}, which has another arXiv id; compare them"
+
+
+def describe_candidate(paper: Paper, awaiting: RecordIndex) -> str:
+    """What is to be said of a paper that is one of the candidates; empty where it is none."""
+    match = awaiting.find(paper)
+    if not match or (match.sign is Sign.TITLE and match.record.name != paper.key):
+        return ""
+    return f"it is the candidate {match.record.name}; to include it: corpus add {match.record.name}"
 
 
 def _is_open(one: NamedPaper) -> bool:
@@ -212,11 +220,10 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
         source = next(iter(paper.urls), "")
         one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper))
         problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
-        match = known.find(paper)
-        if match and (match.sign is not Sign.TITLE or match.record.name == paper.key):
-            problem = (
-                problem or f"it is the candidate {match.record.name}; to include it: corpus add {match.record.name}"
-            )
+        for kind in IdentifierKind:
+            if (value := getattr(paper, kind.value)) and not is_normal(kind, value):
+                problem = problem or f"{quote(value)} cannot be its {kind}; correct it in the file"
+        problem = problem or describe_candidate(paper, known)
         tags: dict[str, Tag] = {}
         try:
             for keyword in item.keywords:

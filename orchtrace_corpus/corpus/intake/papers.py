@@ -84,9 +84,11 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
 
 
 def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
-    """A record of an entry of a file: under its own key if that could be one of ours, with what else it says."""
+    """A record of an entry of a file: under its own key if that could be ours, with what else it says, right or not."""
     key, kept = str(values.get("key", "")), values.get("bibtex")
+    ids: dict[str, Any] = {kind.value: str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value)}
     return from_fields(values)._replace(
+        **ids,
         key=key if is_key(key) else "",
         cite_key=key if is_cite_key(key) and not is_key(key) else None,
         bibtex={name: str(latex) for name, latex in kept.items()} if isinstance(kept, Mapping) else {},
