@@ -712,6 +712,16 @@ def test_runs_whose_only_rewards_differ_have_to_be_told_which() -> None:
     assert "the trace 't' has no reward 'team' (allowed: debate)" in result.stderr
 
 
+def test_a_run_without_a_reward_is_left_out_and_named(tmp_path: Path) -> None:
+    first, second = two_runs(tmp_path)
+    Path(first).write_text(json.dumps(raw([event("a", 0, "inference", "x")], trace_id="none")), encoding="utf-8")
+
+    shares = run_corpus("trace", "credit", first, second, "--format", "json")
+
+    assert [one["trace_id"] for one in json.loads(shares.stdout)["traces"]] == ["two"]
+    assert (shares.code, shares.stderr) == (1, "corpus: left out: the trace 'none' has no reward 'team'\n")
+
+
 def run_with_input(given_text: str, *words: str) -> subprocess.CompletedProcess[str]:
     """A command that something is piped into."""
     command = [sys.executable, "-m", "orchtrace_corpus", *words]
