@@ -59,9 +59,11 @@ def credit_tables(assignments: Sequence[Assignment], unit: str, names: Sequence[
 
 
 def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
-    """The figures of all traces with every digit in one table, whose first column names the trace."""
+    """The figures of all traces with every digit in one table: the trace is first, what its figures rest on last."""
     columns, rows = _credits(assignments, unit, exact=True)
-    return Table("credit", "", ("trace", *columns), tuple(rows))
+    bases = [one.basis for one in assignments for _ in one.credits]
+    whole = tuple((*row, basis) for row, basis in zip(rows, bases, strict=True))
+    return Table("credit", "", ("trace", *columns, "basis"), whole)
 
 
 def _credits(
