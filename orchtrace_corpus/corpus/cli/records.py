@@ -254,8 +254,9 @@ def search(
     if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
         session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
     places = [one for hits in found for hit in hits for one in hit.found]
-    is_held = places and {one.word for one in places} <= {one.word for one in places if one.is_same}
-    near = lookup.near_words(searched, known, words, only_swapped=any(found)) if selected and not is_held else ()
+    held, missed = {one.word for one in places}, {word for hits in found for hit in hits for word in hit.missing}
+    is_held = places and held | missed <= {one.word for one in places if one.is_same}
+    near = lookup.near_words(searched, known, words, held) if selected and not is_held else ()
     whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
     said = [f"no {whose} holds these words"] * (not any(found)) + [f"did you mean: {', '.join(near)}?"] * bool(near)
     if said and selected:
