@@ -106,6 +106,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     view, summary, path = diagnosis.view, diagnosis.summary, diagnosis.path
     events, works, chain = view.trace.events, view.timing.works, path.chain
     worked, elapsed = sum(works), summary.elapsed
+    is_least = {"at_least": path.unknown > 0}  # calls without an end are in it as 0
     if_waiting = sum(view.timing_if_waiting.works)
     opened, names = {one.number for one in view.open_calls}, names_in(view)
     return {
@@ -117,11 +118,13 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "unit": summary.unit,
         "elapsed": elapsed,
         "waited": diagnosis.waited,
-        "worked": {"if_working": worked, "if_waiting": if_waiting},
+        "worked": {"if_working": worked, "if_waiting": if_waiting, **is_least},
         "worked_assumed": sum(works[number] for number in diagnosis.assumed),
         "unknown_durations": path.unknown,
-        "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length},
-        "speed_up": {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed} if elapsed else None,
+        "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **is_least},
+        "speed_up": {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed, **is_least}
+        if elapsed
+        else None,
         "parallelism": _shares(diagnosis),
         "open_calls": [
             {
