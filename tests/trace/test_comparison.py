@@ -345,3 +345,15 @@ def test_findings_are_counted_as_on_the_screen(kind: str, number: int, unit: str
 
 def test_words_have_no_change() -> None:
     assert Difference("declared", "system", "a", "b").change is None
+
+
+def test_runs_in_steps_and_in_seconds_are_said_not_to_be_compared_in_time(tmp_path: Path) -> None:
+    for name, unit in (("one", "step"), ("two", "s")):
+        (tmp_path / name).write_text(json.dumps(changed(trace_id=name, clock={"unit": unit})), encoding="utf-8")
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+
+    told = "Times are not compared: A counts steps, B seconds.\npart "
+    assert run_corpus("trace", "diff", one, two).stdout.startswith(told)
+    assert run_corpus("trace", "doctor", one, two).stdout.startswith(told)
+    turned = run_corpus("trace", "diff", two, one).stdout
+    assert turned.startswith("Times are not compared: A counts seconds, B steps.\npart ")

@@ -172,10 +172,11 @@ def path_table(first: Diagnosis, second: Diagnosis) -> Table:
 
 
 def verdict(first: Summary, second: Summary) -> str:
-    """Which of two runs is faster, and by how much; nothing where one counts seconds and the other steps."""
+    """Which of two runs is faster, and by how much; where one counts seconds and the other steps, that."""
     unit, before, after = second.unit, first.elapsed, second.elapsed
     if first.unit != unit:
-        return ""
+        counted = ("seconds", "B steps") if unit == "step" else ("steps", "B seconds")
+        return f"Times are not compared: A counts {', '.join(counted)}."
     if _words(before, unit) == _words(after, unit):
         return f"A and B took equally long: {_words(after, unit)}."
     less = f"{_words(abs(after - before), unit)} {'less' if after < before else 'more'}"
