@@ -357,3 +357,17 @@ def test_runs_in_steps_and_in_seconds_are_said_not_to_be_compared_in_time(tmp_pa
     assert run_corpus("trace", "doctor", one, two).stdout.startswith(told)
     turned = run_corpus("trace", "diff", two, one).stdout
     assert turned.startswith("Times are not compared: A counts seconds, B steps.\npart ")
+
+
+@pytest.mark.parametrize(("order", "side"), [((0, 1), "B"), ((1, 0), "A")])
+def test_why_a_measure_is_not_known_on_one_side_is_said_beside_a_least_on_the_other(
+    order: tuple[int, int], side: str, tmp_path: Path
+) -> None:
+    part = [event("a", 0, "inference", "x", tokens={"input": 7}), event("b", 1, "inference", "x")]
+    for name, events in (("0", part), ("1", part[1:])):
+        (tmp_path / name).write_text(json.dumps(raw(events)), encoding="utf-8")
+
+    told = run_corpus("trace", "diff", *(str(tmp_path / str(one)) for one in order)).stdout
+
+    assert f"\nNo tokens in {side}: 1 inference has no tokens: b.\n" in told
+    assert "\nAt least: the log does not record all of it.\n" in told

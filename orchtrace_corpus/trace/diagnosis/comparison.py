@@ -197,7 +197,7 @@ def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
         are_least = before.at_least is not None, after.at_least is not None
         old_value, new_value = (one.value if one.at_least is None else one.at_least for one in (before, after))
         if is_comparable and (_differ(old_value, new_value) or are_least[0] is not are_least[1]):
-            reason = "" if any(are_least) else before.reason or after.reason
+            reason = before.reason if old_value is None else after.reason if new_value is None else ""
             yield Difference("measures", name, old_value, new_value, unit, reason, are_least)
         if is_comparable and not before.if_waiting is after.if_waiting is None:
             one, other = (found.value if found.if_waiting is None else found.if_waiting for found in (before, after))
