@@ -371,3 +371,11 @@ def test_why_a_measure_is_not_known_on_one_side_is_said_beside_a_least_on_the_ot
 
     assert f"\nNo tokens in {side}: 1 inference has no tokens: b.\n" in told
     assert "\nAt least: the log does not record all of it.\n" in told
+
+
+def test_tokens_that_one_run_does_not_state_are_listed_as_measured_only() -> None:
+    part = [event("a", 0, "inference", "x", tokens={"input": 7}), event("b", 1, "inference", "x")]
+    whole = [part[0], {**part[1], "tokens": {"input": 5}}]
+    found = compare(trace(raw(part)), trace(raw(whole, costs={"tokens": 12, "wall_clock_s": None})))
+
+    assert found == [Difference("measures", "tokens", 7.0, 12.0, "token", are_least=(True, False))]

@@ -140,12 +140,15 @@ def compare(
     """
     views = TraceView.of(first), TraceView.of(second)
     one, other = views[0].trace, views[1].trace
+    measured = list(_measured(*views))
+    names_measured = {found.name for found in measured}  # which know more than a cost that is not stated
+    costs = _stated("costs", one.costs, other.costs, _COST_UNITS)
     stated = [
         *_stated("rewards", one.rewards, other.rewards, dict.fromkeys((*one.rewards, *other.rewards), "reward")),
         *_stated("metrics", one.metrics, other.metrics, {}),
-        *_stated("costs", one.costs, other.costs, _COST_UNITS),
+        *(cost for cost in costs if cost.change is not None or cost.name not in names_measured),
     ]
-    return [*stated, *_measured(*views), *_found(*views), *_structural(*views, names), *_declared(one, other)]
+    return [*stated, *measured, *_found(*views), *_structural(*views, names), *_declared(one, other)]
 
 
 _OUTCOMES = ("rewards", "metrics")
