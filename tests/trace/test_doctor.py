@@ -632,6 +632,19 @@ def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:
     assert not any("+" in str(cell) for row in whole.rows for cell in row)
 
 
+def test_a_run_of_tokens_without_a_price_makes_every_cost_a_least() -> None:
+    event = {"type": "inference", "t_end": 1, "tokens": {"input": 5}}
+    costs = {"tokens": 5, "wall_clock_s": 1}
+    runs = [made({**event, **more}, trace_id="run", costs=costs) for more in ({"cost_usd": 1.5}, {})]
+
+    assert [figures(diagnose(one))["cost_usd"] | {"by_agent": 0, "by_model": 0, "by_tool": 0} for one in runs] == [
+        {"known": known, "at_least": is_least, "by_agent": 0, "by_model": 0, "by_tool": 0}
+        for known, is_least in ((1.5, False), (None, True))
+    ]
+    table = overview([summarize(one) for one in runs], Shared(), has_prices=True, most=10)
+    assert [str(row[-2]).strip() for row in table.rows] == ["1.50", "", "1.50+"]
+
+
 def test_sessions_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
     document = json.loads((EXAMPLES / "swarm.json").read_text(encoding="utf-8"))
     for number in range(3):
