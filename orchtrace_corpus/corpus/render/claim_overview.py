@@ -90,6 +90,8 @@ def overview(
         if name is not PoolName.PUBLISHED
         for note in pool_summary(verdicts, name, is_named=not is_cut)
     )
+    if any(name not in one.pools for one in shown for name in pools):
+        later += ("-: the claim is not about that pool",)
     others = _others(len(verdicts) - len(shown), "hold, and no reading on record contests them")
     notes = (*failing, summary(verdicts, compared), *later, *others, *filter(None, [note]), *readings)
     notes += (*beside_notes(beside), *unread_notes(unread))
