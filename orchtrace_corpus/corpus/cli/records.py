@@ -11,6 +11,7 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis import search as lookup
 from orchtrace_corpus.corpus.analysis.attributes import (
+    CONTESTED,
     candidate_attributes,
     exclusion_attributes,
     find_all,
@@ -215,9 +216,10 @@ def search(
     if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")
     as_published = session.pool_as_read()
-    pool = session.read_by(as_published, reading, columns, sort, *(where or ()))
-    attributes = paper_attributes(pool.taxonomy, marked=True)
     names = split_names(columns)
+    marks = (CONTESTED,) * (MATCHED in names)
+    pool = session.read_by(as_published, reading, columns, sort, *(where or ()), *marks)
+    attributes = paper_attributes(pool.taxonomy, marked=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     known = () if where else store.read_candidates(session.root_folder(), pool.taxonomy).candidates
     query = paper_query(where or [], pool.taxonomy)
