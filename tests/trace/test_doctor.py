@@ -272,11 +272,15 @@ def test_problems_are_told_in_the_order_of_how_many() -> None:
         "dropped": {"cut off": {"number": 2, "for_example": ["a:9"]}},
         "unknown_kinds": {"new": 3},
     }
-    text = shown(made({"type": "tool_call", "tool": "Bash", "call_id": "c", "status": "error"}, import_report=report))
+    run = made({"type": "tool_call", "tool": "Bash", "call_id": "c", "status": "error"}, import_report=report)
+    text = shown(run)
+
+    wanted = {"rare": 1, "often": 5000, "cut off": 2, "record of an unknown kind": 3}
+    assert figures(diagnose(run))["problems"] == wanted  # for programs, in the order of the report
 
     assert text.endswith(
         "Log       5,000 x often\n"
-        "          3 x row of an unknown kind\n"
+        "          3 x record of an unknown kind\n"
         "          2 x cut off (a:9)\n"
         "          1 more kind; corpus trace import tells all.\n"
     )

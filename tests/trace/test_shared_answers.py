@@ -120,6 +120,10 @@ def test_answers_without_ids_may_be_copies_which_is_said(tmp_path: Path) -> None
     note = "2 answers have no ids: other sessions may have them, too."
     assert note in run_corpus("trace", "doctor", str(tmp_path)).stdout.splitlines()
     assert note in run_corpus("trace", "import", str(tmp_path)).stderr.splitlines()
+    session("b", M2).write(tmp_path)
+    note = "1 answer has no ids: other sessions may have it, too."
+    assert note in run_corpus("trace", "doctor", str(tmp_path)).stdout.splitlines()
+    assert note in run_corpus("trace", "import", str(tmp_path)).stderr.splitlines()
 
 
 def test_of_copies_that_differ_the_larger_counts_in_any_order(tmp_path: Path) -> None:

@@ -144,11 +144,7 @@ def near_words(
 ) -> tuple[str, ...]:
     """The words of records that words may be meant to be that none holds: with two letters swapped, else most alike.
 
-    Args:
-        pool: The papers and exclusions whose words are known.
-        candidates: The candidates whose words are.
-        words: The words, as they were asked for.
-        only_swapped: Those that a record holds in another form; for them no word is taken that is only alike.
+    Of `only_swapped`, which records hold in another form, no word is taken that is only alike.
     """
     from difflib import get_close_matches  # only for who has made a mistake
 

@@ -32,9 +32,9 @@ def listing(
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
-    """A listing of what was found, with where, in a column at a place; and with the words that are missing, if any.
+    """A listing of what was found, with where, in a column at a place; tags in open dispute are marked.
 
-    Tags in open dispute are marked, as far as the papers know theirs.
+    Where words are missing, a second column has them.
     """
     columns = ("matched", "missing") if any(hit.missing for hit in hits) else ("matched",)
     rows = []

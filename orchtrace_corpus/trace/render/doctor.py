@@ -172,7 +172,11 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         },
         "lever": None if (lever := biggest_lever(diagnosis)) is None else lever._asdict(),
         **findings.as_data(diagnosis),
-        "problems": {one.text: one.number for one in diagnosis.problems if one.kind is ProblemKind.IMPORT},
+        "problems": {
+            one.text or one.kind.value: one.number
+            for one in diagnosis.problems
+            if one.kind is not ProblemKind.FAILED_EVENT
+        },
     }
 
 
@@ -257,8 +261,8 @@ def _notes_on_copies(shared: Shared) -> list[str]:
         copies = f"{shared.tokens:,.15g} tokens of {counted(shared.answers, 'answer')}"
         notes.append(f"In the last line, each answer counts once: {copies} are copies from other sessions.")
     if shared.without_ids:
-        verb = "has no ids" if shared.without_ids == 1 else "have no ids"
-        notes.append(f"{counted(shared.without_ids, 'answer')} {verb}: other sessions may have them, too.")
+        verb, them = ("has", "it") if shared.without_ids == 1 else ("have", "them")
+        notes.append(f"{counted(shared.without_ids, 'answer')} {verb} no ids: other sessions may have {them}, too.")
     return notes
 
 

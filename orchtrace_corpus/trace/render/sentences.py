@@ -293,8 +293,6 @@ class Sentences:
             yield "", f"{quantity(more, 'more kind')}; {keep('corpus trace import')} tells all."
 
     def _problem(self, one: Problem) -> str:
-        if one.kind is ProblemKind.UNKNOWN_RECORD:
-            return "row of an unknown kind"
         if one.kind is ProblemKind.FOREIGN_REPORT:
             return "import report in another format, not read"
         place = one.place if len(one.place) <= _MOST_PLACE else f"…{one.place[-_MOST_PLACE:]}"  # names begin alike
