@@ -651,7 +651,7 @@ few-daily     holds  could fall by 1     1          0  One garden is watered dai
 no-gravel     holds  holds               0          0  No garden is of gravel.
 5 claims hold
 with the candidates 1 of 5 falls: three-small
-falls at N/M: the first N of M candidates make it fall, after all that only enlarge a share's whole; see --with candidates
+falls at N/M: the first N of M candidates make it fall; see --with candidates
 3 could fall through open tags; see --with candidates
 """
 

@@ -202,7 +202,7 @@ def test_claims_come_in_the_order_of_the_command_line_and_name_none_of_its_optio
         line.split()[0] for line in listed
     ]
     assert re.findall(r'<p class="muted">(.*)</p>', page)[-1] == (
-        "falls at N/M: the first N of M candidates make it fall, after all that only enlarge a share&#39;s whole"
+        "falls at N/M: the first N of M candidates make it fall"
     )
 
 

@@ -61,8 +61,7 @@ def _candidate_notes(judged: Sequence[PoolVerdict], hint: str) -> Iterator[str]:
     if not judged:
         return
     if any(one.falls_at for one in judged):
-        before = "after all that only enlarge a share's whole"
-        yield f"falls at N/M: the first N of M candidates make it fall, {before}{hint}"
+        yield f"falls at N/M: the first N of M candidates make it fall{hint}"
     if could := sum(bool(one.could_fall_by) for one in judged):
         yield f"{could} could fall through open tags{hint}"
 
