@@ -702,7 +702,11 @@ def test_every_form_has_the_third_pool(root: Path) -> None:
     assert "| Most gardens are small.          | holds | could fall by 1 |\n" in shown
 
 
-AS_IF = "as if the candidates proposed for inclusion were entries, and each claim were about all entries:\n\n"
+AS_IF = """\
+as if the candidates proposed for inclusion were entries, first those that only enlarge a share's
+whole, and each claim were about all entries:
+
+"""
 LEFT_OUT = "\ncandidates not proposed for inclusion: 1 exclude\n"
 CAUSES = f"""\
 {AS_IF}few-small  could fall
@@ -1019,7 +1023,9 @@ def test_a_claim_falls_from_the_candidate_on_that_is_one_too_many(root: Path) ->
     assert (verdict.falls_by, verdict.falls_at) == (("fell-garden", "glen-garden"), 2)
     assert "few-small     holds  falls at 2/3 " in run_corpus("claims").stdout
     card = re.sub(r"\n {2,}", " ", run_corpus("claims", "few-small").stdout)
-    assert "counts 3 candidates, falls from the 2nd on (fell-garden); open tags leave out none" in card
+    assert (
+        "counts 3 candidates, falls from the 2nd on (fell-garden), after dale-garden; open tags leave out none" in card
+    )
 
 
 def test_validate_counts_candidates_among_what_it_read(root: Path) -> None:

@@ -114,7 +114,13 @@ SMALL = "  where: {size: small}\n"
             "formal 1, gravel 0, NA 1",
             "formal 1, gravel 0, NA 1",
         ),
-        ("{by: style, counts: {formal: 1, meadow: 2}}", "", False, "formal 1, meadow 2", "meadow 1"),
+        (
+            "{by: style, counts: {formal: 1, meadow: 2}}",
+            "",
+            False,
+            "formal 1, meadow 2",
+            "meadow 1; the rest as expected",
+        ),
         ("{by: tools, counts: {spade: 1, rake: 1, NA: 1}}", "", True, "spade 1, rake 1, NA 1", "spade 1, rake 1, NA 1"),
         (
             "{by: water, values: {rose-garden: daily}}",
@@ -128,7 +134,7 @@ SMALL = "  where: {size: small}\n"
             "",
             False,
             "rose-garden weekly, long-grass daily, gone daily, mixed-borders weekly",
-            "rose-garden daily, long-grass without a value, gone not among the rows",
+            "rose-garden daily, long-grass without a value, gone not among the rows; the rest as expected",
         ),
         ("{count: 2}", "  over: exclusions\n", True, "2", "2"),
         (

@@ -161,7 +161,7 @@ def test_both_verdicts_in_the_overview(root: Path) -> None:
         "total         holds      -                           3          0  The published pool has three gardens.\n"
         "mostly-small  holds      holds                       2          0  At least half of the gardens are small.\n"
         "3 claims hold\n"
-        "over the pool of today 1 of 2 falls: two-small, by terminal-yard\n",
+        "over the pool of today 1 of 2 falls: two-small, by terminal-yard (-: not about that pool)\n",
         "",
     )
 

@@ -626,3 +626,14 @@ def test_a_file_of_no_paper_is_written_and_said_to_be_empty(root: Path, tmp_path
         f"wrote {path}: 0 papers\ncorpus: no paper passes the filters\n",
     )
     assert path.read_text(encoding="utf-8") == ""
+
+
+def test_a_tag_in_open_dispute_is_marked_where_a_search_finds_it(root: Path) -> None:
+    assert run(root, "search", "formal").stdout == (
+        "key          year  matched        title\n"
+        "rose-garden  2021  style formal?  Röses: A Garden in Four Beds\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
+    )
+    settled = run(root, "search", "daily")
+    assert "water daily " in settled.stdout
+    assert "?" not in settled.stdout

@@ -165,6 +165,15 @@ def test_a_word_with_two_letters_swapped_is_suggested() -> None:
     assert "did you mean" not in run_corpus("--root", str(ROOT), "search", "stopping", "GRPO").stderr
 
 
+def test_a_misspelled_word_beside_one_that_is_held_is_suggested_as_it_is_alone() -> None:
+    assert run_toy("search", "borders", "gardn").stderr == (
+        "corpus: no record holds every word; these hold the most\n1 paper\ncorpus: did you mean: garden?\n"
+    )
+    assert run_toy("search", "borders", "zebra").stderr == (
+        "corpus: no record holds every word; these hold the most\n1 paper\n"
+    )
+
+
 def test_a_rare_word_weighs_more_where_words_are_missing(toy: Corpus) -> None:
     papers, _, _ = search(pool_of(toy), (), ["beds", "yard", "grass"])
 

@@ -345,3 +345,37 @@ def test_findings_are_counted_as_on_the_screen(kind: str, number: int, unit: str
 
 def test_words_have_no_change() -> None:
     assert Difference("declared", "system", "a", "b").change is None
+
+
+def test_runs_in_steps_and_in_seconds_are_said_not_to_be_compared_in_time(tmp_path: Path) -> None:
+    for name, unit in (("one", "step"), ("two", "s")):
+        (tmp_path / name).write_text(json.dumps(changed(trace_id=name, clock={"unit": unit})), encoding="utf-8")
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+
+    told = "Times are not compared: A counts steps, B seconds.\npart "
+    assert run_corpus("trace", "diff", one, two).stdout.startswith(told)
+    assert run_corpus("trace", "doctor", one, two).stdout.startswith(told)
+    turned = run_corpus("trace", "diff", two, one).stdout
+    assert turned.startswith("Times are not compared: A counts seconds, B steps.\npart ")
+
+
+@pytest.mark.parametrize(("order", "side"), [((0, 1), "B"), ((1, 0), "A")])
+def test_why_a_measure_is_not_known_on_one_side_is_said_beside_a_least_on_the_other(
+    order: tuple[int, int], side: str, tmp_path: Path
+) -> None:
+    part = [event("a", 0, "inference", "x", tokens={"input": 7}), event("b", 1, "inference", "x")]
+    for name, events in (("0", part), ("1", part[1:])):
+        (tmp_path / name).write_text(json.dumps(raw(events)), encoding="utf-8")
+
+    told = run_corpus("trace", "diff", *(str(tmp_path / str(one)) for one in order)).stdout
+
+    assert f"\nNo tokens in {side}: 1 inference has no tokens: b.\n" in told
+    assert "\nAt least: the log does not record all of it.\n" in told
+
+
+def test_tokens_that_one_run_does_not_state_are_listed_as_measured_only() -> None:
+    part = [event("a", 0, "inference", "x", tokens={"input": 7}), event("b", 1, "inference", "x")]
+    whole = [part[0], {**part[1], "tokens": {"input": 5}}]
+    found = compare(trace(raw(part)), trace(raw(whole, costs={"tokens": 12, "wall_clock_s": None})))
+
+    assert found == [Difference("measures", "tokens", 7.0, 12.0, "token", are_least=(True, False))]

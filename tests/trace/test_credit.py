@@ -553,7 +553,10 @@ def test_groups_and_steps_from_the_command_line(tmp_path: Path) -> None:
         "trace", "credit", str(tmp_path / "two.json"), "--method", "mean", "--unit", "role", "--values",
         str(tmp_path / "v.txt"), "--format", "csv", "--lambda", "0",
     )  # fmt: skip
-    assert mean.stdout == "trace,role,credit\ntwo,judge,1\n"
+    assert mean.stdout == (
+        f"trace,role,credit,basis\ntwo,judge,1,values of steps from '{tmp_path / 'v.txt'}'; "
+        "the reward 'team' at the last step\n"
+    )
 
 
 def test_difference_rewards_ask_only_for_runs_without_one(tmp_path: Path) -> None:
@@ -564,7 +567,8 @@ def test_difference_rewards_ask_only_for_runs_without_one(tmp_path: Path) -> Non
     (tmp_path / "v.json").write_text(json.dumps({"values": rows}), encoding="utf-8")
     values = ["--values", str(tmp_path / "v.json"), "--format", "csv"]
 
-    assert run_corpus("trace", "credit", SWARM, "--method", "difference", *values).stdout.endswith("\nswarm,w3,0\n")
+    shares = run_corpus("trace", "credit", SWARM, "--method", "difference", *values)
+    assert shares.stdout.endswith(f"\nswarm,w3,0,values of coalitions from '{tmp_path / 'v.json'}'\n")
     result = run_corpus("trace", "credit", SWARM, *values)
     assert (result.code, result.stdout) == (2, "")
     assert "has no value for 26 of 32 coalitions that are asked for:" in result.stderr
@@ -660,19 +664,24 @@ def two_runs(folder: Path) -> list[str]:
     return [str(folder / "one.json"), str(folder / "two.json")]
 
 
-def test_csv_of_several_traces_is_one_table_that_names_the_trace(tmp_path: Path) -> None:
+def test_csv_of_several_traces_is_one_table_that_names_the_trace_and_the_basis(tmp_path: Path) -> None:
     result = run_corpus("trace", "credit", *two_runs(tmp_path), "--format", "csv")
 
-    assert result.stdout == "trace,agent,credit\none,x,0.75\none,y,0.25\ntwo,x,1.5\ntwo,y,0.5\n"
+    proxy = (
+        '"proxy `reach`: the share of what led to the result that the coalition could have done by itself, '
+        'times the reward; a statement about this graph, not about runs that were not made"'
+    )
+    rows = ("one,x,0.75", "one,y,0.25", "two,x,1.5", "two,y,0.5")
+    assert result.stdout.splitlines() == ["trace,agent,credit,basis", *(f"{row},{proxy}" for row in rows)]
 
 
 def test_csv_has_a_column_of_errors_where_some_figure_is_sampled() -> None:
     share, sample = Share(0.5), Share(0.25, 0.125)
-    found = [Assignment("one", {"x": share}, ""), Assignment("two", {"y": sample}, "", samples=4)]
+    found = [Assignment("one", {"x": share}, "a"), Assignment("two", {"y": sample}, "b", samples=4)]
 
     assert exact_credit(found, "agent")[2:4] == (
-        ("trace", "agent", "credit", "standard error"),
-        (("one", "x", 0.5, None), ("two", "y", 0.25, 0.125)),
+        ("trace", "agent", "credit", "standard error", "basis"),
+        (("one", "x", 0.5, None, "a"), ("two", "y", 0.25, 0.125, "b")),
     )
 
 
@@ -710,6 +719,16 @@ def test_runs_whose_only_rewards_differ_have_to_be_told_which() -> None:
     result = run_with_input(lines, "trace", "credit", "-")
 
     assert "the trace 't' has no reward 'team' (allowed: debate)" in result.stderr
+
+
+def test_a_run_without_a_reward_is_left_out_and_named(tmp_path: Path) -> None:
+    first, second = two_runs(tmp_path)
+    Path(first).write_text(json.dumps(raw([event("a", 0, "inference", "x")], trace_id="none")), encoding="utf-8")
+
+    shares = run_corpus("trace", "credit", first, second, "--format", "json")
+
+    assert [one["trace_id"] for one in json.loads(shares.stdout)["traces"]] == ["two"]
+    assert (shares.code, shares.stderr) == (1, "corpus: left out: the trace 'none' has no reward 'team'\n")
 
 
 def run_with_input(given_text: str, *words: str) -> subprocess.CompletedProcess[str]:

@@ -24,6 +24,7 @@ from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures.shared_answers import Shared
 from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.page.tables import Tables
 from orchtrace_corpus.trace.render.doctor import as_data as figures
 from orchtrace_corpus.trace.render.doctor import overview, page
 from orchtrace_corpus.trace.render.names import break_lines, duration, money, names
@@ -202,6 +203,23 @@ def test_where_no_event_has_an_end_it_is_said_and_not_taken_as_nothing() -> None
     assert "Parallel  unknown: the log does not say how long anything took.\n" in text
 
 
+def test_work_without_its_calls_that_have_no_end_is_a_least() -> None:
+    acts = [{"type": "inference", "t": 0, "t_end": 2}, {"type": "tool_call", "tool": "Bash", "t": 2}]
+    found = diagnose(made(*acts, {"type": "inference", "t": 3, "t_end": 4}))
+    table = Tables(found, {"main": "main"}).figures()
+
+    assert "Work: at least 3 s (models 3 s)." in " ".join(shown(found.view.trace).split())
+    assert [figures(found)[name] for name in ("worked", "speed_up")] == [
+        {"if_working": 3, "if_waiting": 3, "at_least": True},
+        {"if_working": 0.75, "if_waiting": 0.75, "at_least": True},
+    ]
+    assert [(row[0], row[1].text) for row in table.rows[2:6]] == [
+        ("worked", "at least 3\u00a0s"), ("longest path of work", "at least 3\u00a0s"),
+        ("speed-up", "at least 0.75"), ("most at once", "at least 1"),
+    ]  # fmt: skip
+    assert table.notes == ("1 call without an end: taken as 0 s.",)
+
+
 def test_steps_are_not_called_seconds() -> None:
     text = shown(
         made({"type": "inference", "t_end": 1}, {"type": "inference", "t": 4, "t_end": 6}, clock={"unit": "step"})
@@ -254,11 +272,15 @@ def test_problems_are_told_in_the_order_of_how_many() -> None:
         "dropped": {"cut off": {"number": 2, "for_example": ["a:9"]}},
         "unknown_kinds": {"new": 3},
     }
-    text = shown(made({"type": "tool_call", "tool": "Bash", "call_id": "c", "status": "error"}, import_report=report))
+    run = made({"type": "tool_call", "tool": "Bash", "call_id": "c", "status": "error"}, import_report=report)
+    text = shown(run)
+
+    wanted = {"rare": 1, "often": 5000, "cut off": 2, "record of an unknown kind": 3}
+    assert figures(diagnose(run))["problems"] == wanted  # for programs, in the order of the report
 
     assert text.endswith(
         "Log       5,000 x often\n"
-        "          3 x row of an unknown kind\n"
+        "          3 x record of an unknown kind\n"
         "          2 x cut off (a:9)\n"
         "          1 more kind; corpus trace import tells all.\n"
     )
@@ -636,6 +658,19 @@ def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:
     assert not any("+" in str(cell) for row in whole.rows for cell in row)
 
 
+def test_a_run_of_tokens_without_a_price_makes_every_cost_a_least() -> None:
+    event = {"type": "inference", "t_end": 1, "tokens": {"input": 5}}
+    costs = {"tokens": 5, "wall_clock_s": 1}
+    runs = [made({**event, **more}, trace_id="run", costs=costs) for more in ({"cost_usd": 1.5}, {})]
+
+    assert [figures(diagnose(one))["cost_usd"] | {"by_agent": 0, "by_model": 0, "by_tool": 0} for one in runs] == [
+        {"known": known, "at_least": is_least, "by_agent": 0, "by_model": 0, "by_tool": 0}
+        for known, is_least in ((1.5, False), (None, True))
+    ]
+    table = overview([summarize(one) for one in runs], Shared(), has_prices=True, most=10)
+    assert [str(row[-2]).strip() for row in table.rows] == ["1.50", "", "1.50+"]
+
+
 def test_sessions_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
     document = json.loads((EXAMPLES / "swarm.json").read_text(encoding="utf-8"))
     for number in range(3):
@@ -668,8 +703,8 @@ def test_programs_are_given_the_figures_of_all_sessions_or_of_one(tmp_path: Path
     assert swarm == both["sessions"][1]
     assert (swarm["elapsed"], swarm["waited"], swarm["tokens"]) == (20, 0, {"known": 8240, "at_least": False})
     assert (swarm["worked"], swarm["span"]) == (
-        {"if_working": 35, "if_waiting": 35},
-        {"if_working": 20, "if_waiting": 20},
+        {"if_working": 35, "if_waiting": 35, "at_least": False},
+        {"if_working": 20, "if_waiting": 20, "at_least": False},
     )
     assert {name: swarm["agents"][0][name] for name in ("elapsed", "worked", "waited", "idle", "open")} == {
         "elapsed": 20, "worked": 6, "waited": 14, "idle": 0, "open": 0
@@ -951,7 +986,8 @@ def test_programs_are_given_both_readings_of_open_calls_and_how_each_agent_spent
 
     assert {name: data[name] for name in ("elapsed", "waited", "worked", "span", "open_calls")} == {
         "elapsed": 4181, "waited": 0,
-        "worked": {"if_working": 4241, "if_waiting": 84}, "span": {"if_working": 4181, "if_waiting": 74},
+        "worked": {"if_working": 4241, "if_waiting": 84, "at_least": False},
+        "span": {"if_working": 4181, "if_waiting": 74, "at_least": False},
         "open_calls": [
             {"event": "e3", "agent": "tester", "tool": "Bash", "cause": "long", "open": 4157, "begin": 4, "usual": None}
         ],

@@ -60,6 +60,17 @@ EDGES = "plan>s s>c1:spawn c1>r r>sum:return "
 PEOPLE = [{"id": "ann", "kind": "human"}]
 
 
+def test_of_a_log_that_is_cut_off_an_agent_without_a_return_is_no_saving() -> None:
+    whole = raw(TEAM, "plan>s s>c1:spawn")
+    cut = {**whole, "import_report": {"dropped": {"cut off at the end": {"number": 1, "for_example": ["a:9"]}}}}
+    told, told_of_cut = (" ".join(plain(page(diagnose(trace(one)), (80, 40))).split()) for one in (whole, cut))
+
+    assert "Findings 1 agent spawned that never returned (child): 6 s; s at 4 s." in told
+    assert told.endswith("Saving agents that never returned: up to 6 s of 10 s.")
+    assert "Findings 1 agent spawned that never returned, as far as the log goes (child): 6 s; s at 4 s." in told_of_cut
+    assert told_of_cut.endswith("Saving model in child: up to 6 s of 10 s.")
+
+
 def test_the_run_that_the_near_misses_are_made_of_has_no_finding() -> None:
     assert kinds(raw([*TEAM, *BACK], EDGES)) == []
 

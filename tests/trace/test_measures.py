@@ -786,8 +786,11 @@ def test_measures_of_several_traces_fit_a_terminal_and_names_used_elsewhere_are_
         "trace  elapsed  worked  span  agents  steps  tokens  cost",
         "one          1       1     1       1      1",
         "two          2       2     2       1      1",
+        "Empty: not known; the table of one trace alone gives the reason.",
         "More measures: --only A,B,...; all: --format csv.",
     ]
+    whole = run_corpus("trace", "measure", timed_runs(tmp_path, "one", "two"), "--only", "elapsed,steps")
+    assert "Empty" not in whole.stdout
     assert elsewhere.stderr == (
         "corpus: there is no measure 'critical_path': 'span' is the longest path of work; "
         "corpus trace doctor shows the critical path\n"

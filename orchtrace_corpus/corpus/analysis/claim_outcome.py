@@ -178,7 +178,8 @@ def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Seq
         tally = Counter(value for member in selected for value in member.wanted.values(member.record))
         found = {value: tally[value] for value in expect.counts}
         wrong = [f"{value} {number}" for value, number in found.items() if number != expect.counts[value]]
-        return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items()))
+        rest = _REST if 0 < len(wrong) < len(found) else ""
+        return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items())) + rest
     if isinstance(expect, Agreement):
         cells = Counter(cell for member in selected for cell in member.wanted.values(member.record))
         numbers = {name: agreement_of(name, cells) for name in expect.agreement}
@@ -190,7 +191,11 @@ def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Seq
         key: " and ".join(values) or "without a value" if values else "not among the rows"
         for key, values in named.items()
     }
-    return not wrong, ", ".join(f"{key} {shown[key]}" for key in (wrong or named))
+    rest = _REST if 0 < len(wrong) < len(named) else ""
+    return not wrong, ", ".join(f"{key} {shown[key]}" for key in (wrong or named)) + rest
+
+
+_REST = "; the rest as expected"
 
 
 def _is_within(value: int, per: int, bounds: Bounds) -> bool:

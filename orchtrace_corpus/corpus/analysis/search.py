@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import log
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -140,9 +140,12 @@ def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
 
 
 def near_words(
-    pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], *, only_swapped: bool = False
+    pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], only_swapped: Container[str] = ()
 ) -> tuple[str, ...]:
-    """The words of records that words may be meant to be that none holds: with two letters swapped, else most alike."""
+    """The words of records that words may be meant to be that none holds: with two letters swapped, else most alike.
+
+    Of `only_swapped`, which records hold in another form, no word is taken that is only alike.
+    """
     from difflib import get_close_matches  # only for who has made a mistake
 
     tags = {facet.field: facet for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)}
@@ -155,7 +158,7 @@ def near_words(
     for word in asked:
         swapped = (word[:n] + word[n : n + 2][::-1] + word[n + 2 :] for n in range(len(word) - 1))
         near = [one for one in swapped if one in known]
-        found += near if near or only_swapped else get_close_matches(word, known, n=1, cutoff=0.8)
+        found += near if near or word in only_swapped else get_close_matches(word, known, n=1, cutoff=0.8)
     return tuple(found)
 
 

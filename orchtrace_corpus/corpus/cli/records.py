@@ -11,6 +11,7 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis import search as lookup
 from orchtrace_corpus.corpus.analysis.attributes import (
+    CONTESTED,
     candidate_attributes,
     exclusion_attributes,
     find_all,
@@ -215,9 +216,10 @@ def search(
     if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")
     as_published = session.pool_as_read()
-    pool = session.read_by(as_published, reading, columns, sort, *(where or ()))
-    attributes = paper_attributes(pool.taxonomy, marked=True)
     names = split_names(columns)
+    marks = (CONTESTED,) * (MATCHED in names)
+    pool = session.read_by(as_published, reading, columns, sort, *(where or ()), *marks)
+    attributes = paper_attributes(pool.taxonomy, marked=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     known = () if where else store.read_candidates(session.root_folder(), pool.taxonomy).candidates
     query = paper_query(where or [], pool.taxonomy)
@@ -254,8 +256,9 @@ def search(
     if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
         session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
     places = [one for hits in found for hit in hits for one in hit.found]
-    is_held = places and {one.word for one in places} <= {one.word for one in places if one.is_same}
-    near = lookup.near_words(searched, known, words, only_swapped=any(found)) if selected and not is_held else ()
+    held, missed = {one.word for one in places}, {word for hits in found for hit in hits for word in hit.missing}
+    is_held = places and held | missed <= {one.word for one in places if one.is_same}
+    near = lookup.near_words(searched, known, words, held) if selected and not is_held else ()
     whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
     said = [f"no {whose} holds these words"] * (not any(found)) + [f"did you mean: {', '.join(near)}?"] * bool(near)
     if said and selected:

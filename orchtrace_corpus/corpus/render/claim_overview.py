@@ -90,6 +90,8 @@ def overview(
         if name is not PoolName.PUBLISHED
         for note in pool_summary(verdicts, name, is_named=not is_cut)
     )
+    if later and any(name not in one.pools for one in shown for name in pools):
+        later = (f"{later[0]} (-: not about that pool)", *later[1:])  # no line more: all is to fit a screen
     others = _others(len(verdicts) - len(shown), "hold, and no reading on record contests them")
     notes = (*failing, summary(verdicts, compared), *later, *others, *filter(None, [note]), *readings)
     notes += (*beside_notes(beside), *unread_notes(unread))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchtrace_corpus.base.text.layout import Line, Span, line, pluralize, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Table, envelope
 from orchtrace_corpus.corpus.analysis.claim_readings import Cause
 from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict
@@ -12,8 +12,12 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 
 _PIPE_WIDTH = 100
+_MOST_BEFORE = 5
 _OVER = {PoolName.TODAY: "over the pool of today", PoolName.CANDIDATES: "with the candidates"}
-_AS_IF = "as if the candidates proposed for inclusion were entries, and each claim were about all entries:"
+_AS_IF = (
+    "as if the candidates proposed for inclusion were entries, first those that only enlarge a share's whole, "
+    "and each claim were about all entries:"
+)
 FOUND_OVER = {PoolName.TODAY: "found", PoolName.CANDIDATES: "with candidates found"}
 """What introduces that which was found over a later pool."""
 
@@ -101,6 +105,7 @@ def reach_text(awaited: PoolVerdict) -> str:
     counts = f"counts {pluralize(len(awaited.counted), 'candidate')}"
     at = awaited.falls_at
     falls = f", falls from the {_ordinal(at)} on ({awaited.counted[at - 1]})" if at else ""
+    falls += f", after {first_names_and_more(awaited.counted[: at - 1], _MOST_BEFORE)}" if at > 1 else ""
     return f"{counts}{falls}; open tags leave out {awaited.undecided or 'none'}"
 
 

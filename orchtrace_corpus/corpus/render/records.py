@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.disputes import Dispute
 
 _PIPE_WIDTH = 100
+_MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
 
 
 def listing(
@@ -26,25 +27,32 @@ def listing(
     """Records as rows, the values of attributes as columns; of some columns, those in open dispute are marked."""
     rows = tuple(tuple(_marked(record, column, marked) for column in columns) for record in records)
     contested = {tag for record in records for tag in getattr(record, CONTESTED, ())}
-    notes = ("?: sources or readers disagree; see corpus show KEY.",) * (not contested.isdisjoint(marked))
+    notes = (_MARK_NOTE,) * (not contested.isdisjoint(marked))
     return Table(name, title, tuple(column.name for column in columns), rows, notes)
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
-    """A listing of what was found, with where, in a column at a place; and with the words that are missing, if any."""
+    """A listing of what was found, with where, in a column at a place; tags in open dispute are marked.
+
+    Where words are missing, a second column has them.
+    """
     columns = ("matched", "missing") if any(hit.missing for hit in hits) else ("matched",)
     rows = []
     for row, hit in zip(table.rows, hits, strict=True):
         said = (match_text(hit), ", ".join(hit.missing))[: len(columns)]
         rows.append((*row[:place], *said, *row[place:]))
-    return table._replace(columns=(*table.columns[:place], *columns, *table.columns[place:]), rows=tuple(rows))
+    are_marked = any(found.field in getattr(hit.record, CONTESTED, ()) for hit in hits for found in hit.found)
+    notes = (*table.notes, _MARK_NOTE) if are_marked else table.notes
+    heads = (*table.columns[:place], *columns, *table.columns[place:])
+    return table._replace(columns=heads, rows=tuple(rows), notes=notes)
 
 
 def match_text(hit: "Hit[Any]") -> str:
-    """Where the words of a search were found, such as `title, stop implicit`."""
+    """Where the words of a search were found, such as `title, stop implicit?` where that is disputed."""
     named: dict[str, set[Part]] = {}
     for found in hit.found:
         name = " ".join(part for part in (found.field, found.value) if part) or found.part.value
+        name += "?" * (found.field in getattr(hit.record, CONTESTED, ()))
         named.setdefault(name, set()).add(found.part)
     shown = []
     for name, parts in named.items():

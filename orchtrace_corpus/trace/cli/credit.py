@@ -62,7 +62,7 @@ def credit(
     With more players, --samples random orders are used, and each figure has a standard error.
 
     Logs contain no rewards: --outcomes gives them, as in corpus trace import. Exit code 1: an outcome belongs
-    to no run.
+    to no run, or a run without a reward was left out; 2: no run has one.
 
     \b
     Examples:
@@ -74,6 +74,11 @@ def credit(
     if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
     traces, channel = rewarded_traces(session, paths, name, outcomes_file, channel)
+    lacking = [] if values else [view for view in traces if channel not in view.trace.rewards]
+    if len(lacking) < len(traces):
+        said = [f"the trace {quote(view.trace.trace_id)} has no reward {quote(channel)}" for view in lacking]
+        logs.leave_out(session, said, "trace")
+        traces = [view for view in traces if view not in lacking]
     shown = _ITS_NAME if values == _STANDARD_INPUT else values
     choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, with_people)
     assignments = assign(traces, unit, method, choices)

@@ -96,9 +96,10 @@ def _show_measures(session: Session, given: Iterator[Judged], names: Sequence[st
         session.output.write(csv(columns, ()) + lines)
         return
     else:
-        rows = each(partial(render.row, exact=exact))
-        notes = ("More measures: --only A,B,...; all: --format csv.",) if is_narrow else ()
-        table = Table("traces", "", columns, tuple(rows), notes)
+        rows = tuple(each(partial(render.row, exact=exact)))
+        notes = ("Empty: not known; the table of one trace alone gives the reason.",) * any(None in row for row in rows)
+        notes += ("More measures: --only A,B,...; all: --format csv.",) * is_narrow
+        table = Table("traces", "", columns, rows, notes)
     session.show_tables([table], "trace-measures", output_format)
 
 

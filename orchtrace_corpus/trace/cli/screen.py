@@ -132,13 +132,14 @@ def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], req
     if len(first) == len(paths) == 2:
         from orchtrace_corpus.trace.diagnosis.comparison import compare
         from orchtrace_corpus.trace.render.names import names_in
-        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table, path_table
+        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table, path_table, verdict
 
         (one, _), (other, _) = first
         sides, names = ((paths[0], one.trace), (paths[1], other.trace)), (names_in(one), names_in(other))
         found = compare(one, other, names)
         tables = [path_table(*(diagnose(*run) for run in first))] if summaries[0].unit == summaries[1].unit else []
-        tables.append(difference_table(found, sides, exact=False, most=MOST_DIFFERENCES))
+        differences = difference_table(found, sides, exact=False, most=MOST_DIFFERENCES)
+        tables.append(differences._replace(title="" if tables else verdict(*summaries)))
     else:
         has_prices, width = any(one.cost_usd is not None for one in summaries), session.output.width
         tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=width)]

@@ -79,6 +79,7 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
     people = {agent.id for agent in run.agents if agent.kind is AgentKind.HUMAN}
     own = [event for event in run.events if not event.copied_context]
     spent = [event.tokens for event in own if event.tokens and event.tokens.is_known]
+    cost = sum_known([event.cost_usd for event in own])
     return Summary(
         run.trace_id,
         _day(run, times),
@@ -88,9 +89,9 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
         times.unit,
         sum(event.status is Status.ERROR for event in run.events),
         float(sum(map(total, spent))) if spent else None,
-        sum_known([event.cost_usd for event in own]),
+        cost,
         not has_all_tokens(run),
-        not has_all_costs(run),
+        not has_all_costs(run) or (cost is None and bool(spent)),
         file,
         len({event.source.file for event in run.events if isinstance(event.source, Source)}),
     )

@@ -140,12 +140,15 @@ def compare(
     """
     views = TraceView.of(first), TraceView.of(second)
     one, other = views[0].trace, views[1].trace
+    measured = list(_measured(*views))
+    names_measured = {found.name for found in measured}  # which know more than a cost that is not stated
+    costs = _stated("costs", one.costs, other.costs, _COST_UNITS)
     stated = [
         *_stated("rewards", one.rewards, other.rewards, dict.fromkeys((*one.rewards, *other.rewards), "reward")),
         *_stated("metrics", one.metrics, other.metrics, {}),
-        *_stated("costs", one.costs, other.costs, _COST_UNITS),
+        *(cost for cost in costs if cost.change is not None or cost.name not in names_measured),
     ]
-    return [*stated, *_measured(*views), *_found(*views), *_structural(*views, names), *_declared(one, other)]
+    return [*stated, *measured, *_found(*views), *_structural(*views, names), *_declared(one, other)]
 
 
 _OUTCOMES = ("rewards", "metrics")
@@ -197,7 +200,7 @@ def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
         are_least = before.at_least is not None, after.at_least is not None
         old_value, new_value = (one.value if one.at_least is None else one.at_least for one in (before, after))
         if is_comparable and (_differ(old_value, new_value) or are_least[0] is not are_least[1]):
-            reason = "" if any(are_least) else before.reason or after.reason
+            reason = before.reason if old_value is None else after.reason if new_value is None else ""
             yield Difference("measures", name, old_value, new_value, unit, reason, are_least)
         if is_comparable and not before.if_waiting is after.if_waiting is None:
             one, other = (found.value if found.if_waiting is None else found.if_waiting for found in (before, after))

@@ -74,7 +74,8 @@ def on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
 def _findings(diagnosis: Diagnosis, parts: dict[int, float]) -> dict[FindingKind, float]:
     """How much of the critical path findings cost, by their kind; those that nothing can be spared of are left out.
 
-    What a large context does must be done, and who idles beside an open call waits for that.
+    What a large context does must be done, and who idles beside an open call waits for that. Behind the end of a log
+    that is cut off, agents may have returned.
     """
     costs: dict[FindingKind, set[int]] = {}
     idle = 0.0
@@ -83,5 +84,7 @@ def _findings(diagnosis: Diagnosis, parts: dict[int, float]) -> dict[FindingKind
             idle += one.seconds or 0.0
         elif one.kind is not FindingKind.LARGE_CONTEXT:
             costs.setdefault(one.kind, set()).update(one.cost_events)
+    if diagnosis.is_cut:
+        costs.pop(FindingKind.NO_RETURN, None)
     found = {kind: sum(parts.get(number, 0.0) for number in numbers) for kind, numbers in costs.items()}
     return {**found, FindingKind.IDLE_LEAD: min(idle, diagnosis.path.idle)}

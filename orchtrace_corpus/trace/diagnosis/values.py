@@ -5,6 +5,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.diagnosis.findings import TeamFindings
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, report_of
 from orchtrace_corpus.trace.model.trace import Event
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -278,6 +279,11 @@ class Diagnosis(NamedTuple):
     cost: Cost
     problems: tuple[Problem, ...]
     between: TeamFindings
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the log is cut off at the end, so that what it lacks may have happened."""
+        return Drop.CUT_OFF in (report_of(self.view.trace) or ImportReport()).dropped
 
 
 class Match(IntEnum):

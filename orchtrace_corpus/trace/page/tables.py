@@ -1,6 +1,7 @@
 """A run as tables for its page: what the screen and the JSON of `corpus trace doctor` say, with links to events."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.findings import printable
@@ -12,7 +13,7 @@ from orchtrace_corpus.trace.model.import_report import report_of
 from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, total
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.ledger import KINDS as KIND_WORDS
-from orchtrace_corpus.trace.render.names import duration, money
+from orchtrace_corpus.trace.render.names import counted, duration, money
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.graph import ranks
 
@@ -80,19 +81,20 @@ class Tables:
         """The figures of the run; two of each where open calls make a range."""
         run, summary, path = self._run, self._run.summary, self._run.path
         worked, if_waiting = sum(run.view.timing.works), sum(run.view.timing_if_waiting.works)
-        elapsed = summary.elapsed
+        elapsed, known = summary.elapsed, partial(_known, is_least=path.unknown > 0)
+        notes = (f"{counted(path.unknown, 'call')} without an end: taken as 0 s.",) if path.unknown else ()
         rows: list[tuple[Cell, ...]] = [
             ("elapsed", self._time(elapsed), ""),
             ("waited for people", self._time(run.waited), ""),
-            ("worked", *self._range(worked, if_waiting)),
-            ("longest path of work", *self._range(path.span.length, path.span_if_waiting.length)),
+            ("worked", *map(known, self._range(worked, if_waiting))),
+            ("longest path of work", *map(known, self._range(path.span.length, path.span_if_waiting.length))),
         ]
         if elapsed:
             ratios = worked / elapsed, if_waiting / elapsed
             shown = [Figure(f"{ratio:.3g}", ratio) for ratio in ratios]
-            rows.append(("speed-up", *shown))
+            rows.append(("speed-up", *map(known, shown)))
         if (working := run.parallelism) and (waiting := run.parallelism_if_waiting):
-            rows.append(("most at once", _count(working.most), _count(waiting.most)))
+            rows.append(("most at once", *map(known, (_count(working.most), _count(waiting.most)))))
             shares = (working.together, waiting.together), (working.alone, waiting.alone), (working.idle, waiting.idle)
             for name, pair in zip(("several at work", "one at work", "nobody at work"), shares, strict=True):
                 rows.append((name, *(Figure(f"{share:.1%}", share) for share in pair)))
@@ -104,8 +106,8 @@ class Tables:
             ("cost in USD", _known(_money(summary.cost_usd), is_least=summary.costs_more), ""),
         ]
         if not run.view.open_calls:
-            return Table("Figures", ("figure", "value"), tuple(row[:2] for row in rows))
-        return Table("Figures", ("figure", "if open calls worked", "if they only waited"), tuple(rows))
+            return Table("Figures", ("figure", "value"), tuple(row[:2] for row in rows), notes)
+        return Table("Figures", ("figure", "if open calls worked", "if they only waited"), tuple(rows), notes)
 
     def agents(self) -> Table:
         """The tree of the agents: what each did itself, and with all agents below it."""

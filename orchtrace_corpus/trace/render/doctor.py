@@ -106,6 +106,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     view, summary, path = diagnosis.view, diagnosis.summary, diagnosis.path
     events, works, chain = view.trace.events, view.timing.works, path.chain
     worked, elapsed = sum(works), summary.elapsed
+    is_least = {"at_least": path.unknown > 0}  # calls without an end are in it as 0
     if_waiting = sum(view.timing_if_waiting.works)
     opened, names = {one.number for one in view.open_calls}, names_in(view)
     return {
@@ -117,11 +118,13 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "unit": summary.unit,
         "elapsed": elapsed,
         "waited": diagnosis.waited,
-        "worked": {"if_working": worked, "if_waiting": if_waiting},
+        "worked": {"if_working": worked, "if_waiting": if_waiting, **is_least},
         "worked_assumed": sum(works[number] for number in diagnosis.assumed),
         "unknown_durations": path.unknown,
-        "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length},
-        "speed_up": {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed} if elapsed else None,
+        "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **is_least},
+        "speed_up": {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed, **is_least}
+        if elapsed
+        else None,
         "parallelism": _shares(diagnosis),
         "open_calls": [
             {
@@ -170,7 +173,11 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         },
         "lever": None if (lever := biggest_lever(diagnosis)) is None else lever._asdict(),
         **findings.as_data(diagnosis),
-        "problems": {one.text: one.number for one in diagnosis.problems if one.kind is ProblemKind.IMPORT},
+        "problems": {
+            one.text or one.kind.value: one.number
+            for one in diagnosis.problems
+            if one.kind is not ProblemKind.FAILED_EVENT
+        },
     }
 
 
@@ -255,8 +262,8 @@ def _notes_on_copies(shared: Shared) -> list[str]:
         copies = f"{shared.tokens:,.15g} tokens of {counted(shared.answers, 'answer')}"
         notes.append(f"In the last line, each answer counts once: {copies} are copies from other sessions.")
     if shared.without_ids:
-        verb = "has no ids" if shared.without_ids == 1 else "have no ids"
-        notes.append(f"{counted(shared.without_ids, 'answer')} {verb}: other sessions may have them, too.")
+        verb, them = ("has", "it") if shared.without_ids == 1 else ("have", "them")
+        notes.append(f"{counted(shared.without_ids, 'answer')} {verb} no ids: other sessions may have {them}, too.")
     return notes
 
 

@@ -113,9 +113,10 @@ def _unused(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], st
     return f"{quantity(len(found), 'result')} that nobody used ({_named(_pairs(found, name))})"
 
 
-def _no_return(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+def _no_return(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
     names = _named([name(one.agents[0]) for one in found])
-    return f"{quantity(len(found), 'agent')} spawned that never returned ({names})"
+    far = ", as far as the log goes" if run.is_cut else ""
+    return f"{quantity(len(found), 'agent')} spawned that never returned{far} ({names})"
 
 
 def _repeated(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:

@@ -138,8 +138,8 @@ class Tally:
 
     def _unsure_copies(self) -> Iterator[str]:
         if self.traces > 1 and (number := self._shared.without_ids):
-            verb = "has no ids" if number == 1 else "have no ids"
-            yield f"{noun(number, 'answer')} {verb}: other sessions may have them, too."
+            verb, them = ("has", "it") if number == 1 else ("have", "them")
+            yield f"{noun(number, 'answer')} {verb} no ids: other sessions may have {them}, too."
 
     def _unknown_totals(self) -> Iterator[str]:
         if self.traces == 1:

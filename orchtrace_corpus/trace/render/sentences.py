@@ -125,7 +125,8 @@ class Sentences:
         models = self._range(waiting.worked - waiting.tools, found.worked - found.tools)
         kinds = f"models {models}" + (f", tools {self._range(waiting.tools, found.tools)}" if found.tools else "")
         kinds += f"; {self._time(found.assumed)} of it assumed" if found.assumed else ""
-        work = f"Work: {self._range(waiting.worked, found.worked)} ({kinds})"
+        least = "at least " if self._run.path.unknown else ""
+        work = f"Work: {least}{self._range(waiting.worked, found.worked)} ({kinds})"
         is_idle = max(found.idle, waiting.idle) >= 0.005
         alone, idle = shares(lambda one: one.alone), shares(lambda one: one.idle)
         idly = f", nobody {idle}" if is_idle else ""
@@ -134,7 +135,7 @@ class Sentences:
             return
         several = f"several at once {shares(lambda one: one.together)} of the time (at most {found.most})"
         speed_up = between(f"{waiting.worked / elapsed:.3g}", f"{found.worked / elapsed:.3g}")
-        yield "Parallel", f"{several}, one alone {alone}{idly}. {work}; {keep(f'speed-up {speed_up}')}."
+        yield "Parallel", f"{several}, one alone {alone}{idly}. {work}; {keep(f'speed-up {least}{speed_up}')}."
 
     def _range(self, least: float, most: float) -> str:
         return between(self._time(least), self._time(most))
@@ -292,8 +293,6 @@ class Sentences:
             yield "", f"{quantity(more, 'more kind')}; {keep('corpus trace import')} tells all."
 
     def _problem(self, one: Problem) -> str:
-        if one.kind is ProblemKind.UNKNOWN_RECORD:
-            return "row of an unknown kind"
         if one.kind is ProblemKind.FOREIGN_REPORT:
             return "import report in another format, not read"
         place = one.place if len(one.place) <= _MOST_PLACE else f"…{one.place[-_MOST_PLACE:]}"  # names begin alike

@@ -59,9 +59,11 @@ def credit_tables(assignments: Sequence[Assignment], unit: str, names: Sequence[
 
 
 def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
-    """The figures of all traces with every digit in one table, whose first column names the trace."""
+    """The figures of all traces with every digit in one table: the trace is first, what its figures rest on last."""
     columns, rows = _credits(assignments, unit, exact=True)
-    return Table("credit", "", ("trace", *columns), tuple(rows))
+    bases = [one.basis for one in assignments for _ in one.credits]
+    whole = tuple((*row, basis) for row, basis in zip(rows, bases, strict=True))
+    return Table("credit", "", ("trace", *columns, "basis"), whole)
 
 
 def _credits(
@@ -170,10 +172,11 @@ def path_table(first: Diagnosis, second: Diagnosis) -> Table:
 
 
 def verdict(first: Summary, second: Summary) -> str:
-    """Which of two runs is faster, and by how much; nothing where one counts seconds and the other steps."""
+    """Which of two runs is faster, and by how much; where one counts seconds and the other steps, that."""
     unit, before, after = second.unit, first.elapsed, second.elapsed
     if first.unit != unit:
-        return ""
+        counted = ("seconds", "B steps") if unit == "step" else ("steps", "B seconds")
+        return f"Times are not compared: A counts {', '.join(counted)}."
     if _words(before, unit) == _words(after, unit):
         return f"A and B took equally long: {_words(after, unit)}."
     less = f"{_words(abs(after - before), unit)} {'less' if after < before else 'more'}"
