@@ -41,14 +41,16 @@ def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFi
         while (above := same.get(name, name)) != name:
             path.append(name)
             name = above
-        same.update(dict.fromkeys(path, name))
+        if path:
+            same.update(dict.fromkeys(path, name))
         return name
 
     blocks: dict[str, list[LogFile]] = {}
     for file, ties in files:
         blocks.setdefault(ties[0], []).append(file)
-        for tie in list(dict.fromkeys(ties))[1:]:
-            same[first(ties[0])] = first(tie)
+        for tie in dict.fromkeys(ties[1:]):
+            if tie != ties[0]:
+                same[first(ties[0])] = first(tie)
     groups: dict[str, list[LogFile]] = {}
     for name, block in blocks.items():
         groups.setdefault(first(name), []).extend(block)

@@ -225,10 +225,14 @@ class JsonDocument:
 
 
 class Head:
-    """The beginning of a file, by which its format is recognised."""
+    """The beginning of a file, by which its format is recognised.
+
+    Attributes:
+        text: Its first bytes as text.
+    """
 
     def __init__(self, data: bytes, most_rows: int) -> None:
-        self._data = data
+        self._data, self.text = data, data.decode("utf-8", "replace")
         self._most_rows = most_rows
         self._known: set[str] = set()  # of the outline, so far
         self._further: Iterator[str] | None = None
@@ -237,11 +241,6 @@ class Head:
     def rows(self) -> list[dict[str, Any]]:
         """Its first records, where it is JSON Lines."""
         return _first_rows(self._data, dict[str, Any], self._most_rows)
-
-    @cached_property
-    def text(self) -> str:
-        """Its first bytes as text."""
-        return self._data.decode("utf-8", "replace")
 
     @cached_property
     def outline(self) -> frozenset[str]:
