@@ -125,11 +125,18 @@ def test_the_script_writes_logs_of_the_size_that_was_asked_for(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_bench_reports_ratios_and_verdicts() -> None:
+def test_the_bench_reports_ratios_and_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import bench_importers
+
     sizes = ["--records", "50", "100", "--events", "40", "100", "--traces", "3", "--logs", "1"]
     command = [sys.executable, ROOT / "scripts" / "bench.py", *sizes, "--rounds", "1", "--peers", "nowhere"]
 
     report = subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     assert report.startswith("# Performance\n")
-    assert report.count("| holds |") + report.count("| **missed** |") == 31
+    claims = [line.split(" | ") for line in report.splitlines() if line.startswith("| ") and "---" not in line][1:]
+    assert {cells[3] for cells in claims} == {"holds", "**missed**"}
+    assert all(float(cells[2]) > 0 and cells[1] == f"{float(cells[1]):.2f}" for cells in claims)
+    for form in bench_importers.LOGS.values():
+        assert sum(f" of logs, {form}, against" in cells[0] for cells in claims) == 2, form  # `import` and `doctor`
