@@ -21,6 +21,7 @@ from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import deduplication, discovery
 from orchtrace_corpus.corpus.intake.deduplication import Discovery
 from orchtrace_corpus.corpus.intake.discovery import PlannedSearch
+from orchtrace_corpus.corpus.intake.papers import from_item
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Paper, Record
 from orchtrace_corpus.corpus.model.searches import OPENALEX
@@ -119,7 +120,7 @@ def take_library(
             session.output.note(f"wrote {written}")
     fields = [facet.field for facet in corpus.pool.taxonomy.papers]
     new = RecordIndex([one.paper for one in taken.new])
-    taken_in = (item for item in items if new.find(deduplication.paper_of(item)))
+    taken_in = (item for item in items if new.find(from_item(item)))
     given = ((item, [*item.keywords, *(name for name in fields if item.values.get(name))]) for item in taken_in)
     left = [f"  {item.values.get('key') or item.line}: {', '.join(tags)}" for item, tags in given if tags]
     if left:

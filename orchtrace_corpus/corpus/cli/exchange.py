@@ -25,9 +25,9 @@ from orchtrace_corpus.corpus.edit.edits import raw_records
 from orchtrace_corpus.corpus.edit.merge import merge
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
-from orchtrace_corpus.corpus.formats import completed, registry
+from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
-from orchtrace_corpus.corpus.intake.papers import describe_match, from_entry
+from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
 from orchtrace_corpus.corpus.model import arxiv_file, store
 from orchtrace_corpus.corpus.model.record_fields import candidate_style, dispute_style, exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
@@ -177,7 +177,7 @@ def import_(
     keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
     remarks: dict[int, str] = {}
     for item in (one for one in items if one.values.get("key") not in keys):  # what `corpus add` would say
-        paper = from_entry(completed(item, None)[0], "")
+        paper = from_item(item)
         match = known.find(paper)
         said = describe_match(match) if match else describe_candidate(paper, awaiting)
         remarks |= {item.line: said} if said else {}

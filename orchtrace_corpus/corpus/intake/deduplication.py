@@ -17,7 +17,7 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign, identifier_text
 from orchtrace_corpus.corpus.edit.edits import add_records
 from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal
-from orchtrace_corpus.corpus.formats import Item, completed
+from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.lookup import near_title
 from orchtrace_corpus.corpus.model import store
@@ -78,17 +78,12 @@ def take_items(corpus: Editable, items: Sequence[Item], name: str, day: date) ->
         name: The file's name.
         day: The current day.
     """
-    papers = tuple((paper_of(item), (name,)) for item in items)
+    papers = tuple((intake.from_item(item), (name,)) for item in items)
     found = SearchResult(Search(name, name, 0, found=len(papers)), papers)
     taken = deduplicate(corpus, [found], day, Maker.IMPORT, None)
     known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
     remarks = (f"{one.name}: {remark}" for one in taken.new for remark in near_title(one.paper, known))
     return taken._replace(messages=tuple(remarks))
-
-
-def paper_of(item: Item) -> Paper:
-    """The paper that an entry of a file describes."""
-    return intake.from_entry(completed(item, None)[0], item.annotation)
 
 
 def deduplicate(

@@ -26,6 +26,7 @@ from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign, identifier_text, identifiers_of
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.formats import Item, completed
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
@@ -81,6 +82,11 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
             if kind is IdentifierKind.ARXIV or not urls:
                 urls.insert(0, ADDRESSES[kind] + value)
     return paper._replace(urls=tuple(dict.fromkeys(urls)))
+
+
+def from_item(item: Item) -> Paper:
+    """The record that an entry of a file describes, as in `from_entry`."""
+    return from_entry(completed(item, None)[0], item.annotation)
 
 
 def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:

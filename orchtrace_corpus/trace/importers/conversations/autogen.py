@@ -22,6 +22,7 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
 
@@ -160,7 +161,7 @@ class _Run:
         Raises:
             DataFileError: The file cannot be read.
         """
-        if not file.path.endswith((".jsonl", ".ndjson")):
+        if not file.path.endswith(LINES):
             with suppress(DecodeError, RecursionError):
                 members = parts.whole(logs.contents(file)).members()
                 if "messages" in members:

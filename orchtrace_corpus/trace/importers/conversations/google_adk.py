@@ -15,11 +15,12 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import LINES, Team, documents, traces_of
+from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
 from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, contents
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
 

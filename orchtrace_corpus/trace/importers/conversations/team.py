@@ -20,10 +20,10 @@ from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whol
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.usage import Spent, amounts, divided
+from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
 
-LINES = (".jsonl", ".ndjson")
 _Session = TypeVar("_Session")
 _OWN, _REPORTED, _ERROR, _OK = LedgerLine.OWN, TokenBasis.REPORTED, Status.ERROR, Status.OK  # soonest found so
 

@@ -24,6 +24,7 @@ from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 from orchtrace_corpus.trace.model.trace import Status
 
@@ -96,7 +97,7 @@ class Store:
         Raises:
             DataFileError: The file cannot be read.
         """
-        if not file.path.endswith((".jsonl", ".ndjson")):
+        if not file.path.endswith(LINES):
             with suppress(DecodeError, RecursionError):
                 self._take_document(logs.contents(file), file)
                 return
