@@ -174,6 +174,45 @@ def test_lines_that_are_no_records_are_counted_and_the_rest_is_read(tmp_path: Pa
     assert (report["records_read"], report["repaired"]) == (3, 1)
 
 
+A, B, C = ({"type": "row", "at": at, "in": {"type": "x"}} for at in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "dropped"),
+    [
+        ("{A}{B}", [A, B], {}),
+        ("{A} {B}\t{C} ", [A, B, C], {}),
+        ('{"type": "row", "at": 7, "in": {"ty{A}', [A], {"not JSON": 1}),
+        ('{"type": "row", "at": 7, "te{A}{B}', [A, B], {"not JSON": 1}),
+        ('{A}{"type": "row", "at": 7, "te{B}{"type": "r', [A, B], {"not JSON": 2}),
+        ('{"type": "row", "in": {"type": "x"}', [], {"not JSON": 1}),
+        ('{"type": "row", "in": [{"type": "x"}, {"type": "y"}', [], {"not JSON": 1}),
+        ("{A}[{B}]", [A], {"not an object": 1}),
+        ("{A}{B}}", [A, B], {"not JSON": 1}),
+        ('{A}{"type": NaN}', [A], {"not JSON": 1}),
+        ("said: {A}", [], {"not JSON": 1}),
+    ],
+)
+def test_each_object_on_a_line_is_a_record(tmp_path: Path, line: str, expected: list[Any], dropped: Any) -> None:
+    """Programs whose writing was broken off go on behind what they had written."""
+    path = tmp_path / "x.jsonl"
+    for name, row in {"{A}": A, "{B}": B, "{C}": C}.items():
+        line = line.replace(name, json.dumps(row))
+    path.write_text(f"{json.dumps(C)}\n{line}\n")
+
+    rows, report = read(path)
+
+    assert rows == [(1, C), *((2, row) for row in expected)]
+    assert {reason: noted["number"] for reason, noted in report["dropped"].items()} == dropped
+
+
+def test_a_format_is_recognised_by_the_second_object_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"type": "row"}{"type": "named"}\n')
+
+    assert logs.head(logs.LogFile(str(path), "x.jsonl")).rows == [{"type": "row"}, {"type": "named"}]
+
+
 @pytest.mark.parametrize("ending", [b'"z": 1}', b'"z": "cut \\" o'])
 def test_the_outline_of_a_document_names_what_its_outer_three_levels_hold(ending: bytes) -> None:
     head = logs.Head(b'{\n"a" : "{\\"no\\": [",\n"b": {"c": [{"deep": 1}], "d": 2},\n' + ending, 1)

@@ -39,6 +39,7 @@ _MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with 
 _MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
 _MOST_NAMES = 4  # so many names are taken from it at once
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_MAX_LINE_PARTS = 100
 _Shape = TypeVar("_Shape")
 _NOTHING = object()  # the value of a line that has none; `null` is one
 
@@ -163,29 +164,63 @@ def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tupl
                 if line.isspace():
                     continue
                 try:
-                    row = _NOTHING if exceeds_depth(line) else decode(line)
+                    values = [_NOTHING if exceeds_depth(line) else decode(line)]
                 except _UNDECODABLE:
-                    row = _decoded(line, report)
-                if type(row) is shape or type(row) is dict:
-                    report.records_read += 1
-                    yield number, row
-                elif row is not _NOTHING:
-                    report.drop(Drop.NO_OBJECT, file.name, number)
-                else:
-                    report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
+                    values = _decode_leniently(line, report)
+                for row in values:
+                    if type(row) is shape or type(row) is dict:
+                        report.records_read += 1
+                        yield number, row
+                    elif row is not _NOTHING:
+                        report.drop(Drop.NO_OBJECT, file.name, number)
+                    else:
+                        report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
-def _decoded(line: bytes, report: ImportReport) -> Any:
-    """A line's value; `_NOTHING` where there is none to be had. Bytes that are no UTF-8 are replaced."""
+def _decode_leniently(line: bytes, report: ImportReport) -> list[Any]:
+    """Decode a line that is not one JSON value: the values on it, `_NOTHING` for a part that is none.
+
+    Bytes that are no UTF-8 are replaced.
+    """
     try:
-        return msgspec.json.decode(line)
+        return [msgspec.json.decode(line)]
     except UnicodeDecodeError:
         report.repaired += 1
-        return _decoded(line.decode("utf-8", "replace").encode(), report)
-    except (msgspec.DecodeError, RecursionError):
-        return _NOTHING
+        return _decode_leniently(line.decode("utf-8", "replace").encode(), report)
+    except msgspec.DecodeError:
+        return _decode_objects(line.decode("utf-8", "replace").strip())
+    except RecursionError:
+        return [_NOTHING]
+
+
+def _decode_objects(line: str) -> list[Any]:
+    """Decode the objects on one line, `_NOTHING` for a part that is none.
+
+    A program whose writing was broken off goes on behind what it had written, so a line may hold several rows, or the
+    beginning of one and then a whole one. Rows of a log begin alike, which tells a row behind a torn one.
+    """
+    import json  # few logs have such lines
+
+    opening = line[: line.find(":") + 1]
+    if not opening.startswith("{"):
+        return [_NOTHING]
+    scan = json.JSONDecoder().raw_decode
+    values: list[Any] = []
+    at = 0
+    while at < len(line) and len(values) < _MAX_LINE_PARTS:
+        try:
+            end = scan(line, at)[1]
+            value = msgspec.json.decode(line[at:end].encode())
+        except (ValueError, RecursionError):
+            value, end = _NOTHING, line.find(opening, at + 1)
+            while end > 0 and line[:end].rstrip()[-1] in ":,[":  # the value of a member, no row
+                end = line.find(opening, end + 1)
+            end = end if end > 0 else len(line)
+        values.append(value)
+        at = end + len(line[end:]) - len(line[end:].lstrip())
+    return values
 
 
 def contents(file: LogFile) -> bytes:
@@ -393,6 +428,6 @@ def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
         try:
             found.append(msgspec.json.decode(line, type=shape))
         except _UNDECODABLE:
-            if isinstance(row := _decoded(line, ImportReport()), dict):
-                found.append(msgspec.convert(row, shape))
+            values = _decode_leniently(line, ImportReport())
+            found += [msgspec.convert(value, shape) for value in values if type(value) is dict]
     return found
