@@ -678,6 +678,50 @@ def test_errors_downstream_of_errors_are_spread() -> None:
     assert value(raw(events, "a>b b>c"), "error_spread") == 0.5
 
 
+def test_figures_of_a_run_with_calls_of_unknown_length_are_the_least_that_they_can_be(tmp_path: Path) -> None:
+    endless = {"token_basis": "reported", "tokens": {"input": 7}}
+    events = [
+        event("a", 0, "inference", "x", t_end=4),
+        event("b", 1, "inference", "y", t_end=4),
+        event("m", 4, "message", "y", to="x", tokens={"output": 5}),
+        event("n", 5, "message", "x", to="y"),
+        event("c", 6, "inference", "x", **endless),
+    ]
+    names = "worked,span,elapsed,parallelism,speed_up,max_concurrency,efficiency,communication_tokens"
+    last = "the last event has no end: c"
+    why = "1 of 3 working events have no end: c"
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(raw(events)), encoding="utf-8")
+
+    assert run_corpus("trace", "measure", str(path), "--only", names).stdout == (
+        "t\n"
+        "measure               value       unit   note\n"
+        f"worked                at least 7  s      {why}\n"
+        f"span                  at least 4  s      {why}\n"
+        f"elapsed               at least 6  s      {last}\n"
+        f"parallelism                       1      {why}\n"
+        f"speed_up                          1      {why}\n"
+        f"max_concurrency       at least 2  1      {why}\n"
+        f"efficiency                        1      {why}\n"
+        "communication_tokens  at least 5  token  1 of 2 messages have no tokens: n\n"
+    )
+    timed = [*events[:-1], event("c", 3, "inference", "y", **endless), event("d", 6, "inference", "x", t_end=10)]
+    assert measure(trace(raw(timed)), ["speed_up"])["speed_up"].at_least == 1.1
+    bare = measure(trace(raw([event("c", 1, "inference", "x", **endless)])), names.split(","))
+    assert {one.at_least for one in bare.values()} == {None}
+
+
+def test_the_least_of_a_run_with_open_calls_is_that_of_calls_which_only_waited() -> None:
+    events = [
+        event("a", 0, "inference", "x", t_end=4),
+        event("b", 4, "tool_call", "x", tool="read_file", t_end=1004),
+        event("c", 1005, "inference", "x"),
+        event("d", 1006, "inference", "x", t_end=1007),
+    ]
+
+    assert measure(trace(raw(events)), ["worked"])["worked"].at_least == 5
+
+
 def test_a_measure_that_is_not_known_is_named_with_the_nearest() -> None:
     result = run_corpus("trace", "measure", str(ROOT / "data" / "traces" / "swarm.json"), "--only", "spam")
 
@@ -693,9 +737,10 @@ def test_measures_as_json_name_their_schema_and_keep_null_apart_from_zero() -> N
     measures = document["traces"][0]["measures"]
     assert measures["worked"] == {
         "value": None, "unit": "step", "reason": "2 of 3 working events have no end: e1, e7", "if_waiting": None,
-        "at_least": None, "events": [],
+        "at_least": 1, "events": [],
     }  # fmt: skip
     assert measures["elapsed"]["value"] == 6
+    assert measures["parallelism"]["at_least"] is None
 
 
 def test_what_measures_share_is_computed_once() -> None:
@@ -749,10 +794,10 @@ def test_several_traces_as_csv_are_a_line_each(tmp_path: Path) -> None:
     result = run_corpus("trace", "measure", runs, "--only", "worked,tokens,parallelism", "--format", "csv")
 
     assert result.stdout == (
-        "trace,worked,tokens,parallelism,tokens_at_least,task_id,system,format,file\n"
-        f"one,1,,1,,k,,,{runs}\n"
-        f'"the ""second"", so called",2,,1,,k,,,{runs}\n'
-        f"'=3,3,,1,,k,,,{runs}\n"
+        "trace,worked,tokens,parallelism,worked_at_least,tokens_at_least,task_id,system,format,file\n"
+        f"one,1,,1,,,k,,,{runs}\n"
+        f'"the ""second"", so called",2,,1,,,k,,,{runs}\n'
+        f"'=3,3,,1,,,k,,,{runs}\n"
     )
 
 
@@ -764,9 +809,9 @@ def test_several_logs_are_told_apart_by_file_format_and_system_and_sums_have_no_
     name, (log,) = "7ea30000-0000-4000-8000-000000000001", SESSION.glob("*.jsonl")
 
     assert run_corpus(*words, "csv").stdout == (
-        "trace,worked,task_id,system,format,file\n"
-        f"t,0.4,k,ours,,{tmp_path}/run.json\n"
-        f"{name},390.3,{name},claude-code,claude_code,{log}\n"
+        "trace,worked,worked_at_least,task_id,system,format,file\n"
+        f"t,0.4,,k,ours,,{tmp_path}/run.json\n"
+        f"{name},390.3,,{name},claude-code,claude_code,{log}\n"
     )
     first, second = json.loads(run_corpus(*words, "json").stdout)["traces"]
     assert [first.pop("measures")["worked"]["value"], second.pop("measures")["worked"]["value"]] == [

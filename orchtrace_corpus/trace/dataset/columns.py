@@ -15,7 +15,8 @@ from msgspec import UNSET
 
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.trace.analysis.labels import Label, labels
-from orchtrace_corpus.trace.measures.ledger import KINDS, PARTIAL, leading_model, spent_by_agent
+from orchtrace_corpus.trace.measures import BOUNDED
+from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, spent_by_agent
 from orchtrace_corpus.trace.model.trace import AgentKind, Decision, Source, TokenBasis, Tokens
 from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 from orchtrace_corpus.trace.rewards.terms import Team
@@ -84,7 +85,7 @@ def _of_trace(scene: Scene) -> Iterator[Row]:
         len(trace.events), len(trace.edges), trace.costs["tokens"], trace.costs["wall_clock_s"], trace.rewards,
         trace.metrics, trace.reasons, *map(decisions.count, DECISIONS), *[one.value for one in measures.values()],
         {name: one.reason for name, one in measures.items() if one.reason},
-        *[measures[name].at_least for name in PARTIAL],
+        *[measures[name].at_least for name in BOUNDED],
         scene.warnings, *[_count(trace.import_report.get(name)) for name in _REPORTED],
     )  # fmt: skip
 

@@ -17,7 +17,10 @@ DEFINITIONS: dict[str, Definition] = {
 }
 """Every measure by its name, in the order in which they are shown."""
 
-__all__ = ["DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
+BOUNDED = tuple(name for name, definition in DEFINITIONS.items() if definition.is_bounded)
+"""The measures of which a part may be known: `Measure.at_least` is it."""
+
+__all__ = ["BOUNDED", "DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
 
 
 _ELSEWHERE = {
@@ -61,10 +64,14 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
     if view.open_calls:
         waiting = Run(view, view.timing_if_waiting)
         for definition in work.DEFINITIONS:
-            if (one := found.get(definition.name)) is not None and one.value is not None:
-                other = waiting.once(definition.compute).value
-                if other != one.value:
-                    found[definition.name] = structs.replace(one, if_waiting=other)
+            known = found.get(definition.name)
+            if known is None:
+                continue
+            other = waiting.once(definition.compute)
+            if known.value is None:  # the least that it can be is the least of both readings
+                found[definition.name] = structs.replace(known, at_least=other.at_least)
+            elif other.value != known.value:
+                found[definition.name] = structs.replace(known, if_waiting=other.value)
     return found
 
 

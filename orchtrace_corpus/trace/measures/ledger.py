@@ -255,9 +255,8 @@ def cost(run: Run) -> Measure:
 
 
 DEFINITIONS = (
-    Definition("tokens", "token", "input + output + cache_read + cache_write over all events", "ours", tokens),
-    Definition("cost", "usd", "sum of cost_usd over all events", "ours", cost),
+    Definition(
+        "tokens", "token", "input + output + cache_read + cache_write over all events", "ours", tokens, is_bounded=True
+    ),
+    Definition("cost", "usd", "sum of cost_usd over all events", "ours", cost, is_bounded=True),
 )
-
-PARTIAL = tuple(one.name for one in DEFINITIONS)
-"""The measures of which a part may be known: `Measure.at_least` says it."""

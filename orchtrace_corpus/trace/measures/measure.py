@@ -119,6 +119,7 @@ class Definition(NamedTuple):
         formula: How it is computed, in a line.
         source: Where the formula comes from; `ours` where it is this project's own.
         compute: From a run to the measure.
+        is_bounded: Whether a part of it may be known, which is the least that it can be.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Definition(NamedTuple):
     formula: str
     source: str
     compute: Callable[[Run], Measure]
+    is_bounded: bool = False
 
 
 ASKED = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
@@ -158,6 +160,11 @@ def steps(trace: Trace, persons: Collection[str] | None = None) -> list[int]:
         and not (event.copied_context or event.warm_up)
     ]
     return [number for number in found if events[number].agent not in nobody] if nobody else found
+
+
+def positive(figure: float) -> float | None:
+    """Return a figure above 0, else None: that something is at least 0 says nothing."""
+    return figure if figure > 0 else None
 
 
 def cite(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from math import inf
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
 from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
@@ -140,10 +140,10 @@ def protocol_share(run: Run) -> Measure:
     """The share of all tokens that spawns, messages, returns and aggregates take."""
     protocol = _tokens_of(run, _PROTOCOL, "spawns, messages, returns and aggregates")
     if protocol.value is None:
-        return protocol
+        return Measure(None, protocol.reason)
     everything = _tokens_of(run, tuple(run.spending), "events")
     if everything.value is None:
-        return everything
+        return Measure(None, everything.reason)
     return Measure(protocol.value / everything.value) if everything.value else Measure(None, "no token is logged")
 
 
@@ -165,7 +165,8 @@ def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
     if not number:
         return Measure(None, f"there are no {nouns}")
     if lacking:
-        return Measure(None, f"{len(lacking)} of {number} {nouns} have no tokens: {cite(run.trace, sorted(lacking))}")
+        reason = f"{len(lacking)} of {number} {nouns} have no tokens: {cite(run.trace, sorted(lacking))}"
+        return Measure(None, reason, at_least=positive(spent))
     return Measure(spent)
 
 
@@ -184,7 +185,9 @@ DEFINITIONS = (
     Definition("width", "1", "most agents alive at once", "ours", width),
     Definition("fan_out", "1", "spawns / decisions that spawn", "ours", fan_out),
     Definition("message_density", "1", "messages / steps", _SCALING, message_density),
-    Definition("communication_tokens", "token", "sum of the tokens of messages", "ours", communication_tokens),
+    Definition(
+        "communication_tokens", "token", "sum of the tokens of messages", "ours", communication_tokens, is_bounded=True
+    ),
     Definition(
         "protocol_share", "1", "tokens of spawns, messages, returns and aggregates / all tokens", "ours", protocol_share
     ),

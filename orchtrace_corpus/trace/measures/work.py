@@ -7,7 +7,7 @@ multithreaded algorithms). An event's work is its duration; the processors are t
 
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
 from orchtrace_corpus.trace.model.trace import EventType, Trace
 from orchtrace_corpus.trace.view.timing import Path, Timing, longest_path, most_at_once
 
@@ -18,7 +18,7 @@ _BOOK = "work-span model (Brent 1974)"
 
 def worked(run: Run) -> Measure:
     """T1: the sum of all durations, as one agent after another would take."""
-    return _unknown(run) or Measure(sum(run.times.works))
+    return _known_part(run, sum(run.times.works))
 
 
 def work_path(times: Timing) -> Path:
@@ -28,9 +28,9 @@ def work_path(times: Timing) -> Path:
 
 def span(run: Run) -> Measure:
     """Tinf: the length of the longest path of work, whose working events are named."""
-    if unknown := _unknown(run):
-        return unknown
     path = work_path(run.times)
+    if run.times.unknown:
+        return _known_part(run, path.length)
     events, works = run.trace.events, run.times.works
     return Measure(path.length, events=tuple([events[number].id for number in path.events if works[number] > 0]))
 
@@ -53,20 +53,21 @@ def waited(run: Run) -> Measure:
 def elapsed(run: Run) -> Measure:
     """Tp: from the first event to the last, without waits for people as far as they are known."""
     times, people = run.times, run.once(waited)
+    further = max((people.value or 0.0) - times.waited, 0.0)  # as stated, and not taken out yet
+    known = positive(times.elapsed - further)
     if times.unknown and not any(times.works):
-        return Measure(None, "no event says when it ended")
+        return Measure(None, "no event says when it ended", at_least=known)
     last = [number for number in times.unknown if times.starts[number] >= times.end]
     if last and times.unit != "step":
-        return Measure(None, f"the last event has no end: {cite(run.trace, last)}")
+        return Measure(None, f"the last event has no end: {cite(run.trace, last)}", at_least=known)
     if people.value is None and run.trace.excluded_human_wait_s is not None:
         return people
-    further = (people.value or 0.0) - times.waited  # as stated, and not taken out yet
     if further > 0:
         busy = times.elapsed - concurrency(times).get(0, 0.0)
         if times.elapsed - further < busy:
             shown = f"{times.elapsed - further:g}, less than the {busy:g} in which agents work"
             return Measure(None, f"the stated wait for people leaves {shown}")
-    return Measure(times.elapsed - max(further, 0.0))
+    return Measure(times.elapsed - further)
 
 
 def parallelism(run: Run) -> Measure:
@@ -76,7 +77,10 @@ def parallelism(run: Run) -> Measure:
 
 def speed_up(run: Run) -> Measure:
     """T1 / Tp: how much faster the run was than one agent after another."""
-    return _ratio(run.once(worked), run.once(elapsed), "the run takes no time")
+    work, time = run.once(worked), run.once(elapsed)
+    if work.at_least is not None and time.value:
+        return Measure(None, work.reason, at_least=work.at_least / time.value)
+    return _ratio(work, time, "the run takes no time")
 
 
 def concurrency(times: Timing) -> dict[int, float]:
@@ -118,11 +122,10 @@ class Profile(NamedTuple):
 
 def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
-    if unknown := _unknown(run):
-        return unknown
     times = run.times
     working = [number for number, duration in enumerate(times.works) if duration > 0]
-    return Measure(float(most_at_once([times.starts[n] for n in working], [times.ends[n] for n in working])))
+    most = most_at_once([times.starts[n] for n in working], [times.ends[n] for n in working])
+    return _known_part(run, float(most))
 
 
 def efficiency(run: Run) -> Measure:
@@ -141,9 +144,11 @@ def brent_bound(run: Run) -> Measure:
     return Measure((total.value - path.value) / most.value + path.value)
 
 
-def _unknown(run: Run) -> Measure | None:
-    """The reason why durations cannot be summed; None where they can."""
-    return Measure(None, unknown_durations(run.times, run.trace)) if run.times.unknown else None
+def _known_part(run: Run, figure: float) -> Measure:
+    """Return a figure of the durations; where some are unknown, it is the least that the measure can be."""
+    if not run.times.unknown:
+        return Measure(figure)
+    return Measure(None, unknown_durations(run.times, run.trace), at_least=positive(figure))
 
 
 def unknown_durations(times: Timing, trace: Trace) -> str:
@@ -159,13 +164,20 @@ def _ratio(above: Measure, below: Measure, if_zero: str) -> Measure:
 
 
 DEFINITIONS = (
-    Definition("worked", "s", "T1 = sum of the durations of all working events", _BOOK, worked),
-    Definition("span", "s", "Tinf = duration of the longest path of events that depend on one another", _BOOK, span),
+    Definition("worked", "s", "T1 = sum of the durations of all working events", _BOOK, worked, is_bounded=True),
+    Definition(
+        "span",
+        "s",
+        "Tinf = duration of the longest path of events that depend on one another",
+        _BOOK,
+        span,
+        is_bounded=True,
+    ),
     Definition("waited", "s", "time within human interventions in which no model works, or as stated", "ours", waited),
-    Definition("elapsed", "s", "Tp = last end - first beginning - waited", _BOOK, elapsed),
+    Definition("elapsed", "s", "Tp = last end - first beginning - waited", _BOOK, elapsed, is_bounded=True),
     Definition("parallelism", "1", "T1 / Tinf", _BOOK, parallelism),
-    Definition("speed_up", "1", "T1 / Tp", _BOOK, speed_up),
-    Definition("max_concurrency", "1", "P = most working events at one time", _BOOK, max_concurrency),
+    Definition("speed_up", "1", "T1 / Tp", _BOOK, speed_up, is_bounded=True),
+    Definition("max_concurrency", "1", "P = most working events at one time", _BOOK, max_concurrency, is_bounded=True),
     Definition("efficiency", "1", "T1 / (P * Tp)", _BOOK, efficiency),
     Definition("brent_bound", "s", "(T1 - Tinf) / P + Tinf", _BOOK, brent_bound),
 )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
-from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, Profile, measure
-from orchtrace_corpus.trace.measures.ledger import KINDS, PARTIAL, Entry
+from orchtrace_corpus.trace.measures import BOUNDED, DEFINITIONS, Measure, Profile, measure
+from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
 from orchtrace_corpus.trace.model.trace import Source, Trace, Unit
 from orchtrace_corpus.trace.view import TraceView
 
@@ -79,14 +79,14 @@ def _note(name: str, found: Measure, *, exact: bool) -> str:
 
 def row(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
     """The measures of one trace of several, as a row of their table."""
-    known = [round_figure(measures[one].at_least, exact=True) for one in PARTIAL if exact and one in measures]
+    known = [round_figure(measures[one].at_least, exact=True) for one in BOUNDED if exact and one in measures]
     known += _origin(view).values() if exact else ()
     return (printable(view.trace.trace_id), *(_cell(found, exact=exact) for found in measures.values()), *known)
 
 
 def columns(names: Sequence[str], *, exact: bool) -> tuple[str, ...]:
     """The columns of that table; for programs also the known parts of figures, and where each trace is from."""
-    known = [f"{name}_at_least" for name in PARTIAL if name in names]
+    known = [f"{name}_at_least" for name in BOUNDED if name in names]
     return ("trace", *names, *((*known, *_ORIGIN) if exact else ()))
 
 
