@@ -47,6 +47,25 @@ def test_pairs_of_new_papers_are_merged_with_git_and_counted(tmp_path: Path) -> 
     assert apart.returncode == close.returncode == 0
 
 
+def test_two_installations_are_compared_by_what_they_print_and_write(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("corpus")
+    other = tmp_path / "bin" / "corpus"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho something else\necho new > docs/new.md\nexit 1\n")
+    other.chmod(0o755)
+    script = [sys.executable, ROOT / "scripts" / "compare_outputs.py", "--only", "show E007"]
+
+    same = subprocess.run([*script, program, program], check=False, capture_output=True, text=True)
+    different = subprocess.run([*script, program, other], check=False, capture_output=True, text=True)
+
+    assert (same.returncode, same.stdout) == (0, "1 of 1 invocations give the same\n")
+    assert different.returncode == 1
+    assert different.stdout.startswith("== sound: show E007\n--- before\n+++ after\n")
+    for line in ("+exit code 1", "+stdout: something else", "+wrote docs/new.md", "+docs/new.md: new"):
+        assert f"\n{line}\n" in different.stdout
+    assert different.stdout.endswith("0 of 1 invocations give the same\n")
+
+
 @pytest.mark.parametrize("events", mostly_slow([1, 20, 21, 100], [1, 21]))
 def test_synthesized_traces_validate_and_are_reproducible(events: int, tmp_path: Path) -> None:
     for name in ("one.jsonl", "two.jsonl"):
