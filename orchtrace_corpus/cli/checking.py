@@ -27,6 +27,7 @@ _MENDS = {PartName.FMT: "corpus fmt", PartName.ARXIV: "corpus fetch --offline --
 """What mends the parts whose findings do not say it."""
 
 _COUNTED = {
+    PartName.PUBLISHED: ("correction", "corrections"),
     PartName.CODEBOOK: ("entry", "entries"),
     PartName.PROTOCOL: ("query", "queries"),
     PartName.SEARCHES: ("run", "runs"),

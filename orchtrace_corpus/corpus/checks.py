@@ -36,6 +36,7 @@ class PartName(StrEnum):
     EVIDENCE = "evidence"
     CLAIMS = "claims"
     DISPUTES = "disputes"
+    PUBLISHED = "published"
     CODEBOOK = "codebook"
     PROTOCOL = "protocol"
     SEARCHES = "searches"
@@ -54,8 +55,8 @@ class Part(NamedTuple):
         findings: What is wrong, for the parts that look at the data.
         stale: The files that differ from what the data gives, for the parts that compare.
         failure: What kept the part from comparing.
-        total: How many claims, disputes, entries of the codebook, queries of the protocol or runs of searches were held
-            against the data.
+        total: How many claims, disputes, corrections of the published bibliography, entries of the codebook, queries of
+            the protocol or runs of searches were held against the data.
         coverage: How far the tags of sourced fields are covered by evidence.
         is_skipped: Whether errors in the data kept it from being asked.
         contested: How many claims count papers with contested tags.
@@ -142,7 +143,7 @@ def check_parts(root: str) -> Iterator[Part]:
     if loaded.pool is None or has_errors(findings):
         files = {PartName.CLAIMS: store.CLAIMS, PartName.DISPUTES: store.DISPUTES, PartName.ARXIV: store.ARXIV}
         files |= {PartName.CODEBOOK: store.CODEBOOK, PartName.PROTOCOL: store.PROTOCOL}
-        files[PartName.SEARCHES] = store.SEARCHES
+        files |= {PartName.SEARCHES: store.SEARCHES, PartName.PUBLISHED: store.PUBLISHED_TABLE}
         never = (PartName.MERGE, PartName.VALIDATE, PartName.EVIDENCE, PartName.EXAMPLE)
         asked = (name for name in PartName if name not in never)
         present = (name for name in asked if os.path.lexists(os.path.join(root, files.get(name, ""))))
@@ -156,7 +157,7 @@ def check_parts(root: str) -> Iterator[Part]:
     if summary.evidence:
         yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
     disputes = store.read_disputes(root, pool.taxonomy)
-    yield from _check_statements(root, pool, disputes, candidates)
+    yield from _check_statements(root, loaded, disputes, candidates)
     yield _compare(PartName.FMT, lambda: build.data_documents(root, pool.taxonomy, loaded, candidates))
     yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates, summary))
     if os.path.lexists(os.path.join(root, store.ARXIV)):
@@ -232,9 +233,11 @@ def _exit_code(findings: Sequence[Finding], *, failed: bool) -> ExitCode:
 
 
 def _check_statements(
-    root: str, pool: Pool, disputes: "DisputeFile", candidates: "CandidateFile | None"
+    root: str, loaded: Loaded, disputes: "DisputeFile", candidates: "CandidateFile | None"
 ) -> Iterator[Part]:
     """Hold claims and disputes against the data, for each of these files that there is."""
+    pool = loaded.pool
+    assert pool is not None
     if os.path.lexists(os.path.join(root, store.CLAIMS)):
         from orchtrace_corpus.corpus.analysis.claims import check, evaluate, falling_today
 
@@ -255,6 +258,13 @@ def _check_statements(
         findings = check_disputes(disputes, pool.papers, pool.taxonomy, store.read_codebook(root, pool).rules())
         number = len(disputes.disputes)
         yield Part(PartName.DISPUTES, _exit_code(findings, failed=bool(findings)), findings, total=number)
+    if any(os.path.lexists(os.path.join(root, name)) for name in (store.PUBLISHED_TABLE, store.CORRECTIONS)):
+        from orchtrace_corpus.corpus.rules.corrections import check as check_corrections
+
+        bibliography = store.read_bibliography(root)
+        findings = check_corrections(bibliography, loaded)
+        number = len(bibliography.corrections)
+        yield Part(PartName.PUBLISHED, _exit_code(findings, failed=bool(findings)), findings, total=number)
     if os.path.lexists(os.path.join(root, store.CODEBOOK)):
         book = store.read_codebook(root, pool)
         code = _exit_code(book.findings, failed=bool(book.findings))

@@ -68,6 +68,10 @@ register(
         "C206": "tag disputed twice",
         "C207": "agreed reading that is not an alternative",
         "C208": "agreed reading by a rule that is not there",
+        # P: the published bibliography
+        "P101": "published table that cannot be used",
+        "P102": "published value changed without a correction",
+        "P103": "correction that does not hold",
         # B: the codebook, the protocol and the searches
         "B101": "tag coded by two entries",
         "B102": "case of a value that is not a term",
@@ -136,6 +140,7 @@ register(
         "M": "Markup and text",
         "E": "Evidence",
         "C": "Claims and disputes",
+        "P": "Published bibliography",
         "B": "Codebook, protocol and searches",
         "S": "Scale",
         "A": "Drift from arXiv",

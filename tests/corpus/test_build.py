@@ -60,6 +60,7 @@ def test_the_repository_itself_is_built() -> None:
                 "evidence",
                 "claims",
                 "disputes",
+                "published",
                 "codebook",
                 "protocol",
                 "searches",

@@ -1,6 +1,5 @@
 """The data of this repository: valid, in its written form, and documented where it departs from the published one."""
 
-import csv
 import re
 
 import pytest
@@ -8,9 +7,6 @@ import pytest
 from orchtrace_corpus.corpus.api import Corpus, validate
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.conftest import ROOT
-
-with (ROOT / "data" / "corrections.csv").open(encoding="utf-8", newline="") as _file:
-    CORRECTIONS = list(csv.DictReader(_file))
 
 
 def test_the_data_has_no_problem() -> None:
@@ -21,29 +17,6 @@ def test_papers_are_those_of_the_published_pool(real: Corpus) -> None:
     assert len(real.where("added<=2026-05-04")) == 84
     published = [exclusion.id for exclusion in real.exclusions if exclusion.screened <= "2026-05-04"]
     assert published == [f"E{number:03}" for number in range(1, 33)]
-
-
-def test_every_correction_on_record_is_in_the_data(real: Corpus) -> None:
-    assert len(CORRECTIONS) > 50
-    for row in CORRECTIONS:
-        paper, now = real[row["record"]], row["now"]
-        if row["field"] == "first author":
-            assert paper.first_author == now
-        elif row["field"] == "urls":
-            assert now in paper.urls
-        else:
-            assert (row["record"], getattr(paper, row["field"])) == (row["record"], now)
-        assert now != row["published"]
-        assert row["source"]
-
-
-def test_every_added_identifier_of_the_published_pool_is_on_record(real: Corpus) -> None:
-    listed = {(row["record"], row["field"]) for row in CORRECTIONS}
-
-    for paper in real.where("added<=2026-05-04").papers:
-        for field in ("doi", "openreview_id", "acl_id"):
-            if getattr(paper, field):
-                assert (paper.key, field) in listed
 
 
 SENTENCE = re.compile(r"[^\W_].*[.]")

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "C",
     "K",
     "L",
+    "P",
     "T",
 }  # not of the data files: the tests of the commands that find them try their excerpts
 NOT_TO_BE_SHOWN = {"Y101", "Y112", "Y115"}  # bytes that are no text; a file and a line of megabytes

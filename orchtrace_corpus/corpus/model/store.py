@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import installed_path
+from orchtrace_corpus.base.files import installed_path, read_text
 from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers, decode_published, missing_records
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import CandidateFile
     from orchtrace_corpus.corpus.model.claim_file import ClaimFile
     from orchtrace_corpus.corpus.model.codebook import Codebook, ProtocolFile
+    from orchtrace_corpus.corpus.model.corrections import PublishedBibliography
     from orchtrace_corpus.corpus.model.disputes import DisputeFile
     from orchtrace_corpus.corpus.model.metadata import Metadata
     from orchtrace_corpus.corpus.model.scale import ScaleFile
@@ -33,6 +34,8 @@ CLAIMS = "data/claims.yaml"
 DISPUTES = "data/disputes.yaml"
 SCALE = "data/scale.yaml"
 PUBLISHED = "data/published.yaml"
+PUBLISHED_TABLE = "data/published.csv"
+CORRECTIONS = "data/corrections.csv"
 CODEBOOK = "data/codebook.yaml"
 PROTOCOL = "data/protocol.yaml"
 SEARCHES = "data/searches.yaml"
@@ -295,6 +298,19 @@ def read_searches(root: str, instead: bytes | None = None) -> "SearchFile":
         return SearchFile()
     with _collector_paused():
         return _decoded(read_file(root, SEARCHES, instead), None, decode_searches)
+
+
+def read_bibliography(root: str) -> "PublishedBibliography":
+    """Return the published table and its corrections as read, mistakes included; empty where a corpus has neither.
+
+    Raises:
+        DataFileError: A file cannot be read.
+    """
+    from orchtrace_corpus.corpus.model import corrections  # only for who checks it
+
+    published, corrected = (os.path.relpath(os.path.join(root, *n.split("/"))) for n in (PUBLISHED_TABLE, CORRECTIONS))
+    paths = corrections.Paths(published, corrected)
+    return corrections.decode(read_text(root, PUBLISHED_TABLE), read_text(root, CORRECTIONS), paths)
 
 
 def read_arxiv(root: str) -> "dict[str, Metadata]":

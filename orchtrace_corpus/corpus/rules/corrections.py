@@ -1,0 +1,160 @@
+"""The published pool's bibliography against the published table: each difference needs its row of corrections."""
+
+from collections.abc import Iterator
+
+from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, quote
+from orchtrace_corpus.corpus.model.corrections import (
+    COMPARED,
+    IDENTIFIERS,
+    URL_SEPARATOR,
+    Correction,
+    PublishedBibliography,
+    PublishedRow,
+)
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path
+
+_PLACES: dict[str, Path] = {"first_author": ("authors", 0)}
+"""Where in a record a field stands that is called otherwise."""
+
+
+def check(bibliography: PublishedBibliography, loaded: Loaded) -> tuple[Finding, ...]:
+    """Return what is wrong with the published bibliography, file by file."""
+    if bibliography.findings:
+        return bibliography.findings
+    return (
+        *_check_rows(bibliography, loaded),
+        *_check_papers(bibliography, loaded),
+        *_check_corrections(bibliography, loaded),
+    )
+
+
+def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
+    """Yield the rows of papers that were not published, those given twice, and published papers without a row."""
+    if bibliography.rows is None:
+        return
+    lines: dict[str, int] = {}
+    keys = _published_keys(loaded)
+    for row in bibliography.rows:
+        place = Location(bibliography.paths.published, row.line, 1)
+        if row.key not in keys:
+            message = f"there is no published paper {quote(row.key)}{near_suggestion(row.key, sorted(keys))}"
+            yield Finding("P101", message, place, row.key)
+        elif row.key in lines:
+            message = f"{quote(row.key)} stands on line {lines[row.key]}, too; remove one of the rows"
+            yield Finding("P101", message, place, row.key)
+        lines.setdefault(row.key, row.line)
+    for key in keys:
+        if key not in lines:
+            place = Location(bibliography.paths.published, 1, 1)
+            yield Finding("P101", f"missing row of the published paper {quote(key)}", place, key)
+
+
+def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
+    """Yield the fields of published papers that differ from the published table without a correction."""
+    corrections: dict[tuple[str, str], list[Correction]] = {}
+    for correction in bibliography.corrections:
+        corrections.setdefault((correction.record, correction.field), []).append(correction)
+    rows = {row.key: row for row in bibliography.rows or ()}
+    for index, paper in enumerate(loaded.papers):
+        row = rows.get(paper.key)
+        if row is None:
+            continue
+        for field in COMPARED:
+            if field not in row.values and field not in IDENTIFIERS:
+                continue
+            known = corrections.get((paper.key, field), [])
+            for published, now in _differences(row, paper, field):
+                if not any((row.published, row.now) == (published, now) for row in known):
+                    place = loaded.paper_places.locate(index, *_PLACES.get(field, (field,)))
+                    yield Finding("P102", _uncorrected(field, published, now), place, paper.key)
+
+
+def _differences(row: PublishedRow, paper: Paper, field: str) -> Iterator[tuple[str, str]]:
+    """Yield what was published and what is there now, where they differ; an address that was added or removed alone."""
+    published = row.values.get(field, "")
+    if field != "urls":
+        now = value_of(paper, field)
+        if now != published:
+            yield published, now
+        return
+    addresses = published.split(URL_SEPARATOR) if published else []
+    yield from (("", address) for address in paper.urls if address not in addresses)
+    yield from ((address, "") for address in addresses if address not in paper.urls)
+
+
+def value_of(paper: Paper, field: str) -> str:
+    """Return the text of a field that a published table can give, `urls` excepted; empty where it is absent."""
+    return str(getattr(paper, field) or "")
+
+
+def _uncorrected(field: str, published: str, now: str) -> str:
+    """Say which published value is gone, and what to do."""
+    if field == "year":
+        return f"year was published as {published}, and stays so; write venue_year for citations"
+    if not published:
+        change = f"{field} {quote(now)} was not published"
+    elif not now:
+        change = f"{field} {quote(published)}, which was published, is missing"
+    else:
+        change = f"{field} was published as {quote(published)}"
+    return f"{change}; restore it, or add a row to data/corrections.csv with its source"
+
+
+def _check_corrections(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
+    """Yield the corrections that the data or the published table contradicts."""
+    papers = {paper.key: paper for paper in loaded.papers}
+    rows = {row.key: row for row in bibliography.rows or ()}
+    lines: dict[tuple[str, ...], int] = {}
+    for correction in bibliography.corrections:
+        paper = papers.get(correction.record)
+        problem = _problem_of(correction, paper, rows.get(correction.record))
+        if paper is None:
+            problem = (
+                f"there is no paper {quote(correction.record)}{near_suggestion(correction.record, sorted(papers))}"
+            )
+        subject: tuple[str, ...] = (correction.record, correction.field)
+        if correction.field == "urls":
+            subject += (correction.published, correction.now)
+        line = lines.setdefault(subject, correction.line)
+        if line != correction.line and not problem:
+            problem = f"{correction.field} is corrected on line {line}, too; keep one row"
+        if problem:
+            place = Location(bibliography.paths.corrections, correction.line, 1)
+            yield Finding("P103", problem, place, correction.record)
+
+
+def _problem_of(correction: Correction, paper: Paper | None, row: PublishedRow | None) -> str:
+    """Say what is wrong with a correction; empty if nothing is."""
+    field = correction.field
+    if field not in COMPARED or field == "year":
+        return f"{quote(field)} is no field that is corrected; name one of {', '.join(COMPARED).replace('year, ', '')}"
+    if not correction.source:
+        return f"the correction of {field} has no source"
+    if correction.published == correction.now:
+        return f"{field} is the same as published; remove the row"
+    if paper is None:
+        return ""
+    if field == "urls":
+        return _address_problem(correction, paper, row)
+    now = value_of(paper, field)
+    if now != correction.now:
+        return f"the record's {field} is {quote(now)}, not {quote(correction.now)}; write what it is now"
+    published = row.values.get(field, "") if row else correction.published
+    if published != correction.published:
+        return f"{field} was published as {quote(published)}, not {quote(correction.published)}"
+    return ""
+
+
+def _address_problem(correction: Correction, paper: Paper, row: PublishedRow | None) -> str:
+    published = row.values.get("urls", "").split(URL_SEPARATOR) if row else [correction.published]
+    if correction.now and correction.now not in paper.urls:
+        return f"the record has no address {quote(correction.now)}"
+    if correction.published and correction.published not in published:
+        return f"no address {quote(correction.published)} was published"
+    return ""
+
+
+def _published_keys(loaded: Loaded) -> dict[str, None]:
+    """Return the keys of the published papers, in their order."""
+    pool = loaded.pool
+    return dict.fromkeys(pool.published.papers if pool is not None and pool.published is not None else ())
