@@ -127,12 +127,12 @@ def reward_functions() -> str:
 
 
 def ledger_lines() -> str:
-    """Every line of the token ledger, and the importers that write it: those of a format, or of a family of formats."""
+    """Return every line of the token ledger with the importers that write it: a format, a family of formats, or any."""
     folder = Path(importers_file).parent
     writers: dict[str, set[str]] = {}
     for file in folder.rglob("*.py"):
         parts = file.relative_to(folder).with_suffix("").parts
-        writer = next((part for part in parts if part in FORMATS), parts[0])
+        writer = next((part for part in parts if part in FORMATS), "any" if parts[0] == "core" else parts[0])
         for name in re.findall(r"LedgerLine\.([A-Z_]+)", file.read_text(encoding="utf-8")):
             writers.setdefault(name, set()).add(writer)
     rows = [(str(line), ", ".join(f"`{one}`" for one in sorted(writers.get(line.name, ())))) for line in LedgerLine]

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.trace.api import Trace
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.transcript_events import add_events
+from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis
 
@@ -33,27 +34,27 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     run = ""
     for file in files:
         for line, row in logs.rows(file, report):
-            kind, agent = row.get("kind"), masked(steps.string(row.get("agent")))
+            kind, agent = row.get("kind"), masked(string(row.get("agent")))
             if not agent or type(row.get("t")) not in (int, float) or row["t"] < 0:
                 report.drop(Drop.NO_ID, file.name, line)
                 continue
-            run = run or masked(steps.string(row.get("relay")))
+            run = run or masked(string(row.get("relay")))
             thread = threads.setdefault(agent, steps.Transcript(agent, is_root=not threads))
             time, place = row["t"], steps.Place(file.name, line)
-            named, ref = masked(steps.text_field(row, "id")), privacy.reference(row.get("text"))
-            child = masked(steps.text_field(row, "child"))
+            named, ref = masked(text_field(row, "id")), privacy.reference(row.get("text"))
+            child = masked(text_field(row, "child"))
             if kind == "answer":
                 used = {name: row[name] for name in ("input", "output") if type(row.get(name)) is int}
-                model = masked(steps.text_field(row, "model"))
+                model = masked(text_field(row, "model"))
                 last[agent] = steps.ModelCall(time, place, end=time, model=model, tokens=used, ref=ref)
                 last[agent].basis = TokenBasis.REPORTED
                 report.enter(LedgerLine.OWN, **used)
                 thread.add(last[agent])
             elif kind in ("call", "spawn"):
                 call = steps.ToolCall(time, place, call=last.get(agent), id=named, ref=ref)
-                call.tool = masked(steps.text_field(row, "tool"))
+                call.tool = masked(text_field(row, "tool"))
                 if kind == "spawn" and child and child not in threads:
-                    call.purpose, call.target, call.role = steps.SPAWN, child, masked(steps.text_field(row, "role"))
+                    call.purpose, call.target, call.role = steps.SPAWN, child, masked(text_field(row, "role"))
                     threads[child] = steps.Transcript(child, parent=agent, role=call.role)
                 calls[named] = call
                 thread.add(call)

@@ -9,8 +9,8 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.conversations.transcript import Step
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.transcript import Step
 from orchtrace_corpus.trace.view import TraceView
 from tests.trace.conversationlogs import (
     LOGS,

@@ -468,7 +468,7 @@ LEFT_BEHIND = """
 import gc, sys
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.importers.conversations.transcript import Step
+from orchtrace_corpus.trace.importers.core.transcript import Step
 importers.installed()  # which leaves some of `importlib.metadata` behind, once
 gc.disable()
 for form in importers.FORMATS:

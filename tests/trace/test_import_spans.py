@@ -220,7 +220,6 @@ def _as_openinference(runs: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_every_line_of_the_ledger_is_documented() -> None:
     lines = sorted({*documented("spans"), *documented("inspect_ai")})
 
-    assert len(lines) == 17
     assert ledger_lines("spans") == lines
 
 

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.atif.restoration import (
     metrics_of,
     rest,
 )
-from orchtrace_corpus.trace.importers.core.builder import seconds
+from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.model.trace import Unit
 from orchtrace_corpus.trace.view.timing import SECONDS
 
@@ -82,7 +82,7 @@ class _Export:
         self._trace = trace
         self._declared = {agent["id"]: agent for agent in trace.get("agents", ())}
         clock = trace.get("clock", {})
-        epoch = seconds(clock.get("epoch"))
+        epoch = instant(clock.get("epoch"))
         self._scale = SECONDS[Unit(clock.get("unit", "s"))]
         self._epoch = epoch if clock.get("unit") != Unit.STEP else None
         self._people = {name for name, agent in self._declared.items() if agent.get("kind") == "human"}

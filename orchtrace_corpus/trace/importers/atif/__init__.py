@@ -18,13 +18,14 @@ from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.trace.importers.atif.documents import decode, lines
 from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notification, Trajectory, below
 from orchtrace_corpus.trace.importers.atif.restoration import restore
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.transcript_events import add_events
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
 
@@ -202,7 +203,7 @@ class _Session:
         for one in self._all:
             for child in one.children:
                 if id(child) not in self._parents:
-                    first = child.thread.steps[0] if child.thread.steps else steps.Note(steps.NO_TIME, _begin(child))
+                    first = child.thread.steps[0] if child.thread.steps else steps.Note(NO_TIME, _begin(child))
                     self._report.note(Problem.SPAWN_INFERRED, str(first.place))
                     self._adopt(one, child, None, steps.Note(first.time, first.place, 1.0), "")
         for one in self._all:
@@ -273,10 +274,10 @@ class _Session:
             for one in self._all:
                 spawn = self._spawns.get(id(one))
                 times = [step.time for step in one.thread.steps]
-                if spawn is not None and times.count(steps.NO_TIME) == len(times) > 0:
+                if spawn is not None and times.count(NO_TIME) == len(times) > 0:
                     one.thread.steps[0].time = times[0] = spawn.time
-                if steps.NO_TIME in times:
-                    self._report.note(Problem.NO_ROW_TIME, str(one.thread.steps[times.index(steps.NO_TIME)].place))
+                if NO_TIME in times:
+                    self._report.note(Problem.NO_ROW_TIME, str(one.thread.steps[times.index(NO_TIME)].place))
                     one.thread.fill_times()
             return Unit.SECOND
         spawned = {id(call): child.thread for child in self._all if (call := self._spawns.get(id(child)))}

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.atif.documents import ABSENT, Agent, Call, Document, Extra, Metrics, Result, Step
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.transcript import string
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import Spent, amount, amounts, divided, leave_out
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, instant, moment
+from orchtrace_corpus.trace.importers.core.usage import Spent, counts, divided, has_odd, leave_out
+from orchtrace_corpus.trace.importers.core.values import count, string
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs, Tokens
 
@@ -24,7 +25,6 @@ _FAILED = frozenset(("error", "failed", "failure"))
 _DONE = frozenset(("completed", "success", "succeeded", "ok"))
 _NOTIFICATION = re.compile(r"\s*<task-notification>")
 _NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
-_LATEST = 1e11  # seconds since 1970
 _NUMBERS = (float, int)  # and not bool
 _NO_TOKENS = (ABSENT, ABSENT, ABSENT)
 _UNKNOWN, _REPORTED = Status.UNKNOWN, TokenBasis.REPORTED  # which Python 3.11 takes long to find
@@ -131,8 +131,8 @@ class Trajectory:
             usage = self._usage(step.metrics, ImportReport(), None) if step.metrics is not None else None
             leave_out(LedgerLine.COPIED_HISTORY, usage or (None,) * 5, self._report)
             return
-        time = steps.moment(step.timestamp)
-        self.has_times = self.has_times or time != steps.NO_TIME
+        time = moment(step.timestamp)
+        self.has_times = self.has_times or time != NO_TIME
         call = None
         if step.source == "agent":
             call = self._take_answer(step, time, place, number)
@@ -172,7 +172,7 @@ class Trajectory:
         call.final = not step.tool_calls
         call.ref = self._privacy.reference(step.message)
         more: dict[str, Any] = {}
-        if invocation is not None and time != steps.NO_TIME:
+        if invocation is not None and time != NO_TIME:
             begin, call.end = invocation
             call.time = more["t_request"] = min(begin, call.end)
         if usage is not None:
@@ -209,9 +209,9 @@ class Trajectory:
             written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
             reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
         stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
-        usage = amounts(stated)
+        usage = counts(stated)
         is_known = usage[0] is not None or usage[1] is not None
-        if stated != usage:
+        if has_odd(stated, usage):
             report.note(Problem.USAGE_NO_NUMBER, str(place))
             self.odd += place is not None and not is_known
         if is_known and any(usage):
@@ -243,7 +243,7 @@ class Trajectory:
         tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)
         tool_call.ref = self._privacy.reference(one.arguments)
         invocation = _invocation(one.extra) if one.extra is not None else None
-        if invocation is not None and time != steps.NO_TIME:
+        if invocation is not None and time != NO_TIME:
             begin, end = invocation
             tool_call.time = max(begin, time)
             tool_call.more = {"run_time": round(end - begin, 6)}
@@ -293,7 +293,7 @@ def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
 def _totals(value: Any) -> tuple[int, int] | None:
     """The prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
     found = value if isinstance(value, dict) else {}
-    prompt, completion = amount(found.get("total_prompt_tokens")), amount(found.get("total_completion_tokens"))
+    prompt, completion = count(found.get("total_prompt_tokens")), count(found.get("total_completion_tokens"))
     return None if prompt is None or completion is None else (prompt, completion)
 
 
@@ -302,6 +302,5 @@ def _invocation(extra: Extra) -> tuple[float, float] | None:
     found = extra.invocation
     if found is None:
         return None
-    begin, end = found.start_timestamp, found.end_timestamp
-    are_numbers = type(begin) in _NUMBERS and type(end) in _NUMBERS
-    return (begin, end) if are_numbers and 0 <= begin <= end < _LATEST else None
+    begin, end = instant(found.start_timestamp), instant(found.end_timestamp)
+    return (begin, end) if begin is not None and end is not None and begin <= end else None

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 
 from msgspec import DecodeError, Raw, Struct
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.team import Team, objects
-from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
+from orchtrace_corpus.trace.importers.conversations.team import Team, object_lines
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
+from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
@@ -144,12 +145,12 @@ class _Run:
         self._managers: set[str] = set()
         self._last: tuple[Any, frozenset[str]] = (None, frozenset())  # the last payload, and the ids in it
         self._unread = 0
-        self._time = steps.NO_TIME
+        self._time = NO_TIME
         self._threads: dict[str, steps.Transcript] = {}
         self._calls: dict[str, _Open] = {}
         self._typed: list[steps.UserInput] = []  # what people wrote, and nobody has read
         self._thoughts: dict[str, str] = {}
-        self._people: dict[str, float] = {steps.USER: steps.NO_TIME}  # with the time at which they were asked
+        self._people: dict[str, float] = {steps.USER: NO_TIME}  # with the time at which they were asked
         self._before: tuple[steps.Transcript, steps.Step, str] | None = None  # who spoke last, outside of tools
         self._handoff: steps.ToolCall | None = None  # which nobody has followed yet
         self._is_swarm = False
@@ -173,7 +174,7 @@ class _Run:
         for line, row in logs.rows(file, self._report, _Row):
             self._take_row(row if isinstance(row, _Row) else lenient(row, _Row) or _Row(), steps.Place(file.name, line))
         if self._report.unread > dropped:
-            self._unread += objects(file) - (self._report.records_read - before)
+            self._unread += object_lines(file) - (self._report.records_read - before)
 
     def _take_row(self, row: _Row, place: steps.Place) -> None:
         sender = _agent_of(row.sender)
@@ -203,7 +204,7 @@ class _Run:
         if not isinstance(message, dict) or not isinstance(message.get("source"), str):
             self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             return
-        time = steps.moment(message.get("created_at"))
+        time = moment(message.get("created_at"))
         self._time = max(self._time, time)
         name = text_field(message, "id") or parts.encoded(message).decode()
         if name in self._messages:
@@ -312,9 +313,9 @@ class _Run:
             self._calls[last] = self._calls[last]._replace(task=steps.Note(said.time, said.place))
             self._report.pass_over("task of an agent that is a tool")
             return
-        asked, self._people[source] = self._people[source], steps.NO_TIME
+        asked, self._people[source] = self._people[source], NO_TIME
         ref = self._privacy.reference(said.message.get("content"))
-        self._typed.append(steps.UserInput(said.time, said.place, ref=ref, since=asked, asked=asked != steps.NO_TIME))
+        self._typed.append(steps.UserInput(said.time, said.place, ref=ref, since=asked, asked=asked != NO_TIME))
         self._before = None
 
     def _answer(self, said: _Said, called: _Called | None, caller: _Open | None) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, fields, length, objects
-from orchtrace_corpus.trace.importers.conversations.transcript import moment, string, text_field
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session
 from orchtrace_corpus.trace.importers.core import json_parts, logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.importers.core.times import duration, moment
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
@@ -50,7 +51,7 @@ class _Event(Struct, gc=False):
 
 def recognises(beginning: Head) -> bool:
     """Whether a file that begins like this is a session of Copilot CLI: by the producer that its start names."""
-    starts = (fields(row.get("data")) for row in beginning.rows if row.get("type") == "session.start")
+    starts = (mapping(row.get("data")) for row in beginning.rows if row.get("type") == "session.start")
     return any(data.get("producer") == "copilot-agent" for data in starts)
 
 
@@ -60,7 +61,7 @@ def ties(opened: Opened) -> Sequence[str]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    named = (text_field(fields(row.data), "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
+    named = (text_field(mapping(row.data), "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
     return [next((f"session {name}" for name in named if name), os.path.realpath(opened.file.path))]
 
 
@@ -158,7 +159,7 @@ class _Reading:
 
     def _take_usage(self, event: _Event) -> None:
         """What an answer spent, written when the model had answered, before what it said."""
-        used = fields(event.data.get("usage"))
+        used = mapping(event.data.get("usage"))
         service = text_field(used, "apiCallId")
         usage = Usage(*map(used.get, _KINDS))
         name = text_field(used.get("accounting"), "usageId")
@@ -175,9 +176,9 @@ class _Reading:
         call.model = masked(text_field(used, "model")) or call.model
         call.end = event.time
         if event.time >= 0:
-            first = length(used.get("timeToFirstTokenMs"))
+            first = duration(used.get("timeToFirstTokenMs"), 1000)
             thread = self._session.thread(event.agent)
-            self._session.ask(thread, call, event.time - length(used.get("duration")), first)
+            self._session.ask(thread, call, event.time - duration(used.get("duration"), 1000), first)
         if ending := masked(text_field(used, "finishReason")):
             call.more = {**(call.more or {}), "finish_reason": ending}
         known = self._session.spend(call, usage)
@@ -231,8 +232,8 @@ class _Reading:
     def _take_result(self, event: _Event) -> None:
         """A tool ends. A command that fails has succeeded, as the program sees it."""
         data, use = event.data, text_field(event.data, "toolCallId")
-        found, failed = fields(data.get("result")), fields(data.get("error"))
-        code = fields(data.get("shellExecution")).get("exitCode")
+        found, failed = mapping(data.get("result")), mapping(data.get("error"))
+        code = mapping(data.get("shellExecution")).get("exitCode")
         status, error = _OK, ""
         if data.get("success") is not True:
             status, error = Status.ERROR, masked(text_field(failed, "code")) or "tool_error"
@@ -249,9 +250,9 @@ class _Reading:
         session, asked = self._session, self._asked.pop(text_field(event.data, "requestId"), None)
         if asked is None or asked.time < 0 or event.time < 0:
             return
-        use = text_field(fields(asked.data.get("permissionRequest")), "toolCallId")
+        use = text_field(mapping(asked.data.get("permissionRequest")), "toolCallId")
         call = session.calls.get((asked.agent, use))
-        kind, source = text_field(fields(event.data.get("result")), "kind"), string(event.data.get("decisionSource"))
+        kind, source = text_field(mapping(event.data.get("result")), "kind"), string(event.data.get("decisionSource"))
         by_person = not any(word in source for word in _UNATTENDED) and asked.data.get("resolvedByHook") is not True
         thread = session.thread(asked.agent)
         if kind.startswith("approve") and by_person:
@@ -279,7 +280,7 @@ class _Reading:
         """A sub-agent is done: whoever started it in the background is told now."""
         data, use = event.data, text_field(event.data, "toolCallId")
         child = self._children.get(use, event.agent)
-        if (total := amount(data.get("totalTokens"))) is not None:
+        if (total := count(data.get("totalTokens"))) is not None:
             self._report.enter(LedgerLine.CHILD_TOTAL, total=total)
         if not child:
             return
@@ -293,11 +294,11 @@ class _Reading:
 
     def _take_shutdown(self, event: _Event) -> None:
         """The sums of what ran since the last shutdown: counted where the answers do not say what they spent."""
-        given = event.data.get("modelMetrics") or fields(event.data.get("accountingSnapshot")).get("modelMetrics")
-        sums = {model: fields(fields(one).get("usage")) for model, one in fields(given).items()}
+        given = event.data.get("modelMetrics") or mapping(event.data.get("accountingSnapshot")).get("modelMetrics")
+        sums = {model: mapping(mapping(one).get("usage")) for model, one in mapping(given).items()}
         segment, self._segment = self._segment, _Segment()
         used = {model: Usage(*map(one.get, _KINDS)) for model, one in sums.items()}
-        total = [sum(amount(one[kind]) or 0 for one in used.values()) for kind in (0, 1)]
+        total = [sum(count(one[kind]) or 0 for one in used.values()) for kind in (0, 1)]
         if segment.spent is not None or not any(total):
             for usage in used.values():
                 self._session.leave_out(LedgerLine.SESSION_TOTAL, usage)

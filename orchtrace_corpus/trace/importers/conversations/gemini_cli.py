@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, fields, objects, outcome
-from orchtrace_corpus.trace.importers.conversations.transcript import moment, text_field
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, outcome
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.importers.core.times import moment
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -138,7 +139,7 @@ class _Reading:
             if "type" in row:
                 self._take_message(known, row, called, line)
             elif "$set" in row or "messages" in row:
-                for one in objects(fields(row.get("$set", row)).get("messages")):
+                for one in objects(mapping(row.get("$set", row)).get("messages")):
                     self._take_message(known, one, called, line)
             elif "$rewindTo" in row:
                 self._report.pass_over("$rewindTo")  # what is gone from the history was paid for
@@ -149,7 +150,7 @@ class _Reading:
         messages = logs.JsonDocument(file).top.members().get("messages")
         for part in messages.elements() if messages is not None else ():
             self._report.records_read += 1
-            yield part.line, fields(part.value())
+            yield part.line, mapping(part.value())
 
     def _take_message(self, messages: _Messages, row: dict[str, Any], file: str, line: int) -> None:
         """A message of an agent, or one that was there before, and has more in it now."""
@@ -161,7 +162,7 @@ class _Reading:
         else:
             known = messages[name][0]
             if "tokens" in known:
-                self._session.leave_out(_REPEATED, _usage(fields(known["tokens"])))
+                self._session.leave_out(_REPEATED, _usage(mapping(known["tokens"])))
             known.update(row)
 
     def trace(self, file: LogFile) -> Trace:
@@ -207,7 +208,7 @@ class _Reading:
         call.ref = session.privacy.reference(_text(row.get("content")))
         session.thread(agent).add(call)
         if row.get("tokens") is not None:
-            session.spend(call, _usage(fields(row["tokens"])))
+            session.spend(call, _usage(mapping(row["tokens"])))
         for one in objects(row.get("toolCalls")):
             use, tool = text_field(one, "id"), text_field(one, "name")
             session.call(agent, use, tool, time, place, one.get("args"), call)
@@ -219,7 +220,7 @@ class _Reading:
         if word in _DONE:
             content = None
             for part in objects(one.get("result")):
-                if response := fields(fields(part.get("functionResponse")).get("response")):
+                if response := mapping(mapping(part.get("functionResponse")).get("response")):
                     content = response.get("output", response.get("error"))
                     break
             status, end = outcome(word), moment(one.get("timestamp"))
@@ -230,7 +231,7 @@ class _Reading:
                 found.status, found.error = Status.ERROR, masked(ending[1].lower())
         if child := text_field(one, "agentId"):
             child = self._keys.get(child, child)
-            given, shown = fields(one.get("args")), fields(one.get("resultDisplay"))
+            given, shown = mapping(one.get("args")), mapping(one.get("resultDisplay"))
             role = text_field(given, "agent_name") or text_field(shown, "agentName")
             self._session.name(child, role, role)  # its own name is only an id
             self._session.delegate(child, agent, use, place)
@@ -245,12 +246,11 @@ def _text(content: Any) -> str:
 
 def _usage(tokens: dict[str, Any]) -> Usage:
     """The usage of a message: thoughts, and what tools put into the prompt, are counted apart from the rest."""
-    count = tokens.get
-    prompt, written, thought = count("input"), count("output"), count("thoughts")
-    asked, added = amount(prompt), count("tool")
+    prompt, written, thought, added = map(tokens.get, ("input", "output", "thoughts", "tool"))
+    asked = count(prompt)
     if asked is not None:
-        prompt = asked + (amount(added) or 0) if added else asked
-        said = amount(written)
-        if said is not None and amount(count("total")) != prompt + said:
-            written = said + (amount(thought) or 0)
-    return Usage(prompt, written, count("cached"), None, thought)
+        prompt = asked + (count(added) or 0) if added else asked
+        said = count(written)
+        if said is not None and count(tokens.get("total")) != prompt + said:
+            written = said + (count(thought) or 0)
+    return Usage(prompt, written, tokens.get("cached"), None, thought)

@@ -14,12 +14,13 @@ from typing import Any, TypeAlias
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
-from orchtrace_corpus.trace.importers.conversations.transcript import text_field
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, contents
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME
+from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Topology, Trace
@@ -30,7 +31,6 @@ _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_re
 _NAMES = (("id", "appName"), ("id", "app_name"))
 _MOST_BESIDE = 100
 """So many events of other branches are passed over to find what follows on one."""
-_LATEST = 1e11  # seconds since 1970
 
 
 class _Call(Struct, gc=False):
@@ -83,7 +83,7 @@ class _Event(Struct, rename="camel", gc=False):
     usage_metadata: _Usage | None = None
     author: str = ""
     branch: str = ""
-    timestamp: float = steps.NO_TIME
+    timestamp: float = NO_TIME
     place: Any = None
 
 
@@ -185,8 +185,8 @@ class _Session:
                 self._report.pass_over("partial event")
             else:
                 stamp = event.timestamp  # or, in a file that does not fit, anything
-                if type(stamp) is not float or not 0 < stamp < _LATEST:
-                    event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp < _LATEST else steps.NO_TIME
+                if type(stamp) is not float or not 0 < stamp <= LATEST:
+                    event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp <= LATEST else NO_TIME
                 event.place = place
                 found.append(event)
         self._report.records_read += read
@@ -258,7 +258,7 @@ class _Session:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
         call = steps.ModelCall(time, place, end=self._end(number, event), ref=ref, final=not calls, error=error)
-        call.is_dated = time != steps.NO_TIME  # the request is measured; the end is concluded
+        call.is_dated = time != NO_TIME  # the request is measured; the end is concluded
         if event.model_version:
             call.model = self._masked(event.model_version)
         if event.finish_reason:

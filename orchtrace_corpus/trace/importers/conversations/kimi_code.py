@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, fields, instant, length
-from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session
 from orchtrace_corpus.trace.importers.core import json_parts, logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.spans.span import Usage
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment_ms
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -67,7 +68,7 @@ class _Step(Struct, gc=False):
         used: The usage of the answer, as it was recorded.
     """
 
-    asked: float = steps.NO_TIME
+    asked: float = NO_TIME
     model: str = ""
     call: steps.ModelCall | None = None
     used: Any = None
@@ -148,13 +149,13 @@ class _Reading:
 
     def take_state(self, file: LogFile) -> None:
         """What the session says of its agents: who is below whom, which their records say better."""
-        found = fields(json_parts.decoded(logs.contents(file)))
+        found = mapping(json_parts.decoded(logs.contents(file)))
         self._report.records_read += 1
         self._session.id = text_field(found, "id") or self._session.id
-        for name, one in fields(found.get("agents")).items():
+        for name, one in mapping(found.get("agents")).items():
             above = text_field(one, "parentAgentId")
             if above and _key(name) in self._session.threads:
-                self._session.name(_key(name), name, text_field(fields(fields(one).get("labels")), "profileName"))
+                self._session.name(_key(name), name, text_field(mapping(mapping(one).get("labels")), "profileName"))
                 self._session.delegate(_key(name), _key(above), "", steps.Place(file.name, 1))
 
     def take(self, file: LogFile) -> None:
@@ -164,13 +165,13 @@ class _Reading:
         for number, found in logs.rows(file, self._report, _Row):
             row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
             agent = own if row.agent_id is None else _key(row.agent_id)
-            self._take(row, agent, instant(row.time), steps.Place(file.name, number))
+            self._take(row, agent, moment_ms(row.time), steps.Place(file.name, number))
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         kind = string(row.kind)
         match kind:
             case "context.append_loop_event":
-                self._take_event(fields(row.event), agent, time, place)
+                self._take_event(mapping(row.event), agent, time, place)
             case "usage.record":
                 self._take_usage(row, agent, time, place)
             case "llm.request":
@@ -184,7 +185,7 @@ class _Reading:
             case "subagent.spawned" | "subagent.completed" | "subagent.failed":
                 self._take_child(row, kind, agent, time, place)
             case "permission.record_approval_result":
-                if text_field(fields(row.result), "decision") == "rejected":
+                if text_field(mapping(row.result), "decision") == "rejected":
                     self._refused.append((agent, string(row.tool_call_id)))
             case _ if kind.startswith(_SILENT):
                 self._session.version = self._session.version or masked(string(row.protocol_version))
@@ -195,7 +196,7 @@ class _Reading:
     def _take_prompt(self, row: _Row, agent: str, time: float, place: steps.Place, *, waited: bool) -> None:
         """What begins a turn, or is said in the middle of one: a person, or the program for another agent."""
         thread = self._session.thread(agent)
-        origin = text_field(fields(row.origin), "kind")
+        origin = text_field(mapping(row.origin), "kind")
         self._cancelled.discard(agent)
         if agent == ROOT and origin in ("", "user"):
             ref = self._session.privacy.reference(row.input)
@@ -220,18 +221,18 @@ class _Reading:
             step.call = steps.ModelCall(time, place, end=time, model=step.model)
             thread = self._session.thread(agent)
             thread.add(step.call)
-            if step.asked != steps.NO_TIME and time != steps.NO_TIME:
+            if step.asked != NO_TIME and time != NO_TIME:
                 self._session.ask(thread, step.call, step.asked)
         return step.call
 
     def _take_usage(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        usage = _usage(fields(row.usage))
+        usage = _usage(mapping(row.usage))
         aside, step = self._aside.pop(agent, None), self._steps.get(agent)
         if aside is None and step is not None and (step.call is None or step.call.spent is None):
             call = self._answer(agent, time, place)
             step.used = row.usage
         else:
-            begin = min(aside.asked, time) if aside is not None and aside.asked != steps.NO_TIME else time
+            begin = min(aside.asked, time) if aside is not None and aside.asked != NO_TIME else time
             call = steps.ModelCall(begin, place, end=time, model=aside.model if aside is not None else "")
             self._session.aside(agent).add(call)
         call.model = call.model or masked(string(row.model))
@@ -244,20 +245,20 @@ class _Reading:
             case "step.begin":
                 self._steps[agent] = _Step()
             case "content.part":
-                part = fields(event.get("part"))
+                part = mapping(event.get("part"))
                 self._answer(agent, time, place).note_text(text_field(part, "text"), session.privacy)
             case "tool.call":
                 tool, by = text_field(event, "name"), self._answer(agent, time, place)
                 call = session.call(agent, use, tool, time, place, event.get("args"), by)
                 call.purpose = steps.ASK if tool == "AskUserQuestion" else call.purpose
             case "tool.result":
-                found = fields(event.get("result"))
+                found = mapping(event.get("result"))
                 is_error = found.get("isError") is True
                 status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
                 session.result(agent, use, time, place, found.get("output"), status, error)
                 known = session.calls.get((agent, use))
-                if known is not None and amount(found.get("durationMs")) is not None:
-                    known.more = {"run_time": length(found["durationMs"])}
+                if known is not None and count(found.get("durationMs")) is not None:
+                    known.more = {"run_time": duration(found["durationMs"], 1000)}
             case "step.end":
                 self._take_end_of_step(event, agent, time, place)
             case _:
@@ -266,7 +267,7 @@ class _Reading:
     def _take_end_of_step(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
         """The end of a step, behind its tools: of the answer it tells how it ended, and its usage once more."""
         step = self._steps.pop(agent, _Step())
-        used = fields(event.get("usage"))
+        used = mapping(event.get("usage"))
         call = step.call
         if call is None:
             if not used:
@@ -283,8 +284,8 @@ class _Reading:
         more = call.more or {}
         if ending := masked(text_field(event, "finishReason")):
             more["finish_reason"] = ending
-        first = length(event.get("llmFirstTokenLatencyMs"))
-        if first and step.asked != steps.NO_TIME and "t_request" in more:
+        first = duration(event.get("llmFirstTokenLatencyMs"), 1000)
+        if first and step.asked != NO_TIME and "t_request" in more:
             more["t_first_token"] = max(min(step.asked + first, call.end), call.time)
         call.more = more or None
 
@@ -300,7 +301,7 @@ class _Reading:
             self._session.delegate(child, above, string(row.parent_tool_call_id), place, waits=waits)
             return
         if row.usage is not None:
-            self._session.leave_out(LedgerLine.CHILD_TOTAL, _usage(fields(row.usage)))
+            self._session.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)))
         if self._session.is_delegated(child) and not self._session.waits_for(child):
             note = steps.Note(time, place)
             self._session.thread(agent).add(note)
@@ -324,6 +325,6 @@ class _Reading:
 def _usage(used: dict[str, Any]) -> Usage:
     """A usage, of which the kinds of input are apart."""
     other, read, written = (used.get(name) for name in ("inputOther", "inputCacheRead", "inputCacheCreation"))
-    parts = [amount(one) for one in (other, read, written)]
+    parts = [count(one) for one in (other, read, written)]
     whole = None if parts[0] is None else sum(one or 0 for one in parts)
     return Usage(other if whole is None else whole, used.get("output"), read, written)

@@ -11,14 +11,16 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, amount, ends, fields, length, outcome
-from orchtrace_corpus.trace.importers.conversations.transcript import moment, string, text_field
+from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, ends, outcome
 from orchtrace_corpus.trace.importers.core import json_parts, logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
-from orchtrace_corpus.trace.importers.spans.span import NOTHING, Usage
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Tokens, Trace
 
@@ -144,7 +146,7 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 def _meta(data: bytes) -> dict[str, Any]:
     """The note beside the file of a sub-agent; empty where the file is none."""
-    found = fields(json_parts.decoded(data)) if len(data) < logs.MOST_LINE_BYTES else {}
+    found = mapping(json_parts.decoded(data)) if len(data) < logs.MOST_LINE_BYTES else {}
     return found if found.keys() >= _META else {}
 
 
@@ -196,7 +198,7 @@ class _Reading:
             if row.uuid and row.uuid in seen:
                 self._report.pass_over("row that repeats an earlier one")
                 if row.usage_metadata is not None:
-                    session.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(fields(row.usage_metadata).get, _COUNTS)))
+                    session.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(mapping(row.usage_metadata).get, _COUNTS)))
                 continue
             seen.add(row.uuid)
             agent = row.agent_id or ROOT
@@ -233,12 +235,12 @@ class _Reading:
             call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
             session.thread(agent).add(call)
             if row.usage_metadata is not None:
-                used = tuple(map(fields(row.usage_metadata).get, _COUNTS))
+                used = tuple(map(mapping(row.usage_metadata).get, _COUNTS))
                 session.spend(call, _usage(*used))
-                self._spent.setdefault((agent, amount(used[0]), amount(used[3])), []).append(call)
+                self._spent.setdefault((agent, count(used[0]), count(used[3])), []).append(call)
         call.end = max(call.end, time)
         for part in parts:
-            if part.function_call and (called := fields(part.function_call)):
+            if part.function_call and (called := mapping(part.function_call)):
                 use, tool = text_field(called, "id"), text_field(called, "name")
                 session.call(agent, use, tool, time, place, called.get("args"), call)
                 self._calls.setdefault((agent, tool), []).append(use)
@@ -250,7 +252,7 @@ class _Reading:
         texts: list[str] = []
         thread = self._session.thread(agent)
         for part in parts:
-            if part.function_response and (answered := fields(part.function_response)):
+            if part.function_response and (answered := mapping(part.function_response)):
                 self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)
             elif part.text:
                 texts.append(part.text)
@@ -266,7 +268,7 @@ class _Reading:
         self._noticed += [(agent, use, status, note) for use, status in ends(text)]
 
     def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
-        use, response = text_field(answered, "id"), fields(answered.get("response"))
+        use, response = text_field(answered, "id"), mapping(answered.get("response"))
         status = outcome(noted.status or ("error" if "error" in response else "success"))
         error = masked(noted.error_type) or "tool_error" if status is Status.ERROR else ""
         content = response.get("output", response.get("error"))
@@ -282,8 +284,8 @@ class _Reading:
         if child and child not in self._known and event.subagent_name:
             self._session.name(child, child, event.subagent_name)
         said = moment(event.timestamp)
-        end = time if said == steps.NO_TIME else said
-        begin = max(end - length(event.duration_ms), 0.0) if end >= 0 else steps.NO_TIME
+        end = time if said == NO_TIME else said
+        begin = max(end - duration(event.duration_ms, 1000), 0.0) if end >= 0 else NO_TIME
         self._telemetry.append(_Told(child or agent, event, begin, end, place))
 
     def trace(self, file: LogFile) -> Trace:
@@ -316,7 +318,7 @@ class _Reading:
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
         """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""
         event, session = told.event, self._session
-        waiting = self._spent.get((told.agent, amount(event.input_token_count), amount(event.total_token_count)))
+        waiting = self._spent.get((told.agent, count(event.input_token_count), count(event.total_token_count)))
         if waiting:
             call, thread = waiting.pop(0), session.thread(told.agent)
             call.model = call.model or masked(event.model)
@@ -330,9 +332,9 @@ class _Reading:
             spent = event.input_token_count, event.output_token_count, event.thoughts_token_count
             usage = _usage(*spent, event.total_token_count, event.cached_content_token_count)
             session.spend(call, usage, LedgerLine.TELEMETRY)
-        if told.begin != steps.NO_TIME and told.begin <= call.end:
+        if told.begin != NO_TIME and told.begin <= call.end:
             call.end = told.end
-            session.ask(thread, call, told.begin, length(event.ttft_ms))
+            session.ask(thread, call, told.begin, duration(event.ttft_ms, 1000))
         return call
 
     def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:
@@ -371,7 +373,7 @@ class _Reading:
                 free = [key for key in free if key != child]
                 session.name(child, child, name)
                 session.delegate(child, agent, use, found.place, waits=display.get("status") != "background")
-            if summary := fields(display.get("executionSummary")):
+            if summary := mapping(display.get("executionSummary")):
                 used = summary.get("inputTokens"), summary.get("outputTokens"), summary.get("cachedTokens")
                 session.leave_out(LedgerLine.CHILD_TOTAL, Usage(*used, reasoning=summary.get("thoughtTokens")))
             if (ending := text_field(display, "terminateReason")) not in ("", "GOAL"):
@@ -383,8 +385,8 @@ class _Reading:
 
 def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
     """A usage as Gemini's API has it: thoughts are in the candidates unless the total says otherwise."""
-    if hidden := amount(thought):
-        asked, said = amount(prompt), amount(written)
-        if asked is not None and said is not None and (amount(total) or 0) - asked - said >= hidden:
+    if hidden := count(thought):
+        asked, said = count(prompt), count(written)
+        if asked is not None and said is not None and (count(total) or 0) - asked - said >= hidden:
             written = said + hidden
     return Usage(prompt, written, cached, None, thought)

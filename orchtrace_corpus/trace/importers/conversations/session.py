@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, ModelCall
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.span import MOST_TOKENS, Usage
-from orchtrace_corpus.trace.importers.spans.usage import Spent, divided
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall
+from orchtrace_corpus.trace.importers.core.transcript_events import add_events
+from orchtrace_corpus.trace.importers.core.usage import Spent, Usage, counts, divided, has_odd
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
@@ -24,13 +24,11 @@ ROOT = ""
 """The key of the agent that people talk to."""
 
 _MAIN = "main"
-_LATEST = 253_402_300_799_000  # the last second of the year 9999, in milliseconds
 _NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
 _ENDS = {
     **dict.fromkeys(("error", "failed", "failure"), Status.ERROR),
     **dict.fromkeys(("completed", "success", "succeeded", "ok"), Status.OK),
 }
-_NUMBERS = (float, int)  # and not bool
 _REPORTED, _CANCELLED = TokenBasis.REPORTED, Status.CANCELLED  # which Python 3.11 takes long to find
 
 
@@ -111,8 +109,8 @@ class Session:
 
     def spend(self, call: ModelCall, usage: Usage, line: LedgerLine = LedgerLine.OWN) -> Usage:
         """Count the usage of an answer, and return what of it is a number: input with caches, output with reasoning."""
-        known = counts(usage)
-        is_odd = known != usage
+        given = counts(usage)
+        known, is_odd = usage if given is usage else Usage(*given), has_odd(usage, given)
         if is_odd:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
         is_known = known.is_known
@@ -350,44 +348,6 @@ class Session:
                         self.threads[task.parent],
                         steps.Return.at_step(found, child, found.status, found.error or error, found.ref),
                     )
-
-
-def counts(usage: Usage) -> Usage:
-    """A usage with numbers of tokens alone, which it mostly is; None for what is none."""
-    for stated in usage:
-        if stated is not None and (type(stated) is not int or not 0 <= stated <= MOST_TOKENS):
-            return Usage(*map(amount, usage))
-    return usage
-
-
-def amount(value: Any) -> int | None:
-    """A number of tokens; None for what is none."""
-    if type(value) is int:
-        return value if 0 <= value <= MOST_TOKENS else None
-    is_number = type(value) is float and 0 <= value <= MOST_TOKENS
-    return int(value) if is_number and value == int(value) else None
-
-
-def fields(value: Any) -> dict[str, Any]:
-    """An object; empty for what is none."""
-    return value if type(value) is dict else {}
-
-
-def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects in an array; nothing for what is none."""
-    return [one for one in value if type(one) is dict] if type(value) is list else []
-
-
-def instant(milliseconds: Any) -> float:
-    """A time that is noted in milliseconds since 1970, in seconds; `NO_TIME` for what is none."""
-    is_time = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST
-    return milliseconds / 1000 if is_time else NO_TIME
-
-
-def length(milliseconds: Any) -> float:
-    """How long something took, in seconds; 0 for what is no time."""
-    is_length = type(milliseconds) in _NUMBERS and 0 <= milliseconds <= _LATEST
-    return milliseconds / 1000 if is_length else 0.0
 
 
 def outcome(word: str) -> Status:

@@ -12,14 +12,15 @@ from msgspec import DecodeError, Raw
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded, whole
 from orchtrace_corpus.trace.importers.core.logs import MOST_LINE_BYTES, EmptyLogError, LogFile, contents, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import Spent, amounts, divided
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.transcript_events import add_events
+from orchtrace_corpus.trace.importers.core.usage import Spent, counts, divided, has_odd
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Topology, Trace, Unit
@@ -44,7 +45,7 @@ def documents(file: LogFile, report: ImportReport) -> Iterator[Part]:
         yield Part(data, Raw(data), 0, line)
 
 
-def objects(file: LogFile) -> int:
+def object_lines(file: LogFile) -> int:
     """How many lines of a log are objects, whole or not; others are what programs print besides.
 
     Raises:
@@ -132,9 +133,9 @@ class Team:
             caches_apart: Whether the input is stated without what came from and went to caches.
             reasoning_apart: Whether the output is stated without reasoning.
         """
-        given = amounts(stated)
+        given = counts(stated)
         put, got, read, written, thought = given
-        is_odd = stated != given
+        is_odd = has_odd(stated, given)
         is_known = put is not None or got is not None
         if is_odd:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
@@ -252,4 +253,4 @@ class Team:
 
 def _begin(thread: steps.Transcript) -> steps.Step:
     """The first step of an agent; one without a place where it has none."""
-    return min(thread.steps, key=lambda step: step.at, default=steps.Note(steps.NO_TIME, steps.Place("", 1)))
+    return min(thread.steps, key=lambda step: step.at, default=steps.Note(NO_TIME, steps.Place("", 1)))

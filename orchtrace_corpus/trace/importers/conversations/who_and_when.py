@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
-from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
 

@@ -275,17 +275,6 @@ def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pa
         events[seq], chosen[place].seq = chosen[place], seq
 
 
-def seconds(text: Any) -> float | None:
-    """An ISO 8601 instant, in UTC unless it says otherwise, or a number, as seconds since 1970; None for neither."""
-    if isinstance(text, str):
-        try:
-            moment = datetime.fromisoformat(text)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            return None
-    return float(text) if isinstance(text, (int, float)) and not isinstance(text, bool) else None
-
-
 def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
     """The tokens counted, by agent and by model, each by kind."""
     both: dict[tuple[str, str], list[Tokens]] = {}

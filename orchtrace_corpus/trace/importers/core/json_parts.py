@@ -12,6 +12,9 @@ import msgspec
 from orchtrace_corpus.base.json_places import children
 from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
 
+NOTHING = msgspec.Raw(b"null")
+"""Stands for a content that is absent, and for one that is left undecoded."""
+
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ANYTHING = msgspec.json.Decoder()
 _Shape = TypeVar("_Shape", bound=msgspec.Struct)

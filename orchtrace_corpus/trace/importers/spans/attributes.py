@@ -11,10 +11,12 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from orchtrace_corpus.trace.importers.core.json_parts import decoded
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.span import NOTHING, Call, Kind, Span, Usage, items, mapping, text
+from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _BY_OPENINFERENCE = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
@@ -65,6 +67,7 @@ _HANDOFF = "handoff to "
 _HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices")
 """The members of an answer in which calls are looked for."""
 
+_INTEGERS = frozenset({"intValue", "int_value"})
 _NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})
 _FLAT = ("llm.output_messages.", "gen_ai.completion.")
 _FLAT_CALLS = tuple(zip(_FLAT, (".tool_call.", ".tool_calls."), strict=True))
@@ -109,7 +112,7 @@ def describe(
     if isinstance(given, str) and ("langgraph_" in given or "lc_agent_name" in given):
         metadata = mapping(decoded(given))
         span.task = spans.langgraph_task(metadata)
-        span.agent = agent or text(metadata.get("lc_agent_name"))
+        span.agent = agent or string(metadata.get("lc_agent_name"))
         span.routes = _routes(_content(known, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
     if span.kind is Kind.INFERENCE:
         span.library = span.library or next((name for name in _DIALECTS if name in known), "")
@@ -122,9 +125,9 @@ def describe(
         span.arguments = _reference(known, _ARGUMENTS, privacy)
         span.output = _reference(known, _OUTPUT, privacy)
     elif span.kind is Kind.AGENT:
-        span.name = agent or text(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
+        span.name = agent or string(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
         span.is_named = bool(agent)
-        span.follows = text(known.get("graph.node.parent_id"))
+        span.follows = string(known.get("graph.node.parent_id"))
         span.model = _first(known, _MODEL)
     elif span.kind is Kind.CHAIN:
         span.name = title.removeprefix("custom ")  # as GenAI titles what programs add themselves
@@ -156,7 +159,7 @@ def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
             found = list(_calls_in(_content(known, answer)))
     for name, tool, arguments in found:
         if tool:
-            yield Call(text(name), text(tool), privacy.reference(arguments))
+            yield Call(string(name), string(tool), privacy.reference(arguments))
 
 
 def plain(given: list[Attribute] | None) -> dict[str, Any]:
@@ -185,11 +188,12 @@ def _value(value: Any) -> Any:
         return None
     for kind, content in value.items():
         if kind not in _NESTED:
-            return content
+            is_text = type(content) is str and kind in _INTEGERS  # Protobuf's JSON writes integers of 64 bits so
+            return int(content) if is_text and content.isascii() and content.isdigit() else content
         inner = items(mapping(content).get("values"))
         if kind.startswith("array"):
             return [_value(each) for each in inner]
-        return {text(each.get("key")): _value(each.get("value")) for each in map(mapping, inner)}
+        return {string(each.get("key")): _value(each.get("value")) for each in map(mapping, inner)}
     return None
 
 
@@ -206,13 +210,13 @@ def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     if _first(known, _TARGET):
         calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if calls else Kind.HANDOFF), ""
-    named = text(known.get("openinference.span.kind"))
+    named = string(known.get("openinference.span.kind"))
     if named:
         kind = _BY_OPENINFERENCE.get(named.upper())
         if kind is Kind.TOOL and title.startswith(_HANDOFF) and not _first(known, _TOOL):
             kind = Kind.HANDOFF
         return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(named)[:50]}"
-    operation = text(known.get("gen_ai.operation.name"))
+    operation = string(known.get("gen_ai.operation.name"))
     if operation:
         kind = _BY_OPERATION.get(operation)
         return kind or Kind.CHAIN, "" if kind else f"operation {masked(operation)[:50]}"
@@ -230,7 +234,7 @@ def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> U
     found: dict[str, int] = {}
     for kind, attributes in names.items():
         for attribute in attributes:
-            if attribute in known and (number := spans.whole(known[attribute])) is not None:
+            if attribute in known and (number := count(known[attribute])) is not None:
                 found[kind] = number
                 break
     return Usage(**found) if found else None
@@ -244,7 +248,7 @@ def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> 
     for event in items(decoded(events)):
         for each in items(mapping(event).get("attributes")):
             if mapping(each).get("key") == "exception.type":
-                named = named or text(_value(each.get("value")))
+                named = named or string(_value(each.get("value")))
     kind = masked(named).rsplit(".", 1)[-1] or spans.error_kind(status.get("message")) or "other"
     return (False, "") if kind == spans.PARENT_COMMAND else (True, kind)
 

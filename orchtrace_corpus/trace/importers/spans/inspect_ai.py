@@ -14,13 +14,14 @@ from msgspec import Struct
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.importers.core import json_parts as parts
-from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import instant
+from orchtrace_corpus.trace.importers.core.usage import Usage, leave_out
+from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import grade
-from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Usage, items, mapping, text
-from orchtrace_corpus.trace.importers.spans.usage import leave_out
+from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Run, Trace
 
@@ -63,7 +64,7 @@ class _Event(Struct):
     arguments: Any = None
     result: Any = None
     agent_span_id: Any = None
-    input: msgspec.Raw = spans.NOTHING
+    input: msgspec.Raw = parts.NOTHING
     decision: Any = None
     approver: Any = None
 
@@ -173,8 +174,8 @@ def _lenient(value: Any) -> _Sample | None:
 
 def _header(value: Any) -> _Header:
     about = mapping(value)
-    version = text(mapping(about.get("packages")).get("inspect_ai"))
-    return _Header(text(about.get("task")), text(about.get("run_id")) or text(about.get("eval_id")), version)
+    version = string(mapping(about.get("packages")).get("inspect_ai"))
+    return _Header(string(about.get("task")), string(about.get("run_id")) or string(about.get("eval_id")), version)
 
 
 class _Reading:
@@ -184,9 +185,9 @@ class _Reading:
         self._sample, self._file, self._line = sample, file, line
         self._privacy, self._report = privacy, report
         self._attachments = mapping(sample.attachments)
-        self._opened = {text(one.id): one for one in sample.events if one.event == "span_begin" and text(one.id)}
+        self._opened = {string(one.id): one for one in sample.events if one.event == "span_begin" and string(one.id)}
         self._spans: list[Span] = []
-        self._ends = {text(one.id): seconds(one.timestamp) for one in sample.events if one.event == "span_end"}
+        self._ends = {string(one.id): instant(one.timestamp) for one in sample.events if one.event == "span_end"}
         self._calls = self._tool_spans()
         self._total = 0
 
@@ -194,7 +195,7 @@ class _Reading:
         """The trace; None where nothing ran."""
         sample, report = self._sample, self._report
         name = f"{header.task} {_label(sample.id)}".strip()
-        bundle = Bundle(text(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", header.version)
+        bundle = Bundle(string(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", header.version)
         self._read()
         bundle.spans = self._spans
         report.records_read += len(sample.events)
@@ -238,19 +239,19 @@ class _Reading:
         waiting: dict[tuple[str, str], list[str]] = {}
         for name, begun in self._opened.items():
             if begun.type == "tool":
-                waiting.setdefault((self._above(name, ("handoff",)), text(begun.name)), []).append(name)
+                waiting.setdefault((self._above(name, ("handoff",)), string(begun.name)), []).append(name)
         found = {}
         for number, one in enumerate(self._sample.events):
-            named = waiting.get((text(one.span_id), text(one.function)), []) if one.event == "tool" else []
+            named = waiting.get((string(one.span_id), string(one.function)), []) if one.event == "tool" else []
             if named:
-                of_agent = self._above(text(one.agent_span_id), ())
+                of_agent = self._above(string(one.agent_span_id), ())
                 found[number] = named.pop(named.index(of_agent) if of_agent in named else 0)
         return found
 
     def _above(self, name: str, passed: Sequence[str]) -> str:
         """The span around another, but for those of some types."""
         seen = {name}
-        while name := text(self._opened[name].parent_id) if name in self._opened else "":
+        while name := string(self._opened[name].parent_id) if name in self._opened else "":
             if name in seen or name not in self._opened or self._opened[name].type not in passed:
                 break
             seen.add(name)
@@ -261,49 +262,49 @@ class _Reading:
         inside: dict[str, list[Any]] = {}
         for one in self._sample.events:
             if one.event == "span_begin":
-                inside.setdefault(text(one.parent_id), []).append(one.type)
-            elif text(one.event) not in _SILENT:
-                inside.setdefault(text(one.span_id), []).append(None)
+                inside.setdefault(string(one.parent_id), []).append(one.type)
+            elif string(one.event) not in _SILENT:
+                inside.setdefault(string(one.span_id), []).append(None)
         return {name for name, of in inside.items() if of == ["agent"]}
 
     def _span(self, name: str, parent: str, kind: Kind, called: str, one: _Event) -> Span:
-        begin, end = seconds(one.timestamp), seconds(one.completed)
+        begin, end = instant(one.timestamp), instant(one.completed)
         found = Span(name, parent, kind, called, self._file, self._line, start=begin, end=end)
         self._spans.append(found)
         return found
 
     def _read(self) -> None:
         wrappers, tools = self._wrappers(), set(self._calls.values())
-        root = Span("", "", Kind.CHAIN, text(self._sample.id), self._file, self._line)
+        root = Span("", "", Kind.CHAIN, string(self._sample.id), self._file, self._line)
         root.id = "sample"
         limit = mapping(self._sample.limit)
         root.is_error = bool(self._sample.error or limit)
         if root.is_error:
             said = spans.error_kind(mapping(self._sample.error).get("message")) or "error"
-            root.error_type = f"{text(limit.get('type'))}_limit" if limit and not self._sample.error else said
+            root.error_type = f"{string(limit.get('type'))}_limit" if limit and not self._sample.error else said
         self._spans.append(root)
         for number, one in enumerate(self._sample.events):
-            kind, around = one.event, text(one.span_id)
+            kind, around = one.event, string(one.span_id)
             if kind == "span_begin":
-                name = text(one.id)
+                name = string(one.id)
                 if name and name not in tools and one.type != "handoff":
                     is_agent = one.type == "agent" and name not in wrappers
                     parent = self._above(name, ("handoff",)) or root.id
-                    of = self._span(name, parent, Kind.AGENT if is_agent else Kind.CHAIN, text(one.name), one)
+                    of = self._span(name, parent, Kind.AGENT if is_agent else Kind.CHAIN, string(one.name), one)
                     of.is_named, of.end = is_agent, self._ends.get(name)
             elif kind == "model":
                 self._take_answer(number, one, around or root.id)
             elif kind == "tool":
                 self._take_call(number, one, around or root.id)
             elif kind == "approval":
-                called = text(one.approver) or "approval"
+                called = string(one.approver) or "approval"
                 guard = self._span(f"#{number}", around or root.id, Kind.GUARDRAIL, called, one)
                 guard.end = guard.start
-                guard.is_triggered = text(one.decision) in _REFUSED
+                guard.is_triggered = string(one.decision) in _REFUSED
             elif kind == "input":
                 person = self._span(f"#{number}", around or root.id, Kind.PERSON, "", one)
                 person.end, person.output = person.start, self._reference(parts.decoded(one.input))
-            elif text(kind) in _SILENT:
+            elif string(kind) in _SILENT:
                 self._report.pass_over(str(kind))
             else:
                 self._report.note_unknown(masked(f"event {str(kind)[:100]}"))
@@ -311,17 +312,17 @@ class _Reading:
         root.start, root.end = min(moments, default=None), max(moments, default=None)
 
     def _take_answer(self, number: int, one: _Event, around: str) -> None:
-        answer = self._span(text(one.uuid) or f"#{number}", around, Kind.INFERENCE, "", one)
+        answer = self._span(string(one.uuid) or f"#{number}", around, Kind.INFERENCE, "", one)
         output = mapping(one.output)
         choice = mapping(next(iter(items(output.get("choices"))), None))
         message = mapping(choice.get("message"))
-        answer.model = text(output.get("model")) or text(one.model)
+        answer.model = string(output.get("model")) or string(one.model)
         answer.output = self._reference(message.get("content"))
-        asked = [call for call in map(mapping, items(message.get("tool_calls"))) if text(call.get("function"))]
+        asked = [call for call in map(mapping, items(message.get("tool_calls"))) if string(call.get("function"))]
         answer.calls = tuple(
-            Call(text(call.get("id")), call["function"], self._reference(call.get("arguments"))) for call in asked
+            Call(string(call.get("id")), call["function"], self._reference(call.get("arguments"))) for call in asked
         )
-        reason = masked(text(choice.get("stop_reason")))
+        reason = masked(string(choice.get("stop_reason")))
         answer.more = {"finish_reason": reason} if reason else {}
         if answer.start and answer.end and (worked := _duration(one.working_time)) is not None:
             answer.more["t_request"] = min(max(answer.start, answer.end - worked), answer.end)
@@ -336,14 +337,14 @@ class _Reading:
             self._total += (answer.usage.input or 0) + (answer.usage.output or 0)
 
     def _take_call(self, number: int, one: _Event, around: str) -> None:
-        name = self._calls.get(number) or text(one.uuid) or f"#{number}"
-        call = self._span(name, around, Kind.TOOL, text(one.function), one)
-        call.call_id = text(one.id)
+        name = self._calls.get(number) or string(one.uuid) or f"#{number}"
+        call = self._span(name, around, Kind.TOOL, string(one.function), one)
+        call.call_id = string(one.id)
         call.arguments, call.output = self._reference(one.arguments), self._reference(one.result)
         worked = _duration(one.working_time)
         call.more = {"run_time": worked} if worked is not None else None
         if one.error:
-            call.is_error, call.error_type = True, text(mapping(one.error).get("type")) or "tool_error"
+            call.is_error, call.error_type = True, string(mapping(one.error).get("type")) or "tool_error"
 
     def _reference(self, content: Any) -> str:
         """What is kept of a content; long texts stand among the attachments."""
@@ -366,11 +367,11 @@ def _counts(usage: Any) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     names = ("input_tokens", "output_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "reasoning_tokens")
-    given, output, read, written, reasoning = (spans.whole(usage.get(name)) for name in names)
+    given, output, read, written, reasoning = (count(usage.get(name)) for name in names)
     cached = (read or 0) + (written or 0)
-    if given is not None and spans.whole(usage.get("total_tokens")) != given + (output or 0):
+    if given is not None and count(usage.get("total_tokens")) != given + (output or 0):
         given += cached
-    return Usage(given, output, read, written, reasoning, spans.whole(usage.get("total_tokens")))
+    return Usage(given, output, read, written, reasoning, count(usage.get("total_tokens")))
 
 
 def _duration(value: Any) -> float | None:

@@ -13,14 +13,16 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import asdict
 
-from orchtrace_corpus.trace.importers.core.builder import seconds
-from orchtrace_corpus.trace.importers.core.json_parts import decoded
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import instant
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import NOTHING, Bundle, Call, Kind, Span, Usage, items, mapping, text
+from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -71,19 +73,19 @@ class _Run(Struct):
     @property
     def trace(self) -> str:
         """The id of its trace, which is that of the root."""
-        if text(self.trace_id):
-            return text(self.trace_id)
-        order = text(self.dotted_order).partition(".")[0]
+        if string(self.trace_id):
+            return string(self.trace_id)
+        order = string(self.dotted_order).partition(".")[0]
         if "Z" in order:
             return order.partition("Z")[2]
-        return "" if self.parent_run_id else text(self.id)
+        return "" if self.parent_run_id else string(self.id)
 
     @property
     def parent(self) -> str:
         """The id of the run above; older clients give only the dotted order."""
-        if text(self.parent_run_id):
-            return text(self.parent_run_id)
-        above = text(self.dotted_order).split(".")[:-1]
+        if string(self.parent_run_id):
+            return string(self.parent_run_id)
+        above = string(self.dotted_order).split(".")[:-1]
         return above[-1].partition("Z")[2] if above else ""
 
 
@@ -168,10 +170,10 @@ class _Runs:
 
     def add(self, run: _Run | None, file: str, line: int) -> None:
         """Take in a run, or a part of one."""
-        if run is None or not text(run.id):
+        if run is None or not string(run.id):
             self._found.report.drop(Drop.NO_RUN, file, line)
             return
-        key = (run.trace, text(run.id))
+        key = (run.trace, string(run.id))
         if run.feedback_stats and not run.parent:
             self._found.bundle(key[0]).scores.update(_scores(run.feedback_stats))
         if isinstance(run.run_type, str):
@@ -207,7 +209,7 @@ class _Runs:
             bundle.system = "langgraph"
         if not span.parent and not bundle.name:
             bundle.name = span.name
-            bundle.version = text(mapping(run.extra and run.extra.runtime).get("sdk_version"))
+            bundle.version = string(mapping(run.extra and run.extra.runtime).get("sdk_version"))
 
 
 def _scores(stats: Any) -> dict[str, float]:
@@ -224,18 +226,18 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
     kind = _KINDS.get(run_type, Kind.CHAIN)
     extra = run.extra or _Extra()
     metadata = mapping(extra.metadata)
-    is_error = bool(run.error) and not text(run.error).startswith(spans.PARENT_COMMAND)
+    is_error = bool(run.error) and not string(run.error).startswith(spans.PARENT_COMMAND)
     error_type = (spans.error_kind(run.error) or "other") if is_error else ""
     span = Span(
-        id=text(run.id),
+        id=string(run.id),
         parent=run.parent,
         kind=kind,
-        name=text(run.name),
+        name=string(run.name),
         file=file,
         line=line,
-        start=seconds(run.start_time),
-        end=seconds(run.end_time),
-        agent=text(metadata.get("lc_agent_name")),
+        start=instant(run.start_time),
+        end=instant(run.end_time),
+        agent=string(metadata.get("lc_agent_name")),
         is_error=is_error,
         error_type=error_type,
         is_interrupted=error_type.endswith("Interrupt"),
@@ -255,7 +257,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         span.usage = _model_usage(run, outputs, answers, metadata)
         span.model = _model(answers, metadata, extra)
         span.calls = tuple(
-            Call(text(call.get("id")), text(call.get("name")), privacy.reference(call.get("args")))
+            Call(string(call.get("id")), string(call.get("name")), privacy.reference(call.get("args")))
             for message in chain.from_iterable(answers)
             for call in map(mapping, items(message.get("tool_calls")))
         )
@@ -263,7 +265,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         span.usage = _total_usage(run, metadata)
         answer = mapping(mapping(outputs).get("output"))
         answer = mapping(answer.get("kwargs")) or answer
-        span.call_id = text(extra.tool_call_id) or text(answer.get("tool_call_id"))
+        span.call_id = string(extra.tool_call_id) or string(answer.get("tool_call_id"))
         span.arguments = privacy.reference(decoded(run.inputs))
     return span
 
@@ -307,12 +309,12 @@ def _usage(usage: Mapping[str, Any]) -> Usage | None:
     of_openai = mapping(usage.get("prompt_tokens_details"))
     by_openai = mapping(usage.get("completion_tokens_details"))
     found = Usage(
-        input=spans.whole(usage.get("input_tokens", usage.get("prompt_tokens"))),
-        output=spans.whole(usage.get("output_tokens", usage.get("completion_tokens"))),
-        cache_read=spans.whole(read.get("cache_read", of_openai.get("cached_tokens"))),
-        cache_write=spans.whole(read.get("cache_creation")),
-        reasoning=spans.whole(written.get("reasoning", by_openai.get("reasoning_tokens"))),
-        total=spans.whole(usage.get("total_tokens")),
+        input=count(usage.get("input_tokens", usage.get("prompt_tokens"))),
+        output=count(usage.get("output_tokens", usage.get("completion_tokens"))),
+        cache_read=count(read.get("cache_read", of_openai.get("cached_tokens"))),
+        cache_write=count(read.get("cache_creation")),
+        reasoning=count(written.get("reasoning", by_openai.get("reasoning_tokens"))),
+        total=count(usage.get("total_tokens")),
     )
     return found if found != Usage() else None
 
@@ -328,7 +330,7 @@ def _sum(usages: Sequence[Usage]) -> Usage:
 def _model(answers: _Answers, metadata: Mapping[str, Any], extra: _Extra) -> str:
     for message in chain.from_iterable(answers):
         answered = mapping(message.get("response_metadata"))
-        if name := text(answered.get("model_name")) or text(answered.get("model")):
+        if name := string(answered.get("model_name")) or string(answered.get("model")):
             return name
     asked = mapping(extra.invocation_params)
-    return text(metadata.get("ls_model_name")) or text(asked.get("model")) or text(asked.get("model_name"))
+    return string(metadata.get("ls_model_name")) or string(asked.get("model")) or string(asked.get("model_name"))

@@ -9,14 +9,16 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from orchtrace_corpus.trace.importers.core.builder import seconds
-from orchtrace_corpus.trace.importers.core.json_parts import decoded
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import instant
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import NOTHING, Call, Kind, Span, Usage, items, mapping, text
+from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -113,44 +115,44 @@ def _items(record: Record) -> Iterator[tuple[_Item | None, int]]:
 def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, found: Gathering) -> None:
     if item is None or item.object not in _OBJECTS:
         found.report.drop(Drop.NO_TRACE_NOR_SPAN, file, line)
-    elif not text(item.id):
+    elif not string(item.id):
         found.report.drop(Drop.NO_ID, file, line)
     elif item.object == "trace":
         bundle = found.bundle(item.id)
-        bundle.name = text(item.workflow_name) or bundle.name
+        bundle.name = string(item.workflow_name) or bundle.name
     else:
-        found.bundle(text(item.trace_id)).spans.append(_span(item, item.span_data or _Data(), file, line, privacy))
+        found.bundle(string(item.trace_id)).spans.append(_span(item, item.span_data or _Data(), file, line, privacy))
 
 
 def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> Span:
-    kind = _KINDS.get(text(data.type), Kind.CHAIN)
-    message = text(mapping(item.error).get("message"))
+    kind = _KINDS.get(string(data.type), Kind.CHAIN)
+    message = string(mapping(item.error).get("message"))
     span = Span(
         id=item.id,
-        parent=text(item.parent_id),
+        parent=string(item.parent_id),
         kind=kind,
-        name=text(data.name),
+        name=string(data.name),
         file=file,
         line=line,
-        start=seconds(item.started_at),
-        end=seconds(item.ended_at),
+        start=instant(item.started_at),
+        end=instant(item.ended_at),
         is_error=bool(item.error),
         error_type=(_ERRORS.get(message) or spans.error_kind(message) or "other") if item.error else "",
-        unknown="" if text(data.type) in _KINDS else f"span of type {masked(text(data.type))[:50] or 'none'}",
+        unknown="" if string(data.type) in _KINDS else f"span of type {masked(string(data.type))[:50] or 'none'}",
     )
     if kind is Kind.AGENT:
         span.is_named = True
     elif kind is Kind.INFERENCE:
         output = decoded(data.output)
         span.usage = _usage(data.usage)
-        span.model = text(data.model)
+        span.model = string(data.model)
         span.calls = _calls(output, privacy)
         span.output = privacy.reference(output)
     elif kind is Kind.TOOL:
         span.arguments = privacy.reference(decoded(data.input))
         span.output = privacy.reference(decoded(data.output))
     elif kind is Kind.HANDOFF:
-        span.agent, span.target = text(data.from_agent), text(data.to_agent)
+        span.agent, span.target = string(data.from_agent), string(data.to_agent)
     elif kind is Kind.GUARDRAIL:
         span.is_triggered = data.triggered is True
     else:
@@ -165,7 +167,6 @@ def _usage(usage: Any) -> Usage | None:
     more = {**usage, **mapping(usage["details"])} if "details" in usage else usage
     read = mapping(more.get("input_tokens_details", more.get("prompt_tokens_details")))
     written = mapping(more.get("output_tokens_details", more.get("completion_tokens_details")))
-    count = spans.whole
     return Usage(
         count(more.get("input_tokens", more.get("prompt_tokens"))),
         count(more.get("output_tokens", more.get("completion_tokens"))),
@@ -184,5 +185,5 @@ def _calls(output: Any, privacy: Privacy) -> tuple[Call, ...]:
             found.append((item.get("call_id"), item))
         calls = map(mapping, items(item.get("tool_calls")))
         found += [(call.get("id"), mapping(call.get("function"))) for call in calls]
-    called = [(text(name), text(function.get("name")), function.get("arguments")) for name, function in found]
+    called = [(string(name), string(function.get("name")), function.get("arguments")) for name, function in found]
     return tuple(Call(name, tool, privacy.reference(arguments)) for name, tool, arguments in called if tool)

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
 
-from orchtrace_corpus.trace.importers.core.json_parts import Part, decoded, encoded
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, Part, decoded, encoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.times import instant
+from orchtrace_corpus.trace.importers.core.values import mapping, string
 from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans.attributes import Attribute, describe, plain
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import CHAIN, NOTHING, Span, mapping, text
+from orchtrace_corpus.trace.importers.spans.span import CHAIN, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -169,8 +171,8 @@ def _resource(part: Part) -> _Attributed | None:
 
 def _program(resource: _Attributed | None, scope: _Scope | None) -> _Program:
     """The program by the name of its service, else by that of its instrumentation."""
-    service = text(plain(resource.attributes).get("service.name")) if resource else ""
-    name, version = (text(scope.name), text(scope.version)) if scope else ("", "")
+    service = string(plain(resource.attributes).get("service.name")) if resource else ""
+    name, version = (string(scope.name), string(scope.version)) if scope else ("", "")
     return _Program(name if service.startswith("unknown_service") else service, version, name)
 
 
@@ -195,7 +197,7 @@ def _gather(span: _Span | None, file: str, line: int, program: _Program, privacy
     # The next GenAI span above, in files of Visual Studio.
     virtual = identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
     start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
-    read = Span(name, virtual or logged, CHAIN, text(span.name), file, line, logged, start, end)
+    read = Span(name, virtual or logged, CHAIN, string(span.name), file, line, logged, start, end)
     read.library = program.library
     describe(read, known, mapping(span.status), span.events, privacy, found.report)
     bundle.spans.append(read)
@@ -221,9 +223,7 @@ def _in_hex(given: str) -> str:
 
 
 def _moment(value: Any) -> float | None:
-    """Nanoseconds since 1970, as a number or as text, in seconds."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 25:
-        return int(value) / 1e9 or None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 10**25:
-        return None
-    return value / 1e9
+    """Return a time in nanoseconds since 1970, as a number or as text, in seconds."""
+    if type(value) is str and value.isascii() and value.isdigit() and len(value) < 25:
+        value = int(value)
+    return instant(value, 1e9) if type(value) is not str else None

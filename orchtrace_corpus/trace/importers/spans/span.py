@@ -13,12 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-NOTHING = msgspec.Raw(b"null")
-"""Stands for a content that is absent."""
-
-MOST_TOKENS = 10**12
-"""A larger count is none: no call has so many."""
-
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, items, string
 
 PARENT_COMMAND = "ParentCommand"
 """With this, LangGraph's tasks hand over to another graph: it is raised like an error, and is none."""
@@ -46,25 +42,6 @@ class Call(NamedTuple):
     id: str
     tool: str
     arguments: str
-
-
-class Usage(NamedTuple):
-    """Token counts as formats have them: `input` with all that was read from or written to a cache.
-
-    A count that is None is unknown. `total` is given where the log does not divide it.
-    """
-
-    input: int | None = None
-    output: int | None = None
-    cache_read: int | None = None
-    cache_write: int | None = None
-    reasoning: int | None = None
-    total: int | None = None
-
-    @property
-    def is_known(self) -> bool:
-        """Whether anything is known of what went in or out."""
-        return self.input is not None or self.output is not None
 
 
 class Task(NamedTuple):
@@ -176,44 +153,19 @@ class Bundle(msgspec.Struct):
     scores: dict[str, float] = {}
 
 
-def whole(value: Any) -> int | None:
-    """A count: a whole number, or one written as text; None for anything else."""
-    if type(value) is not int:
-        is_digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 17
-        if not is_digits and not (isinstance(value, float) and value.is_integer()):
-            return None
-        value = int(value)
-    return value if 0 <= value <= MOST_TOKENS else None
-
-
-def text(value: Any) -> str:
-    """A text; empty for anything else."""
-    return value if isinstance(value, str) else ""
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """An object; empty for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def items(value: Any) -> list[Any]:
-    """An array; empty for anything else."""
-    return value if isinstance(value, list) else []
-
-
 def error_kind(message: Any) -> str:
     """The kind of an error by how its message begins, such as `ValueError`; never the message, which is content."""
     found = re.match(
-        r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b", text(message)
+        r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b", string(message)
     )
     return found.group() if found else ""
 
 
 def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
     """The LangGraph task that metadata tell of; None if they tell of none."""
-    namespace = text(metadata.get("langgraph_checkpoint_ns"))
-    node = text(metadata.get("langgraph_node"))
-    step = whole(metadata.get("langgraph_step"))
+    namespace = string(metadata.get("langgraph_checkpoint_ns"))
+    node = string(metadata.get("langgraph_node"))
+    step = count(metadata.get("langgraph_step"))
     if not namespace or not node or step is None:
         return None
     triggers = tuple(name for name in items(metadata.get("langgraph_triggers")) if isinstance(name, str))

@@ -17,9 +17,6 @@ from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Ledge
 NOBODY = -1
 """Stands for the number of a span or agent that there is not."""
 
-_LAST_INSTANT = 253_402_300_799.0
-"""The end of the year 9999; later times cannot be written as dates."""
-
 
 class Tree(NamedTuple):
     """Spans by number.
@@ -149,8 +146,7 @@ def _times(
     spans: Sequence[Span], parents: Sequence[int], order: Sequence[int], report: ImportReport
 ) -> tuple[list[float], list[float | None]]:
     """When each span began and ended: a missing beginning is taken from its children, else from its parent."""
-    moments = (span.start for span in spans), (span.end for span in spans)
-    starts, ends = ([each if each and 0 < each < _LAST_INSTANT else None for each in one] for one in moments)
+    starts, ends = [span.start for span in spans], [span.end for span in spans]
     missing = [start is None for start in starts]
     for number in reversed(order):  # children first
         start, end, parent = starts[number], ends[number], parents[number]

@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
-from orchtrace_corpus.trace.importers.spans.span import CHAIN, INFERENCE, Span, Usage
+from orchtrace_corpus.trace.importers.core.usage import Usage, leave_out
+from orchtrace_corpus.trace.importers.spans.span import CHAIN, INFERENCE, Span
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
-from orchtrace_corpus.trace.importers.spans.usage import leave_out
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 
 _MOST_SECONDS = 0.1

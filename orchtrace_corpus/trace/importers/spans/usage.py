@@ -4,11 +4,8 @@ A span around model calls often reports their sum, or the state of a counter tha
 counts are left out where the calls themselves report. Only where none of them does is the sum taken instead.
 """
 
-from typing import Any
-
-from msgspec.structs import astuple
-
-from orchtrace_corpus.trace.importers.spans.span import INFERENCE, TOOL, Usage
+from orchtrace_corpus.trace.importers.core.usage import Usage, divided, leave_out
+from orchtrace_corpus.trace.importers.spans.span import INFERENCE, TOOL
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens, by_kind
@@ -116,63 +113,3 @@ class Spending:
         tokens = divided(usage, self._report)
         self._report.enter_all(line, by_kind(tokens))
         self.by_span[number if bearer == NOBODY else bearer] = tokens, basis
-
-
-def amount(value: Any) -> int | None:
-    """A number of tokens; None for what is none."""
-    is_whole = type(value) is int or (type(value) is float and value.is_integer())
-    return int(value) if is_whole and 0 <= value < 2**53 else None
-
-
-def amounts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
-    """Numbers of tokens, which those that are stated mostly are; None for what is none."""
-    for value in stated:
-        if value is not None and (type(value) is not int or not 0 <= value < 2**53):
-            return tuple(map(amount, stated))
-    return stated
-
-
-def divided(usage: tuple[int | None, ...], report: ImportReport) -> Tokens:
-    """The first five counts of a `Usage` as the schema has them.
-
-    All three formats define the input with all that was read from or written to a cache, the output with hidden
-    reasoning (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where
-    the figures contradict that, as some programs write them, they are taken to be apart.
-    """
-    input_tokens, output, read, written, reasoning = usage[:5]
-    cached = (read or 0) + (written or 0)
-    if input_tokens is not None and cached > input_tokens:
-        report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)
-    elif input_tokens is not None:
-        input_tokens -= cached
-    if output is not None and reasoning and reasoning > output:
-        report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
-        output += reasoning
-    return Tokens(input_tokens, output, read, written, reasoning)
-
-
-def leave_out(line: LedgerLine, usage: tuple[int | None, ...], report: ImportReport) -> None:
-    """Enter usage in the ledger that is counted elsewhere, and not repaired again."""
-    report.enter_all(line, by_kind(divided(usage, ImportReport())))
-
-
-class Spent:
-    """What goes into the ledger of a report: in sums when all is known, which takes less than one by one."""
-
-    def __init__(self, report: ImportReport) -> None:
-        self._report, self._lines = report, dict[LedgerLine, list[Tokens]]()
-
-    def enter(self, line: LedgerLine, tokens: Tokens) -> None:
-        """Enter a usage record on a line, whose place in the ledger is that of the first."""
-        if line not in self._lines:
-            self._report.enter(line, 0)
-            self._lines[line] = []
-        self._lines[line].append(tokens)
-
-    def settle(self) -> None:
-        """Sum up what was entered; kinds in the order in which they were met."""
-        for line, spent in self._lines.items():
-            columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
-            known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
-            known.sort(key=lambda one: next(at for at, number in enumerate(one[1]) if number is not None))
-            self._report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(spent))

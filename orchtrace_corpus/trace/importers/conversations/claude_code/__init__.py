@@ -9,15 +9,15 @@ of the session, their parent row; the text of the task.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import beside, recognises, ties
-from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.transcript_events import add_events
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source
-from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
 

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, moment, string, text_field
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
+from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 
 MAIN = "main"

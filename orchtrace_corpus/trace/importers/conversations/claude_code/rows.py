@@ -6,13 +6,14 @@ have another type in each.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.transcript import Transcript, string
+from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.transcript import Transcript
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string
 
 _NOTHING = Raw(b"null")
 
@@ -194,8 +195,6 @@ USAGE = (
 )
 """The kinds of tokens, and what a usage calls them."""
 
-_MOST_TOKENS = 2**53 - 1
-
 WORKFLOW_TOOL = "Workflow"
 """The tool that starts a workflow."""
 
@@ -328,15 +327,13 @@ def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
     found, is_odd = {}, False
     for kind, name in USAGE:
         number = value.get(name)
-        if type(number) is int and 0 <= number <= _MOST_TOKENS:  # as `_is_number` has it, which takes longer
+        if type(number) is int and 0 <= number <= MAX_COUNT:  # as `count` has it, which takes longer
             found[kind] = number
+        elif (known := count(number)) is not None:
+            found[kind] = known
         elif number is not None:
             is_odd = True
     return found or None, is_odd
-
-
-def _is_number(value: Any) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
 def result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, structured: Details | None) -> Result:
@@ -349,6 +346,5 @@ def result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, s
         found.run, found.task = string(structured.run), string(structured.task)
         found.launched = structured.is_async is True or string(structured.status).endswith(("_launched", "_spawned"))
         found.usage, _ = usage_of(structured.usage)
-        total = structured.total
-        found.total = total if _is_number(total) else None
+        found.total = count(structured.total)
     return found

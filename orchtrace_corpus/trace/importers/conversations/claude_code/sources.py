@@ -12,11 +12,11 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Opening
-from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
+from orchtrace_corpus.trace.importers.core.values import string
 
 _ROW_TYPES = frozenset(
     ("user", "assistant", "system", "summary", "progress", "attachment", "queue-operation", "file-history-snapshot")

@@ -5,16 +5,17 @@ A session is put together here: which call spawned which thread, what came back,
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Arrival, Spawn
 from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
 from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout, Trails, boundary
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, first_meta, recognises, shown, ties
-from orchtrace_corpus.trace.importers.conversations.conversation_events import add_events
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.transcript_events import add_events
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -65,7 +66,7 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Impor
     begins = next((step for step in kept if step.order > end), None)
     if not meta.parent and isinstance(begins, steps.UserInput):
         copied_steps = (step for step in thread.steps if step.order <= end)
-        begins.since = max((step.last_time for step in copied_steps), default=steps.NO_TIME)
+        begins.since = max((step.last_time for step in copied_steps), default=NO_TIME)
     steps.part(step for step in thread.steps if step.order <= end)
     if copied is not None:
         kept.append(steps.CopiedHistory(first, steps.Place(counts[0].place.file, counts[0].place.line), 0.0, copied))

@@ -9,12 +9,13 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, amounts, is_odd
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload
-from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status
 
@@ -281,7 +282,7 @@ class Conversation:
         if output_of and output_of == use:
             self._note_asking(self._tool_calls.get(use, []), begin)
         else:
-            self._add(steps.UserInput(at.time, at.place, since=begin.time, asked=begin.time != steps.NO_TIME), at)
+            self._add(steps.UserInput(at.time, at.place, since=begin.time, asked=begin.time != NO_TIME), at)
 
     def _note_asking(self, calls: list[steps.ToolCall], at: Moment) -> None:
         """A call has asked for leave, and the log does not say when it was given."""

@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from orchtrace_corpus.trace.importers.conversations.transcript import ModelCall, Place
+from orchtrace_corpus.trace.importers.core import values
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import TokenBasis
 
 _FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NOTHING = (None,) * len(_FIELDS)
-_MOST_TOKENS = 2**53 - 1
 _SAME_TOTAL = LedgerLine.SAME_TOTAL  # which Python 3.11 takes long to find
 _OF_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
 _OF_LAST = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
@@ -46,28 +46,30 @@ def amounts(usage: Any) -> Amounts | None:
     """The amounts of a usage; None where it has none, or one that is no number."""
     found = _given(usage)
     for number in found:  # mostly all of them are
-        if type(number) is not int or not 0 <= number <= _MOST_TOKENS:
+        if type(number) is not int or not 0 <= number <= values.MAX_COUNT:
             break
     else:
         return found
-    if found == _NOTHING or not _are_numbers(found):
+    if found == _NOTHING or not _are_counts(found):
         return None
-    return tuple([number or 0 for number in found])
+    return tuple([values.count(number) or 0 for number in found])
 
 
 def is_odd(usage: Any) -> bool:
     """Whether a usage gives something for tokens that is no number of them."""
-    return not _are_numbers(_given(usage))
+    return not _are_counts(_given(usage))
 
 
 def _given(usage: Any) -> tuple[Any, ...]:
     return tuple(map(usage.get, _FIELDS)) if type(usage) is dict else _NOTHING
 
 
-def _are_numbers(given: tuple[Any, ...]) -> bool:
-    """Whether each is a number of tokens, or not there."""
+def _are_counts(given: tuple[Any, ...]) -> bool:
+    """Return True if each is a number of tokens, or not there."""
     for number in given:  # a loop, since every row of the counter comes here twice
-        if number is not None and not (type(number) is int and 0 <= number <= _MOST_TOKENS):
+        if type(number) is int and 0 <= number <= values.MAX_COUNT:
+            continue
+        if number is not None and values.count(number) is None:
             return False
     return True
 

@@ -18,10 +18,12 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
-from orchtrace_corpus.trace.importers.conversations.transcript import NO_TIME, Place, Transcript, moment, string
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
+from orchtrace_corpus.trace.importers.core.transcript import Place, Transcript
+from orchtrace_corpus.trace.importers.core.values import string
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 
 _BURST_SECONDS = 1.0

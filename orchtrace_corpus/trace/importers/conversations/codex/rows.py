@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.transcript import REJECTED, text_field
+from orchtrace_corpus.trace.importers.core.transcript import REJECTED
+from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.trace import Status
 
 

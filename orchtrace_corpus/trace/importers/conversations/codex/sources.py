@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.importers.conversations.transcript import text_field
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.times import instant
+from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport
 
 _ROW_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context", "compacted"))
@@ -81,7 +81,7 @@ def meta(payload: dict[str, Any], fallback: str) -> Meta:
         said.get("agent_nickname", ""),
         said.get("agent_path", ""),
         said.get("cli_version", ""),
-        seconds(said.get("timestamp")),
+        instant(said.get("timestamp")),
     )
 
 

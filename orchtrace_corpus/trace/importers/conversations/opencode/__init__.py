@@ -11,14 +11,15 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.opencode.rows import Usage
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
 from orchtrace_corpus.trace.importers.conversations.team import Team
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.usage import amounts
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.usage import counts
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
@@ -233,10 +234,10 @@ class _Family:
     def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, begin: float) -> float:
         """One answer with its calls; when all of it was over."""
         first, calls, is_last, place, created = one.begin, one.calls, one.is_last, message.place, message.created
-        begin = first if begin == steps.NO_TIME else begin
-        end = max(begin, one.end, steps.NO_TIME if calls or not is_last else message.completed)
-        more: dict[str, Any] = {} if begin == steps.NO_TIME else {"t_request": begin}
-        if steps.NO_TIME < begin <= first <= end:
+        begin = first if begin == NO_TIME else begin
+        end = max(begin, one.end, NO_TIME if calls or not is_last else message.completed)
+        more: dict[str, Any] = {} if begin == NO_TIME else {"t_request": begin}
+        if NO_TIME < begin <= first <= end:
             more["t_first_token"] = first
         if message.finish and is_last:
             more["finish_reason"] = message.finish
@@ -250,7 +251,7 @@ class _Family:
         thread.add(call)
         amounts, reasoning_apart, _ = one.stated
         self._team.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
-        if call.spent is not None and created != steps.NO_TIME:  # a fork copies messages under new ids
+        if call.spent is not None and created != NO_TIME:  # a fork copies messages under new ids
             self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
         for part in calls:
             end = max(end, self._take_call(thread, call, part))
@@ -260,7 +261,7 @@ class _Family:
         tool_call, result = part.call, part.result
         assert tool_call is not None
         tool_call.call = call
-        if tool_call.time == steps.NO_TIME:
+        if tool_call.time == NO_TIME:
             tool_call.time = call.end
         thread.add(tool_call)
         end = max(part.end, tool_call.time)
@@ -277,15 +278,15 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     found: list[_Round] = []
     texts: list[str] = []
     calls: list[Part] = []
-    first, last, usage, is_empty = steps.NO_TIME, steps.NO_TIME, None, True
+    first, last, usage, is_empty = NO_TIME, NO_TIME, None, True
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
             found.append(_Round(first, last, texts, calls, usage, False))
-            first = last = steps.NO_TIME
+            first = last = NO_TIME
             texts, calls, usage = [], [], None
         is_empty, begin, end = False, part.begin, part.end
-        if begin != steps.NO_TIME and not steps.NO_TIME < first <= begin:
+        if begin != NO_TIME and not NO_TIME < first <= begin:
             first = begin
         if part.call is not None:
             calls.append(part)
@@ -304,7 +305,7 @@ def _stated(given: Any) -> _Stated:
     usage = given if type(given) is Usage else _NO_USAGE
     cache = usage.cache if type(usage.cache) is Usage else _NO_USAGE
     given = usage.input, usage.output, cache.read, cache.write, usage.reasoning
-    known = amounts(given)
+    known = counts(given)
     total, reasoning = sum(filter(None, known)), known[-1] or 0
     is_apart = not (reasoning and usage.total == total - reasoning)
     return given, is_apart, total if is_apart else total - reasoning

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.opencode.rows import Row, decode
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Store
-from orchtrace_corpus.trace.importers.conversations.transcript import string
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.values import string
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 _JOURNALS = ("-wal", "-journal")

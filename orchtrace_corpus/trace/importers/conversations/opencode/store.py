@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import DecodeError, Struct, field
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
 from orchtrace_corpus.trace.importers.conversations.opencode.rows import (
     Exported,
     PartRow,
@@ -19,16 +18,17 @@ from orchtrace_corpus.trace.importers.conversations.opencode.rows import (
     decode,
     exact,
 )
-from orchtrace_corpus.trace.importers.conversations.transcript import string, text_field
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment_ms
+from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 from orchtrace_corpus.trace.model.trace import Status
 
-_LATEST = 1e13  # milliseconds since 1970
 _ASKS = frozenset(("question", "plan_enter", "plan_exit"))
 _REJECTIONS = ("The user rejected permission", "The user dismissed this question")
 _BREAK = "Tool execution aborted"
@@ -41,8 +41,8 @@ class Part(Struct, gc=False):
     """A part of a message: a text, a call with its result, or the end of a step with its usage."""
 
     kind: str
-    begin: float = steps.NO_TIME
-    end: float = steps.NO_TIME
+    begin: float = NO_TIME
+    end: float = NO_TIME
     ref: str = ""
     is_typed: bool = False
     tokens: Any = None
@@ -58,8 +58,8 @@ class Message(Struct, gc=False):
     session: str
     place: steps.Place
     role: str = ""
-    created: float = steps.NO_TIME
-    completed: float = steps.NO_TIME
+    created: float = NO_TIME
+    completed: float = NO_TIME
     agent: str = ""
     model: str = ""
     tokens: Any = None
@@ -187,7 +187,7 @@ class Store:
             self._report.pass_over("record that another file has, too")
             return
         self._last = messages[name] = Message(
-            name, session, place, row.role or "assistant", _moment(times.created), _moment(times.completed),
+            name, session, place, row.role or "assistant", moment_ms(times.created), moment_ms(times.completed),
             row.agent or row.mode, self._masked(row.model_id or text_field(row.model, "modelID")), row.tokens,
             _error(row.error) if row.error is not None else "", self._masked(row.finish),
             {} if known is None else known.parts,
@@ -205,7 +205,7 @@ class Store:
         if kind == "tool":
             parts[name] = self._call(row.state or _NO_STATE, row, place)
             return
-        begin, end = (_moment(times.start), _moment(times.end)) if times is not None else (steps.NO_TIME, steps.NO_TIME)
+        begin, end = (moment_ms(times.start), moment_ms(times.end)) if times is not None else (NO_TIME, NO_TIME)
         ref, is_typed, is_end = "", False, kind == "step-finish"
         if kind == "text" or kind == "reasoning":
             ref, is_typed = self._privacy.reference(row.text), kind == "text" and row.synthetic is not True
@@ -219,11 +219,11 @@ class Store:
     def _call(self, state: State, row: PartRow, place: steps.Place) -> Part:
         """A call of a tool, with its result where there is one."""
         times, tool, status, said = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
-        begin, end = _moment(times.start), _moment(times.end)
+        begin, end = moment_ms(times.start), moment_ms(times.end)
         purpose, role, child, more = steps.ASK if tool in _ASKS else steps.TOOL, "", "", None
         if tool == "task":
             role, child = masked(text_field(state.input, "subagent_type")), said.session if said is not None else ""
-        if begin != steps.NO_TIME and end >= begin:
+        if begin != NO_TIME and end >= begin:
             more = {"run_time": round(times.end - times.start, 3) / 1000}
         ref = self._privacy.reference(state.input)
         call = steps.ToolCall(
@@ -237,12 +237,6 @@ class Store:
             ref = self._privacy.reference(state.output or state.error)
             result = steps.ToolResult(end, place, 0.0, call, False, _ERROR if error else _OK, error, ref)
         return Part("tool", begin, end, "", False, None, call, result, child)
-
-
-def _moment(value: Any) -> float:
-    """Milliseconds since 1970 as seconds."""
-    is_number = type(value) is int or type(value) is float  # which a tuple of both takes twice as long to tell
-    return value / 1000 if is_number and 0 < value < _LATEST else steps.NO_TIME
 
 
 def _error(value: Any) -> str:

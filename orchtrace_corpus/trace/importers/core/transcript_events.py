@@ -15,10 +15,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from orchtrace_corpus.trace.importers.conversations import transcript as steps
-from orchtrace_corpus.trace.importers.conversations.transcript import ModelCall, ToolCall, ToolResult
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall, ToolCall, ToolResult
 from orchtrace_corpus.trace.model.import_report import Problem
 from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, TokenBasis, Tokens
 
@@ -237,8 +238,8 @@ class _TranscriptEvents:
         self._agent = transcript.agent
         self._life = run.life(transcript.agent)
         self._is_script = transcript.kind == steps.SCRIPT
-        self._ready = steps.NO_TIME  # when the input of the next answer was there
-        self._busy = steps.NO_TIME  # when the agent last did something: while it does, nobody waits for a person
+        self._ready = NO_TIME  # when the input of the next answer was there
+        self._busy = NO_TIME  # when the agent last did something: while it does, nobody waits for a person
         self._call = ""  # the event of the last answer
         self._inputs: list[tuple[str, EdgeType]] = []  # events that the next answer depends on, and how
         self._deliveries: list[steps.Delivery] = []
@@ -297,7 +298,7 @@ class _TranscriptEvents:
         life, end = self._life, call.end
         kind = EventType.DECISION if call.decides else EventType.AGGREGATE if self._returned else _INFERENCE
         time, begin = call.time, self._ready if self._ready > self._busy else self._busy
-        if not call.is_dated and steps.NO_TIME != begin < time:
+        if not call.is_dated and NO_TIME != begin < time:
             time = begin
         event = self._begin(kind, life, call, time, end)
         call.event = self._call = event.id
@@ -370,7 +371,7 @@ class _TranscriptEvents:
 
     def _take_typed(self, step: steps.UserInput) -> None:
         known = (step.since,) if step.asked else (self._busy, step.since)
-        since = next((time for time in known if time != steps.NO_TIME), step.time)
+        since = next((time for time in known if time != NO_TIME), step.time)
         waited_from = min(since, step.time) if step.asked or (step.waited and self._is_over) else step.time
         self._is_over = step.status is Status.CANCELLED
         self._busy = max(self._busy, step.time) if self._is_over else self._busy

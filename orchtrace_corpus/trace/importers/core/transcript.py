@@ -1,19 +1,18 @@
 """What the transcripts of agents hold, in the same words for every program that writes them.
 
-The importers of Claude Code and Codex read rows into transcripts, one for each agent; `conversation_events` makes
-events of them. A transcript is a list of steps, each with the moment and the place in the log where it was noted.
+Importers read rows into transcripts, one for each agent; `transcript_events` makes events of them. A transcript is a
+list of steps, each with the moment and the place in the log where it was noted.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.core.builder import seconds
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.model.import_report import Missing
 from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Tokens, Topology
 
@@ -28,21 +27,6 @@ INTERRUPTED = "interrupted"
 
 SCRIPT = AgentKind.TOOL
 """The kind of agents that are no models: scripts that spawn agents."""
-
-NO_TIME = -1.0
-"""Stands for the time of a step whose row has none."""
-
-
-def moment(stamp: Any) -> float:
-    """The time of a row, as it says; `NO_TIME` where that is no instant since 1970."""
-    return _moment(stamp) if type(stamp) is str else NO_TIME
-
-
-@lru_cache(maxsize=1_000)
-def _moment(stamp: str) -> float:
-    """The time that a text says; several rows mostly have the same."""
-    time = seconds(stamp)
-    return NO_TIME if time is None or time < 0 else time
 
 
 class Place(Struct, gc=False, frozen=True):
@@ -288,17 +272,6 @@ class Linked(NamedTuple):
 
     threads: list[Transcript]
     missing: dict[Missing, int]
-
-
-def string(value: Any) -> str:
-    """A value that is text; empty where it is anything else."""
-    return value if type(value) is str else ""
-
-
-def text_field(value: Any, name: str) -> str:
-    """The text of a field; empty where there is none."""
-    found = value.get(name) if type(value) is dict else None
-    return found if type(found) is str else ""
 
 
 def mark(text: str) -> int:

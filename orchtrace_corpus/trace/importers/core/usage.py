@@ -1,0 +1,89 @@
+"""Token counts as logs state them: which of them are counts, and how they divide into the kinds of the schema."""
+
+from typing import Any, NamedTuple
+
+from msgspec.structs import astuple
+
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
+from orchtrace_corpus.trace.model.trace import Tokens, by_kind
+
+
+class Usage(NamedTuple):
+    """Token counts as formats have them: `input` with all that was read from or written to a cache.
+
+    A count that is None is unknown. `total` is given where the log does not divide it.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    reasoning: int | None = None
+    total: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Return True if anything is known of what went in or out."""
+        return self.input is not None or self.output is not None
+
+
+def counts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
+    """Return stated numbers of tokens with None for what is no count; the same tuple where all are counts."""
+    for value in stated:
+        if value is not None and (type(value) is not int or not 0 <= value <= MAX_COUNT):
+            return tuple(map(count, stated))
+    return stated
+
+
+def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
+    """Return True if something is stated for tokens that is no count of them, given the `counts` of it."""
+    if known is stated:
+        return False
+    return any(count is None and value is not None for value, count in zip(stated, known, strict=True))
+
+
+def divided(usage: tuple[int | None, ...], report: ImportReport) -> Tokens:
+    """Return the first five counts of a `Usage` as the schema has them.
+
+    Formats define the input with all that was read from or written to a cache, the output with hidden reasoning
+    (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where the figures
+    contradict that, as some programs write them, they are taken to be apart.
+    """
+    input_tokens, output, read, written, reasoning = usage[:5]
+    cached = (read or 0) + (written or 0)
+    if input_tokens is not None and cached > input_tokens:
+        report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)
+    elif input_tokens is not None:
+        input_tokens -= cached
+    if output is not None and reasoning and reasoning > output:
+        report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
+        output += reasoning
+    return Tokens(input_tokens, output, read, written, reasoning)
+
+
+def leave_out(line: LedgerLine, usage: tuple[int | None, ...], report: ImportReport) -> None:
+    """Enter usage in the ledger that is counted elsewhere, and not repaired again."""
+    report.enter_all(line, by_kind(divided(usage, ImportReport())))
+
+
+class Spent:
+    """The usage that goes into the ledger of a report: summed up at the end, which takes less than one by one."""
+
+    def __init__(self, report: ImportReport) -> None:
+        self._report, self._lines = report, dict[LedgerLine, list[Tokens]]()
+
+    def enter(self, line: LedgerLine, tokens: Tokens) -> None:
+        """Enter a usage record on a line, whose place in the ledger is that of the first."""
+        if line not in self._lines:
+            self._report.enter(line, 0)
+            self._lines[line] = []
+        self._lines[line].append(tokens)
+
+    def settle(self) -> None:
+        """Sum up the records of each line; kinds in the order in which they were met."""
+        for line, spent in self._lines.items():
+            columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
+            known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
+            known.sort(key=lambda column: next(at for at, number in enumerate(column[1]) if number is not None))
+            self._report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(spent))

@@ -1,0 +1,47 @@
+"""JSON values of a log: one coercer for each kind, which gives an empty value for what is of another kind."""
+
+from typing import Any
+
+MAX_COUNT = 10**12
+"""A larger count is none: no call takes so many tokens. Sums of thousands of them still are exact as floats."""
+
+
+def count(value: Any) -> int | None:
+    """Return a count: a whole number, also one written as `12.0`; None for anything else."""
+    if type(value) is not int:
+        if type(value) is not float or not value.is_integer():
+            return None
+        value = int(value)
+    return value if 0 <= value <= MAX_COUNT else None
+
+
+def string(value: Any) -> str:
+    """Return a text; empty for anything else."""
+    return value if type(value) is str else ""
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return an object; empty for anything else."""
+    return value if type(value) is dict else {}
+
+
+def items(value: Any) -> list[Any]:
+    """Return an array; empty for anything else."""
+    return value if type(value) is list else []
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in an array; empty for anything else."""
+    return [item for item in value if type(item) is dict] if type(value) is list else []
+
+
+def text_field(value: Any, name: str) -> str:
+    """Return the text of a member of an object; empty where there is none."""
+    member = value.get(name) if type(value) is dict else None
+    return member if type(member) is str else ""
+
+
+def object_field(value: Any, name: str) -> dict[str, Any]:
+    """Return the object that is a member of an object; empty where there is none."""
+    member = value.get(name) if type(value) is dict else None
+    return member if type(member) is dict else {}
