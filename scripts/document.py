@@ -65,7 +65,7 @@ def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:
         "docs/traces.md": {"fields": traces.fields, "rules": traces.graph_rules, "labels": traces.label_rules},
         "docs/measures.md": {"measures": traces.measures},
         "docs/credit.md": {"units": traces.credit_units, "attribution": attribution.made_tables},
-        "docs/rewards.md": {"functions": traces.reward_functions},
+        "docs/rewards.md": {"functions": traces.reward_functions, "designs": traces.reward_designs},
         "docs/dataset.md": {"columns": traces.dataset_columns},
     }
 

@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.refusal import schema
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
 from orchtrace_corpus.trace.render.tables import CODES
-from orchtrace_corpus.trace.rewards import FUNCTIONS
+from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
 
 _PARTS: Mapping[str, Sequence[str]] = {
     "event": EVENT_FIELDS,
@@ -124,6 +124,30 @@ def reward_functions() -> str:
         options = ", ".join(f"`{name}`" for name in one.options)
         rows.append((f"`{one.name}`", one.family, f"{least}..{most}", one.unit, f"{one.formula}{source}", options))
     return _table(("function", "family", "range", "unit", "formula", "options"), rows)
+
+
+def _gated(gates: Sequence[str]) -> str:
+    return " where the outcome is above 0" if "outcome" in gates else ""
+
+
+def reward_designs() -> str:
+    """The published designs: their terms, how many points are open or omitted, and what holds them to released code."""
+    rows = []
+    for name in published():
+        spec = load(name)
+        parts = [f"{term.weight:g} `{term.function}`{_gated(term.gates)}" for term in spec.terms]
+        points = [*spec.open, *(point for term in spec.terms for point in term.open)]
+        checked = f"{len(spec.vectors)} test vectors" if len(spec.vectors) != 1 else "1 test vector"
+        rows.append(
+            (
+                f"`{name}`",
+                ", ".join(parts),
+                str(len(points)),
+                str(len(spec.omitted)),
+                checked if spec.vectors else "none",
+            )
+        )
+    return _table(("design", "weight and function of each term", "open", "omitted", "held to released code by"), rows)
 
 
 def ledger_lines() -> str:

@@ -4,6 +4,9 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from itertools import combinations
 from math import fsum, log2
 from pathlib import Path
@@ -20,7 +23,7 @@ from orchtrace_corpus.trace import rewards
 from orchtrace_corpus.trace.analysis import outcomes
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Spec, Term, TermSpec, compute, load, of_families, published
 from orchtrace_corpus.trace.rewards.comparison import compare
-from orchtrace_corpus.trace.rewards.specs import LEVELS
+from orchtrace_corpus.trace.rewards.specs import GATES, LEVELS, Vector
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.trace.traces import EXAMPLES, event, example, raw, trace
 
@@ -142,24 +145,94 @@ def test_an_agent_that_is_spawned_again_has_several_lives_and_copied_spawns_have
         event("d", 0, "orchestrator_decision", "lead", t_end=1, tokens={"input": 1}),
         event("old", 1, "spawn", "lead", to="w", copied_context=True),
         event("s1", 1, "spawn", "lead", to="w"),
-        event("a1", 1, "inference", "w", t_end=3, tokens={"input": 10}),
+        event("a1", 1, "inference", "w", t_end=3, model="small", tokens={"input": 10}),
         event("r1", 3, "return", "w", to="lead"),
         event("s2", 4, "spawn", "lead", to="w"),
-        event("a2", 4, "inference", "w", t_end=9, tokens={"input": 100}),
+        event("a2", 4, "inference", "w", t_end=9, model="small", tokens={"input": 100}),
         event("s3", 5, "spawn", "lead", to="v"),
-        event("a3", 5, "inference", "v", t_end=6, tokens={"input": 1000}),
+        event("a3", 5, "inference", "v", t_end=6, model="large", tokens={"input": 1000}),
         event("x2", 9, "despawn", "lead", to="w"),
     ]  # fmt: skip
-    run = trace(raw(events, "d>s1 s1>a1:spawn a1>r1 r1>s2 s2>a2:spawn s2>s3 s3>a3:spawn a2>x2"))
+    edges = "d>s1 s1>a1:spawn a1>r1 r1>s2 s2>a2:spawn s2>s3 s3>a3:spawn a2>x2"
+    run = trace(raw(events, edges, metrics={"task_success": 1}))
 
     assert term(run, "spawns").by_event == {"s1": 1, "s2": 1, "s3": 1}
     assert term(run, "parallel_share").by_event == {"s2": pytest.approx(1 / 3), "s3": pytest.approx(1 / 3)}
     assert term(run, "returned").by_event == {"s1": pytest.approx(1 / 3)}
-    assert term(run, "choice_cost", scale=1.0, per_tokens=1.0, growth=1.0, limit=2.0).by_event == {
+    settings = {"scale": 1.0, "per_cost": 2.0, "growth": 1.0, "limit": 2.0, "model_sizes": {"small": 1.0, "large": 3.0}}
+    assert term(run, "choice_cost", **settings).by_event == {
         "s1": pytest.approx(10 * log2(1 + 1 / 3)),
         "s2": pytest.approx(100 * log2(1 + 2 / 3)),
-        "s3": pytest.approx(1000),
+        "s3": pytest.approx(3 * 1000),
     }
+    assert term(run, "last_choice", scale=1.0, growth=1.0, limit=3.0).value == pytest.approx(1.0)
+
+
+def test_models_without_a_size_or_a_name_refuse_the_cost_of_choices() -> None:
+    def run(**fields: Any) -> Term:
+        events = [
+            event("s1", 0, "spawn", "lead", to="w"),
+            event("a1", 0, "inference", "w", t_end=1, tokens={"input": 10}, **fields),
+        ]
+        return term(trace(raw(events, "s1>a1:spawn")), "choice_cost", model_sizes={"small": 7.0})
+
+    assert run(model="small").value is not None
+    assert run(model="huge").refusal == (
+        "no size is given for the model 'huge': add it to `model_sizes` of a copy of the specification"
+    )
+    assert run().refusal == "1 events state no model: a1; add `model`"
+
+
+def vectors() -> Iterator[Any]:
+    for name in published():
+        for vector in load(name).vectors:
+            yield pytest.param(name, vector, id=Path(vector.trace).stem)
+
+
+@pytest.mark.parametrize(("name", "vector"), list(vectors()))
+def test_designs_pay_what_the_released_code_pays(name: str, vector: Vector) -> None:
+    run = trace(json.loads(Path(vector.trace).read_text(encoding="utf-8")))
+    reward = compute(run, load(name).with_options(vector.options))
+    terms = {one.name: one.contribution for one in reward.terms}
+    by_event, by_agent = reward.by_event(), reward.by_agent()
+
+    assert vector.reward is None or reward.value == pytest.approx(vector.reward, abs=5e-5)
+    assert {name: terms[name] for name in vector.terms} == pytest.approx(vector.terms, abs=5e-5)
+    assert {name: by_event[name] for name in vector.events} == pytest.approx(vector.events, abs=5e-5)
+    assert {name: by_agent[name] for name in vector.agents} == pytest.approx(vector.agents, abs=5e-5)
+
+
+def test_designs_without_a_vector_say_so() -> None:
+    none = {name for name in published() if not load(name).vectors}
+    held = run_corpus("trace", "reward", SWARM, "--spec", "agent-qmix2026").stdout
+    loose = run_corpus("trace", "reward", SWARM, "--spec", "kimi-k2-5").stdout
+
+    assert none == {"kimi-k2-5", "m-grpo", "marsrl"}
+    assert held.endswith("Held to released code: 2 test vectors.\n")
+    assert loose.endswith("No test vector: no released code gives a value that this design could be held to.\n")
+
+
+def test_readings_that_a_design_lacks_or_contradicts_are_listed(tmp_path: Path) -> None:
+    readings = tmp_path / "readings.csv"
+    cited = load("agent-qmix2026").terms[0].evidence[1]
+    readings.write_text(
+        "design,term,field,true_value,verdict,source_url,quote\n"
+        f"agent-qmix2026,accuracy,weight,1.5,right,{cited.source},{cited.quote}\n"
+        f"agent-qmix2026,accuracy,weight,1.75,wrong,{cited.source},{cited.quote}\n"
+        "agent-qmix2026,accuracy,cap,3,missing,https://example.org/elsewhere#L1,x\n"
+        "nothing,a,weight,1,right,https://example.org,x\n",
+        encoding="utf-8",
+    )
+    script = str(ROOT / "scripts" / "compare_reward_designs.py")
+    compared = subprocess.run([sys.executable, script, str(readings)], capture_output=True, text=True, check=False)
+
+    assert compared.returncode == 1
+    assert compared.stdout.splitlines()[:4] == [
+        "agent-qmix2026 accuracy weight (wrong): WRONG: '1.75' stands nowhere in the design",
+        "agent-qmix2026 accuracy cap (missing): MISSING: no place of the design cites the source",
+        "nothing a weight (right): MISSING: no such design",
+        "2 rows MISSING, 1 rows WRONG, 1 rows accounted for",
+    ]
 
 
 def test_a_run_without_outcomes_is_refused_what_needs_them_and_told_what_to_add() -> None:
@@ -315,6 +388,7 @@ def test_the_schema_names_the_functions_and_their_options() -> None:
 
     assert known["function"]["enum"] == list(FUNCTIONS)
     assert set(known["options"]["properties"]) == {name for one in FUNCTIONS.values() for name in one.options}
+    assert known["gates"]["items"]["enum"] == list(GATES)
     assert SCHEMA["$defs"]["evidence"]["properties"]["level"]["enum"] == list(LEVELS)
 
 
@@ -337,8 +411,8 @@ def test_ten_published_rewards_are_specified_with_sources_and_are_of_papers_of_t
 
 
 WANTED = {
-    "agent-qmix2026": 1 - 0.0824, "context-folding": None, "kimi-k2-5": 2.8, "m-grpo": None, "magrpo": 0.8,
-    "marsrl": None, "matpo": None, "puppeteer": 1 - 0.000898465, "spiral2026": None, "wideseek-r1-2026": 0.8,
+    "agent-qmix2026": 1.5 - 0.0824, "context-folding": None, "kimi-k2-5": 2.8, "m-grpo": None, "magrpo": 0.8,
+    "marsrl": None, "matpo": 1, "puppeteer": None, "spiral2026": None, "wideseek-r1-2026": 0.8,
 }  # fmt: skip
 
 
@@ -354,11 +428,16 @@ def test_roles_and_ramps_of_published_rewards_hold_on_examples(tmp_path: Path) -
     told = outcomes.load(documented_outcomes(tmp_path))
     swarm = example("swarm")
     told["swarm"].apply(swarm)
-    alone = compute(example("debate"), load("context-folding")).terms[1]
+    debate = example("debate")
+    debate.rewards["team"] = 1.0
+    alone = compute(debate, load("context-folding")).terms[1]
+    debate.rewards["team"] = 0.0
+    wrong = compute(debate, load("context-folding")).terms[1]
     long = trace(raw([event("a", 0, "inference", "x", t_end=1, tokens={"output": 4500})], rewards={"team": 1}))
 
     assert compute(swarm, load("m-grpo")).value == pytest.approx(0.4 + 0.5 * 0.55)
     assert (alone.name, alone.value, alone.contribution) == ("unbranched", 1, -1)
+    assert (wrong.value, wrong.refusal) == (0, None)
     assert compute(long, load("wideseek-r1-2026")).value == pytest.approx(1 - 0.1 * 0.75)
     assert compute(example("centralized"), load("matpo")).value == pytest.approx(1)
 
@@ -373,7 +452,9 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         "  - {name: a, function: outcome, options: {channel: teem, role: x}, range: [2, 1]}\n"
         "  - {name: b}\n"
         "  - {function: steps, evidence: [{note: n, source: s, level: rumour, copy: no}]}\n"
-        "  - {function: usd, options: {types: [tool_call, toolcall]}}\n",
+        "  - {function: usd, options: {types: [tool_call, toolcall]}, gates: [outcom]}\n"
+        "  - {function: choice_cost, options: {model_sizes: {a: big}}, open: [{nota: x}]}\n"
+        "vectors: [{note: n, source: s, trace: t, terms: {aa: 1}}, {note: n, source: s, trace: t}]\n",
         encoding="utf-8",
     )
 
@@ -396,6 +477,11 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
         "'rumour' is not a level",
         "'no' is not 'yes'; leave it out where the source was read itself",
         f"{path}:8:38: 'toolcall' is none of types (did you mean 'tool_call'?",
+        f"{path}:8:69: 'outcom' is not a gate (did you mean 'outcome'?",
+        f"{path}:9:56: a number is wanted",
+        "a point has no 'nota' (did you mean 'note'?",
+        f"{path}:10:49: there is no term 'aa' (did you mean 'a'?",
+        f"{path}:10:59: a test vector needs 'reward', 'terms', 'events' or 'agents'",
     ):
         assert wanted in message
 
@@ -451,15 +537,16 @@ def test_a_family_is_shown_with_what_to_add() -> None:
 
     assert shown.stdout == (
         "mixed\n"
-        "family  function       value  unit    note\n"
-        "R1      outcome.team   0.5    reward\n"
-        "R1      success               1       `metrics.task_success` is unknown: give it with --outcomes, as `success`\n"
-        "R5      tool_success          1       1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
-        "R5      tool_failures         1       1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
-        "R5      failed_calls          event   1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
-        "R5      tool_repeats          1       1 of 1 tool calls have no `content_ref`: e3\n"
-        "R5      tool_calls     1      event\n"
-        "R5      tool_use       1      1\n"
+        "family  function           value  unit    note\n"
+        "R1      outcome.team       0.5    reward\n"
+        "R1      success                   1       `metrics.task_success` is unknown: give it with --outcomes, as `success`\n"
+        "R5      tool_success              1       1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
+        "R5      tool_failures             1       1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
+        "R5      team_tool_success         1       1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
+        "R5      failed_calls              event   1 of 1 tool calls have no known end: e3; state the `status` of their results\n"
+        "R5      tool_repeats              1       1 of 1 tool calls have no `content_ref`: e3\n"
+        "R5      tool_calls         1      event\n"
+        "R5      tool_use           1      1\n"
         "2 reward channels not stated. Use --outcomes, with `reward` or `reward.NAME`.\n"
     )
 

@@ -58,7 +58,7 @@ def reward(
       corpus trace reward data/traces/swarm.json
       corpus trace reward data/traces/swarm.json --family R7
       corpus trace reward data/traces/swarm.json --spec kimi-k2-5 --by agent
-      corpus trace reward data/traces --spec kimi-k2-5 --spec puppeteer
+      corpus trace reward data/traces --spec kimi-k2-5 --spec agent-qmix2026
     """
     session = Session(*ctx.obj)
     refuse_together(family=bool(family), spec=bool(spec))

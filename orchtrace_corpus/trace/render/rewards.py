@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_RUNS = 20
 """So many runs that two designs rank differently are shown; the others are counted."""
 
+MAX_NOTE = 600
+"""The characters of a point of a design that are shown."""
+
 _SHOWN_WHOLE = "(whole run)"
 _WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given with --outcomes."
 
@@ -183,12 +186,16 @@ def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
     if lacking:
         yield f"No reward: {', '.join(map(printable, lacking))} cannot be computed from this trace."
     for term in spec.terms:
-        for one in term.open:
-            yield f"Open, {printable(term.name)}: {printable(one, limit=300)}"
-    for one in spec.open:
-        yield f"Open: {printable(one, limit=300)}"
-    for one in spec.omitted:
-        yield f"Not in a trace: {printable(one, limit=300)}"
+        for point in term.open:
+            yield f"Open, {printable(term.name)}: {printable(point.note, limit=MAX_NOTE)}"
+    for point in spec.open:
+        yield f"Open: {printable(point.note, limit=MAX_NOTE)}"
+    for point in spec.omitted:
+        yield f"Not in a trace: {printable(point.note, limit=MAX_NOTE)}"
+    if spec.vectors:
+        yield f"Held to released code: {pluralize(len(spec.vectors), 'test vector')}."
+    elif spec.paper:
+        yield "No test vector: no released code gives a value that this design could be held to."
 
 
 def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool) -> list[Table]:
@@ -237,11 +244,16 @@ def data(specs: Sequence[Spec], paid: Paid, *, is_design: bool) -> dict[str, Any
 
     Functions that are no design have no sum.
     """
-    content = []
+    content: list[dict[str, Any]] = []
     for spec, reward in zip(specs, paid.rewards, strict=True):
         listed = [{**term._asdict(), "contribution": term.contribution} for term in reward.terms]
         value = reward.value if is_design else None
-        content.append({"spec": spec.name, "paper": spec.paper or None, "reward": value, "terms": listed})
+        points = {
+            "open": [point.note for term in spec.terms for point in term.open] + [point.note for point in spec.open],
+            "omitted": [point.note for point in spec.omitted],
+            "test_vectors": len(spec.vectors),
+        }
+        content.append({"spec": spec.name, "paper": spec.paper or None, "reward": value, "terms": listed, **points})
     return {"trace_id": paid.trace_id, "task_id": paid.task_id, "rewards": content}
 
 

@@ -73,7 +73,23 @@ def contributions(trace: Trace | TraceView, spec: Spec) -> tuple[float | None, .
 
 def _scores(team: Team, spec: Spec) -> Iterator[tuple[TermSpec, Score]]:
     for term in spec.terms:
-        yield term, FUNCTIONS[term.function].compute(team, term.settings)
+        closed = _closed_gate(team, term)
+        if closed is None:
+            yield term, FUNCTIONS[term.function].compute(team, term.settings)
+        else:
+            yield term._replace(ramp=None, range=None), closed
+
+
+def _closed_gate(team: Team, term: TermSpec) -> Score | None:
+    """Return the score of a term with a gate that is closed or unknown; None where the term pays."""
+    if "spawns" in term.gates and not team.spawns:
+        return Score(0.0)
+    if "outcome" not in term.gates:
+        return None
+    outcome = FUNCTIONS["outcome"].compute(team, FUNCTIONS["outcome"].options)
+    if outcome.value is None:
+        return outcome
+    return None if outcome.value > 0 else Score(0.0)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

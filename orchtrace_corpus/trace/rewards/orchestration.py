@@ -5,10 +5,11 @@ counts Critical Steps. It gives no formula of `r_parallel`: `parallel_share` is 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf, log
 from typing import Any
 
+from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.measures.measure import ASKED, cite
 from orchtrace_corpus.trace.measures.outcome import late_steps as steps_after_result
 from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
@@ -238,31 +239,80 @@ def critical_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 
 def choice_cost(team: Team, options: Options) -> Score:
-    """What each choice of the next agent costs: more the later it is, times the tokens that the agent then spends.
+    """Charge each choice of the next agent: more the later it is, times the compute that the agent then spends.
 
-    A choice is a spawn, and spawns of one instant are choices of one step. With x = (t + 1) / (limit + 1) for those of
-    step t, from 0 on, each costs scale * log(1 + growth * x) / log(1 + growth) * tokens / per_tokens.
+    A choice is a spawn, and spawns of one instant are choices of one step. A choice at step t, from 0 on, costs
+    `rate(t) * 2 * size * tokens / per_cost`, where size is that of the model in billions of parameters
+    (Puppeteer, `agent/agent_info/workflow.py:46` at b24e6e6: "self.cost = 2 * self.model_parameter * tokens").
     """
     if not team.spawns:
         return Score(0.0)
-    events, spawned = team.trace.events, team.spawned
     spent = tokens(team, _SPENDING)
     if spent.value is None:
         return spent
-    by_choice = dict.fromkeys(team.spawns, 0.0)
-    for number, used in spent.events.items():
-        event = events[number]
-        if choices := spawned.get(event.agent):
-            place = bisect_right(choices, event.t, key=lambda one: events[one].t)
-            by_choice[choices[max(place - 1, 0)]] += used
-    moments = sorted({(events[number].t, events[number].seq or 0) for number in by_choice})
-    growth, limit = options["growth"], options["limit"]
-    shares = {}
-    for number, used in by_choice.items():
-        step = bisect_left(moments, (events[number].t, events[number].seq or 0)) + 1
-        rate = options["scale"] * log(1 + growth * step / (limit + 1)) / log(1 + growth)
-        shares[number] = rate * used / options["per_tokens"]
-    return paid(shares)
+    chosen = {number: used for number, used in spent.events.items() if team.trace.events[number].agent in team.spawned}
+    sizes = _model_sizes(team, chosen, options["model_sizes"])
+    if isinstance(sizes, Score):
+        return sizes
+    cost_by_choice = dict.fromkeys(team.spawns, 0.0)
+    for number, used in chosen.items():
+        event = team.trace.events[number]
+        choices = team.spawned[event.agent]
+        place = bisect_right(choices, event.t, key=lambda choice: team.trace.events[choice].t)
+        cost_by_choice[choices[max(place - 1, 0)]] += 2 * sizes[number] * used
+    steps_of_choices = _choice_steps(team)
+    return paid(
+        {
+            choice: _choice_rate(steps_of_choices[choice], options) * cost / options["per_cost"]
+            for choice, cost in cost_by_choice.items()
+        }
+    )
+
+
+def last_choice(team: Team, options: Options) -> Score:
+    """Pay a right result the rate of the step after the last choice, and charge it to a wrong one.
+
+    Source: Puppeteer, `inference/policy/REINFORCE_continuous.py:469-476` at b24e6e6; no tokens enter.
+    """
+    if not team.spawns:
+        return Score(0.0)
+    success = team.trace.metrics.get("task_success")
+    if success is None:
+        return refused("`metrics.task_success` is unknown: give it with --outcomes, as `success`")
+    rate = _choice_rate(len(set(_choice_steps(team).values())), options)
+    result = options["wrong"] + (options["right"] - options["wrong"]) * success
+    return Score(rate if result > 0 else -rate)
+
+
+def _choice_steps(team: Team) -> dict[int, int]:
+    """Return the step of each choice, from 0 on; choices of one instant share a step."""
+    events = team.trace.events
+    moments = sorted({events[choice].t for choice in team.spawns})
+    return {choice: bisect_left(moments, events[choice].t) for choice in team.spawns}
+
+
+def _choice_rate(step: int, options: Options) -> float:
+    """Return the logarithmic rate of a step (Puppeteer, `REINFORCE_continuous.py:123-135` at b24e6e6)."""
+    growth = options["growth"]
+    x = (step + 1) / (options["limit"] + 1)
+    rate: float = options["scale"] * log(1 + growth * x) / log(1 + growth)
+    return rate
+
+
+def _model_sizes(team: Team, numbers: Iterable[int], sizes: Mapping[str, float]) -> dict[int, float] | Score:
+    """Return the size of the model of each event, in billions of parameters; a refusal where one is unknown."""
+    events = team.trace.events
+    models = {agent.id: agent.model for agent in team.trace.agents}
+    model_of = {number: events[number].model or models.get(events[number].agent, "") for number in numbers}
+    if unnamed := [number for number, model in model_of.items() if not model]:
+        return refused(f"{len(unnamed)} events state no model: {cite(team.trace, unnamed)}; add `model`")
+    absent = sorted({model for model in model_of.values() if model not in sizes})
+    if absent:
+        names = ", ".join(quote(model) for model in absent)
+        return refused(
+            f"no size is given for the model {names}: add it to `model_sizes` of a copy of the specification"
+        )
+    return {number: sizes[model] for number, model in model_of.items()}
 
 
 def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
@@ -290,6 +340,7 @@ def regret(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 _ANY, _SHARE, _COUNT, _ROLES = (-inf, inf), (0.0, 1.0), (0.0, inf), {"roles": ()}
 _SPENDING = {"roles": (), "types": ()}
+_RATE = {"scale": 0.1, "growth": 1.0, "limit": 5.0}
 FUNCTIONS = (
     Function(
         "team_speed_up", "R7", "1", (0, inf), "work of spawned agents / its longest path", _BOOK,
@@ -322,8 +373,14 @@ FUNCTIONS = (
              longest_answer),
     Function(
         "choice_cost", "R7", "1", _COUNT,
-        "sum over spawns, at step t, of scale log(1 + growth (t+1)/(limit+1)) / log(1 + growth) tokens / per_tokens",
-        _PUPPETEER, {"scale": 0.1, "growth": 1.0, "limit": 5.0, "per_tokens": 100_000.0}, choice_cost,
+        "sum over spawns, at step t, of rate(t) 2 model_sizes[model] tokens / per_cost; "
+        "rate(t) = scale log(1 + growth (t+1)/(limit+1)) / log(1 + growth)",
+        _PUPPETEER, {**_RATE, "per_cost": 100_000.0, "model_sizes": {}}, choice_cost,
+    ),
+    Function(
+        "last_choice", "R7", "1", _ANY,
+        "rate(n) after n steps of choices if the result is right, else -rate(n); 0 without",
+        _PUPPETEER, {**_RATE, "right": 1.0, "wrong": -1.0}, last_choice,
     ),
     Function("late_steps", "R7", "step", _COUNT, "steps after the last return or aggregate", "ours", {}, late_steps),
     Function("regret", "R7", "reward", _COUNT, "max(0, best earlier outcome - last outcome)", "ours", {}, regret),

@@ -8,7 +8,7 @@ same for every policy: shaping leaves the order of policies unchanged. Both pote
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import fsum, inf
 from typing import Any
 
 from orchtrace_corpus.trace.measures.measure import cite
@@ -127,8 +127,15 @@ def shaping(team: Team, options: Options) -> Score:
 
 
 def _calls(team: Team, options: Options) -> list[int]:
-    wanted = options["tools"]
-    return [n for n in team.calls if not wanted or team.trace.events[n].tool in wanted]
+    """Return the tool calls of the tools and roles that the options name; of all where they name none."""
+    tools, roles = options["tools"], options.get("roles", ())
+    events, agents = team.trace.events, team.with_roles(roles)
+    calls = list(team.calls)
+    if tools:
+        calls = [call for call in calls if events[call].tool in tools]
+    if roles:
+        calls = [call for call in calls if events[call].agent in agents]
+    return calls
 
 
 def _ended(team: Team, options: Options, *, well: bool) -> Score:
@@ -158,6 +165,31 @@ def failed_calls(team: Team, options: Options) -> Score:
         return Score(0.0)
     share = _ended(team, options, well=False)
     return share if share.value is None else paid(dict.fromkeys(share.events, 1.0))
+
+
+def team_tool_success(team: Team, options: Options) -> Score:
+    """Weigh the calls of the lead and of its workers by half each, however many calls each makes.
+
+    The lead's half is the mean share of succeeded calls of the agents that nobody spawned. The workers' half is the
+    mean of that share over the agents that were spawned, and 0 where there is none. An agent without calls has 1.
+    """
+    ended = _ended(team, options, well=True)
+    calls = _calls(team, options)
+    if calls and ended.value is None:
+        return ended
+    own_calls: dict[str, list[int]] = {agent: [] for agent in team.agents}
+    for call in calls:
+        own_calls[team.trace.events[call].agent].append(call)
+    parents = team.view.lifecycle.parents
+    leads = [agent for agent in team.agents if agent not in parents]
+    workers = [agent for agent in team.agents if agent in parents]
+    shares: dict[str, float] = {}
+    for group in (leads, workers):
+        for agent in group:
+            own = own_calls[agent]
+            succeeded = sum(call in ended.events for call in own) / len(own) if own else 1.0
+            shares[agent] = 0.5 * succeeded / len(group)
+    return Score(fsum(shares.values()), agents=shares)
 
 
 def tool_calls(team: Team, options: Options) -> Score:
@@ -256,8 +288,13 @@ FUNCTIONS = (
         tool_failures,
     ),
     Function(
-        "failed_calls", "R5", "event", (0, inf), "calls that failed or were cancelled", "ours", {"tools": ()},
-        failed_calls,
+        "team_tool_success", "R5", "1", (0, 1),
+        "1/2 mean over leads of succeeded / calls + 1/2 the same over workers; 1 for an agent without calls",
+        "MATPO, its released code", {"tools": ()}, team_tool_success,
+    ),
+    Function(
+        "failed_calls", "R5", "event", (0, inf), "calls that failed or were cancelled", "ours",
+        {"tools": (), "roles": ()}, failed_calls,
     ),
     Function(
         "tool_repeats", "R5", "1", (0, 1), "calls that repeat tool and content / calls", "ours", {"tools": ()},

@@ -1,7 +1,8 @@
 """Specifications of rewards: which functions, with which weights, make up a reward, and what says so.
 
 A specification is a YAML file; `schema.json` beside this module describes it. Those of published methods are in
-`data/rewards`: each term has evidence from its source, and what a source leaves open is named as open.
+`data/rewards`: each term has evidence with the line that proves it, points that a source leaves open and parts that no
+trace can show are declared, and test vectors hold the terms to values of the released code.
 """
 
 import os
@@ -19,7 +20,9 @@ from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.rewards import orchestration, outcomes
 from orchtrace_corpus.trace.rewards.terms import FAMILIES, Function
 
-FUNCTIONS: dict[str, Function] = {one.name: one for one in (*outcomes.FUNCTIONS, *orchestration.FUNCTIONS)}
+FUNCTIONS: dict[str, Function] = {
+    function.name: function for function in (*outcomes.FUNCTIONS, *orchestration.FUNCTIONS)
+}
 """Every function that a term may name, in the order in which they are shown."""
 
 CHOICES = {
@@ -34,24 +37,69 @@ CHOICES = {
 LEVELS = ("paper", "code", "docs", "secondary")
 """What kind of source the evidence of a term is, the most reliable first."""
 
-_MOST_TOLD = 20
+GATES = ("outcome", "spawns")
+"""Conditions of a term: `outcome`, the run's outcome (channel `team`) is above 0; `spawns`, an agent is spawned."""
+
+MAX_MISTAKES = 20
+"""The mistakes of a specification that a message lists; the others are counted."""
+
 _HINT = "docs/rewards.md shows a specification."
 
 
 class Evidence(NamedTuple):
-    """What a term rests on.
+    """The source of a term.
 
     Attributes:
         note: What the source says, in a sentence.
-        source: Its address.
-        level: What kind of source it is, one of `LEVELS`.
+        source: Its address, with the line where there is one.
+        level: The kind of source, one of `LEVELS`.
         copy: Whether the text was read in a copy of that address.
+        quote: The words of the source that prove the note; empty where none are quoted.
     """
 
     note: str
     source: str
     level: str
     copy: bool = False
+    quote: str = ""
+
+
+class Point(NamedTuple):
+    """A point that a source leaves open, or a part of its reward that no trace can show.
+
+    Attributes:
+        note: The point, in a sentence.
+        source: The address that proves it, with the line; empty where none does.
+        quote: The words of the source; empty where none are quoted.
+    """
+
+    note: str
+    source: str = ""
+    quote: str = ""
+
+
+class Vector(NamedTuple):
+    """A test vector: a run, and the value that the released code gives for it.
+
+    Attributes:
+        note: The inputs and how the value was had, in a sentence.
+        source: The address of the code or log, with the lines.
+        trace: The path of the run.
+        options: Options of functions that replace those of the terms, by name; such as the settings of that run.
+        reward: The value of the whole reward; None where the source gives only parts.
+        terms: The weighted values of terms, by name.
+        events: The weighted shares of events over all terms, by id.
+        agents: The weighted shares of agents over all terms, by name.
+    """
+
+    note: str
+    source: str
+    trace: str
+    options: Mapping[str, float] = {}
+    reward: float | None = None
+    terms: Mapping[str, float] = {}
+    events: Mapping[str, float] = {}
+    agents: Mapping[str, float] = {}
 
 
 class TermSpec(NamedTuple):
@@ -60,12 +108,13 @@ class TermSpec(NamedTuple):
     Attributes:
         name: Its name; no two of a specification share one.
         function: The function that computes it.
-        weight: What its value is multiplied with.
+        weight: The factor of its value.
         options: The options of the function that differ from its defaults.
-        range: The least and the largest value that counts; what lies outside counts as the nearer of them.
+        range: The least and the largest value that counts; values outside count as the nearer of them.
         ramp: The values that count as 0 and as 1, and in proportion between them; applied before the range.
-        evidence: What the term rests on.
-        open: What the source leaves open, each in a sentence.
+        gates: Conditions, of `GATES`, without which the term pays 0.
+        evidence: The sources of the term.
+        open: Points that the sources leave open.
     """
 
     name: str
@@ -74,14 +123,15 @@ class TermSpec(NamedTuple):
     options: Mapping[str, Any] = {}
     range: tuple[float, float] | None = None
     ramp: tuple[float, float] | None = None
+    gates: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    open: tuple[str, ...] = ()
+    open: tuple[Point, ...] = ()
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """All options of the function, defaults included."""
-        usual = FUNCTIONS[self.function].options
-        return {**usual, **self.options} if self.options else usual
+        defaults = FUNCTIONS[self.function].options
+        return {**defaults, **self.options} if self.options else defaults
 
     @property
     def family(self) -> str:
@@ -95,34 +145,44 @@ class Spec(NamedTuple):
     Attributes:
         name: Its name: that of its file, without the ending.
         terms: The terms.
-        title: What it is, in a line.
+        title: A line that names it.
         paper: The key of the paper in the pool; empty where it is of none.
-        open: What the source leaves open of the whole, each in a sentence.
-        omitted: What the source pays for and no trace can tell, each in a sentence.
+        open: Points that the source leaves open of the whole.
+        omitted: Parts of the published reward that no trace can show.
+        vectors: Values of the released code that the terms are held to.
     """
 
     name: str
     terms: tuple[TermSpec, ...]
     title: str = ""
     paper: str = ""
-    open: tuple[str, ...] = ()
-    omitted: tuple[str, ...] = ()
+    open: tuple[Point, ...] = ()
+    omitted: tuple[Point, ...] = ()
+    vectors: tuple[Vector, ...] = ()
 
     @property
     def families(self) -> tuple[str, ...]:
         """The codes of the families of its terms; more than one make it hybrid, R8."""
         return tuple(sorted({term.family for term in self.terms}))
 
+    def with_options(self, options: Mapping[str, float]) -> "Spec":
+        """Return the same reward with options replaced in every term whose function has them."""
+        terms = []
+        for term in self.terms:
+            own = {name: value for name, value in options.items() if name in FUNCTIONS[term.function].options}
+            terms.append(term._replace(options={**term.options, **own}))
+        return self._replace(terms=tuple(terms))
+
 
 def of_families(families: tuple[str, ...] = ()) -> Spec:
-    """Every function of some families, each with weight 1; of all families where none is named.
+    """Return every function of some families, each with weight 1; of all families where none is named.
 
     Raises:
         CommandUseError: There is no such family.
     """
-    for one in families:
-        if one not in FAMILIES:
-            raise CommandUseError(f"there is no reward family {quote(one)}{suggestion(one, FAMILIES)}")
+    for family in families:
+        if family not in FAMILIES:
+            raise CommandUseError(f"there is no reward family {quote(family)}{suggestion(family, FAMILIES)}")
     terms = [TermSpec(f"outcome.{channel}", "outcome", options={"channel": channel}) for channel in outcomes.CHANNELS]
     terms += [TermSpec(name, name) for name in FUNCTIONS if name != "outcome"]
     wanted = [term for term in terms if not families or term.family in families]
@@ -130,7 +190,7 @@ def of_families(families: tuple[str, ...] = ()) -> Spec:
 
 
 def published() -> dict[str, str]:
-    """The specifications that come with this package, by name, each with its path."""
+    """Return the paths of the specifications that come with this package, by name."""
     folder = installed_path("data/rewards")
     files = sorted(name for name in os.listdir(folder) if name.endswith(".yaml")) if folder else ()
     return {name.removesuffix(".yaml"): os.path.join(folder, name) for name in files}
@@ -150,72 +210,95 @@ def load(given: str) -> Spec:
             hint = "Name one of these, or a file."
             raise CommandUseError(f"there is no specification {quote(given)}{suggestion(given, list(known))}", hint)
         path = known[given]
-    shown = printable(path, limit=300)
-    file = read(path, shown)
-    reading = _Reading(file)
+    file = read(path, printable(path, limit=300))
+    decoder = _Decoder(file, os.path.dirname(path))
     root = file.root()
     mistakes = [str(finding) for finding in file.findings]
-    spec = reading.spec(root, os.path.splitext(os.path.basename(path))[0]) if root is not None else None
-    mistakes += reading.mistakes
+    spec = decoder.spec(root, os.path.splitext(os.path.basename(path))[0]) if root is not None else None
+    mistakes += decoder.mistakes
     if mistakes or spec is None:
-        more = [f"… and {len(mistakes) - _MOST_TOLD} more"] if len(mistakes) > _MOST_TOLD else []
-        raise DataFileError("\n".join(("the specification has mistakes:", *mistakes[:_MOST_TOLD], *more)), _HINT)
+        more = [f"… and {len(mistakes) - MAX_MISTAKES} more"] if len(mistakes) > MAX_MISTAKES else []
+        raise DataFileError("\n".join(("the specification has mistakes:", *mistakes[:MAX_MISTAKES], *more)), _HINT)
     return spec
 
 
-class _Reading:
-    """Decodes the nodes of a file, and collects what is wrong with them, each with its place."""
+class _Decoder:
+    """Decodes the nodes of a file, and collects their mistakes, each with its place."""
 
-    def __init__(self, file: YamlFile) -> None:
+    def __init__(self, file: YamlFile, folder: str) -> None:
         self._file = file
+        self._folder = folder
         self.mistakes: list[str] = []
 
     def spec(self, root: Node, name: str) -> Spec | None:
-        fields = self._fields(root, "a specification", ("title", "paper", "terms", "open", "omitted"), ("terms",))
+        known = ("title", "paper", "terms", "open", "omitted", "vectors")
+        fields = self._fields(root, "a specification", known, ("terms",))
         terms: list[TermSpec] = []
         for node in self._items(fields.get("terms"), "terms"):
-            if (term := self._term(node)) is not None:
-                if any(term.name == one.name for one in terms):
-                    self._wrong(node, f"a second term {quote(term.name)}; give each a name of its own")
-                terms.append(term)
+            term = self._term(node)
+            if term is None:
+                continue
+            if any(term.name == earlier.name for earlier in terms):
+                self._add(node, f"a second term {quote(term.name)}; give each a name of its own")
+            terms.append(term)
         if "terms" in fields and isinstance(fields["terms"], SequenceNode) and not fields["terms"].items:
-            self._wrong(fields["terms"], "a reward has at least one term")
-        title, paper = self._text(fields.get("title")), self._text(fields.get("paper"))
-        left = self._texts(fields.get("open"), "open"), self._texts(fields.get("omitted"), "omitted")
-        return Spec(name, tuple(terms), title, paper, *left)
+            self._add(fields["terms"], "a reward has at least one term")
+        vectors = [self._vector(node, terms) for node in self._items(fields.get("vectors"), "vectors")]
+        return Spec(
+            name, tuple(terms), self._text(fields.get("title")), self._text(fields.get("paper")),
+            self._points(fields.get("open"), "open"), self._points(fields.get("omitted"), "omitted"), tuple(vectors),
+        )  # fmt: skip
 
     def _term(self, node: Node) -> TermSpec | None:
-        known = ("name", "function", "weight", "options", "range", "ramp", "evidence", "open")
+        known = ("name", "function", "weight", "options", "range", "ramp", "gates", "evidence", "open")
         fields = self._fields(node, "a term", known, ("function",))
         function = self._text(fields.get("function"))
         if function not in FUNCTIONS:
             if "function" in fields:
-                said = f"there is no function {quote(function)}{suggestion(function, list(FUNCTIONS))}"
-                self._wrong(fields["function"], said)
+                problem = f"there is no function {quote(function)}{suggestion(function, list(FUNCTIONS))}"
+                self._add(fields["function"], problem)
             return None
-        options = self._options(fields.get("options"), FUNCTIONS[function])
-        weight = self._number(fields["weight"]) if "weight" in fields else 1.0
+        gates = self._texts(fields.get("gates"), "gates")
+        for gate in gates:
+            if gate not in GATES:
+                self._add(fields["gates"], f"{quote(gate)} is not a gate{suggestion(gate, GATES)}")
         return TermSpec(
-            self._text(fields.get("name")) or function, function, weight, options,
-            self._pair(fields.get("range"), "range"), self._pair(fields.get("ramp"), "ramp"),
-            tuple(self._evidence(fields.get("evidence"))), self._texts(fields.get("open"), "open"),
-        )  # fmt: skip
+            self._text(fields.get("name")) or function,
+            function,
+            self._number(fields["weight"]) if "weight" in fields else 1.0,
+            self._options(fields.get("options"), FUNCTIONS[function]),
+            self._pair(fields.get("range"), "range"),
+            self._pair(fields.get("ramp"), "ramp"),
+            gates,
+            tuple(self._evidence(fields.get("evidence"))),
+            self._points(fields.get("open"), "open"),
+        )
 
     def _options(self, node: Node | None, function: Function) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if node is None:
-            return found
+            return options
         for name, value in self._fields(node, f"options of {function.name}", tuple(function.options), ()).items():
-            usual = function.options[name]
-            if isinstance(usual, float):
-                found[name] = self._number(value)
-                continue
-            found[name] = self._texts(value, name) if isinstance(usual, tuple) else self._text(value)
-            if allowed := CHOICES.get((function.name, name)):
-                for text in found[name] if isinstance(usual, tuple) else (found[name],):
-                    if text not in allowed:
-                        self._wrong(value, f"{quote(text)} is none of {name}{suggestion(text, allowed)}")
-        return found
+            default = function.options[name]
+            if isinstance(default, float):
+                options[name] = self._number(value)
+            elif isinstance(default, dict):
+                options[name] = self._numbers(value, name)
+            elif isinstance(default, tuple):
+                options[name] = self._texts(value, name)
+                self._require_choices(function.name, name, value, options[name])
+            else:
+                options[name] = self._text(value)
+                self._require_choices(function.name, name, value, (options[name],))
+        return options
+
+    def _require_choices(self, function: str, option: str, node: Node, given: tuple[str, ...]) -> None:
+        choices = CHOICES.get((function, option))
+        if choices is None:
+            return
+        for text in given:
+            if text not in choices:
+                self._add(node, f"{quote(text)} is none of {option}{suggestion(text, choices)}")
 
     def _evidence(self, node: Node | None) -> Iterator[Evidence]:
         for item in self._items(node, "evidence"):
@@ -224,23 +307,58 @@ class _Reading:
             note, source, level = (self._text(fields.get(name)) for name in needed)
             copy = self._text(fields.get("copy"))
             if "level" in fields and level not in LEVELS:
-                self._wrong(fields["level"], f"{quote(level)} is not a level{suggestion(level, LEVELS)}")
+                self._add(fields["level"], f"{quote(level)} is not a level{suggestion(level, LEVELS)}")
             if copy not in ("", "yes"):
-                self._wrong(
-                    fields["copy"], f"{quote(copy)} is not 'yes'; leave it out where the source was read itself"
-                )
-            yield Evidence(note, source, level, bool(copy))
+                self._add(fields["copy"], f"{quote(copy)} is not 'yes'; leave it out where the source was read itself")
+            yield Evidence(note, source, level, bool(copy), self._text(fields.get("quote")))
 
-    def _fields(self, node: Node, what: str, known: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, Node]:
+    def _points(self, node: Node | None, name: str) -> tuple[Point, ...]:
+        """Decode a list of points; a plain text is a point without a source."""
+        points = []
+        for item in self._items(node, name):
+            if not isinstance(item, MappingNode):
+                points.append(Point(self._text(item)))
+                continue
+            fields = self._fields(item, "a point", Point._fields, ("note",))
+            points.append(Point(*(self._text(fields.get(field)) for field in Point._fields)))
+        return tuple(points)
+
+    def _vector(self, node: Node, terms: list[TermSpec]) -> Vector:
+        fields = self._fields(node, "a test vector", Vector._fields, ("note", "source", "trace"))
+        parts = {name: self._numbers(fields.get(name), name) for name in ("options", "terms", "events", "agents")}
+        names = [term.name for term in terms]
+        for name in parts["terms"]:
+            if name not in names:
+                self._add(fields["terms"], f"there is no term {quote(name)}{suggestion(name, names)}")
+        reward = self._number(fields["reward"]) if "reward" in fields else None
+        if (
+            isinstance(node, MappingNode)
+            and reward is None
+            and not (parts["terms"] or parts["events"] or parts["agents"])
+        ):
+            self._add(node, "a test vector needs 'reward', 'terms', 'events' or 'agents'")
+        return Vector(
+            self._text(fields.get("note")),
+            self._text(fields.get("source")),
+            os.path.join(self._folder, *self._text(fields.get("trace")).split("/")),
+            parts["options"],
+            reward,
+            parts["terms"],
+            parts["events"],
+            parts["agents"],
+        )
+
+    def _fields(self, node: Node, subject: str, known: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, Node]:
         if not isinstance(node, MappingNode):
-            self._wrong(node, f"{what} is an object")
+            self._add(node, f"{subject} is an object")
             return {}
         for name, (at, _) in node.entries.items():
             if name not in known:
-                self.mistakes.append(f"{self._file.location(at)}: {what} has no {quote(name)}{suggestion(name, known)}")
+                problem = f"{subject} has no {quote(name)}{suggestion(name, known)}"
+                self.mistakes.append(f"{self._file.location(at)}: {problem}")
         for name in needed:
             if name not in node.entries:
-                self._wrong(node, f"{what} needs {quote(name)}")
+                self._add(node, f"{subject} needs {quote(name)}")
         return {name: value for name, (_, value) in node.entries.items() if name in known}
 
     def _items(self, node: Node | None, name: str) -> list[Node]:
@@ -248,7 +366,7 @@ class _Reading:
             return []
         if isinstance(node, SequenceNode):
             return node.items
-        self._wrong(node, f"{quote(name)} is a list")
+        self._add(node, f"{quote(name)} is a list")
         return []
 
     def _text(self, node: Node | None) -> str:
@@ -256,7 +374,7 @@ class _Reading:
             return ""
         if isinstance(node, Scalar) and node.text.strip():
             return node.text
-        self._wrong(node, "a text is wanted")
+        self._add(node, "a text is wanted")
         return ""
 
     def _texts(self, node: Node | None, name: str) -> tuple[str, ...]:
@@ -264,13 +382,22 @@ class _Reading:
 
     def _number(self, node: Node) -> float:
         try:
-            found = float(node.text) if isinstance(node, Scalar) else float("nan")
+            value = float(node.text) if isinstance(node, Scalar) else float("nan")
         except ValueError:
-            found = float("nan")
-        if not isfinite(found):
-            self._wrong(node, "a number is wanted")
+            value = float("nan")
+        if not isfinite(value):
+            self._add(node, "a number is wanted")
             return 0.0
-        return found
+        return value
+
+    def _numbers(self, node: Node | None, name: str) -> dict[str, float]:
+        """Decode an object of numbers, by name."""
+        if node is None:
+            return {}
+        if not isinstance(node, MappingNode):
+            self._add(node, f"{quote(name)} is an object of numbers")
+            return {}
+        return {key: self._number(value) for key, (_, value) in node.entries.items()}
 
     def _pair(self, node: Node | None, name: str) -> tuple[float, float] | None:
         if node is None:
@@ -278,9 +405,9 @@ class _Reading:
         numbers = [self._number(item) for item in self._items(node, name)]
         if len(numbers) != 2 or numbers[0] == numbers[1] or (name == "range" and numbers[0] > numbers[1]):
             order = "the lower first" if name == "range" else "what counts as 0 first"
-            self._wrong(node, f"{quote(name)} is two different numbers, {order}")
+            self._add(node, f"{quote(name)} is two different numbers, {order}")
             return None
         return numbers[0], numbers[1]
 
-    def _wrong(self, node: Node, what: str) -> None:
-        self.mistakes.append(f"{self._file.location(node.at)}: {what}")
+    def _add(self, node: Node, problem: str) -> None:
+        self.mistakes.append(f"{self._file.location(node.at)}: {problem}")
