@@ -24,6 +24,8 @@ from orchtrace_corpus.base.text import rules
 from orchtrace_corpus.base.text.regions import find_regions, replace_regions
 from orchtrace_corpus.cli.app import app
 from orchtrace_corpus.cli.table import COMMANDS
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
+from orchtrace_corpus.corpus.render.schema import record_template
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "orchtrace_corpus" / "corpus" / "render" / "schemas.json"
@@ -109,10 +111,11 @@ def _sections(name: str, group: Any, context: Any) -> Iterator[str]:
 
 def _fields(file: str, items: str = "") -> str:
     """A table of the fields of a data file, or of the items of one of its fields; tags are left out."""
-    part = json.loads(SCHEMAS.read_text(encoding="utf-8"))
-    shared, schema = part["$defs"], part[file]
+    templates = json.loads(SCHEMAS.read_text(encoding="utf-8"))
+    shared = templates["$defs"]
+    schema = templates.get(file) or record_template(file, PAPER_FIELDS)
     if items:
-        schema = schema["properties"][items]["items"]
+        schema = shared[schema["properties"][items]["$ref"]]["items"]
     rows = ["| field | required | value |", "| --- | --- | --- |"]
     for name, rule in schema["properties"].items():
         if name != "$ref":

@@ -10,7 +10,7 @@ register(
         "F102": "unknown field",
         "F103": "wrong type",
         "F104": "empty value",
-        "F105": "not a year",
+        "F105": "not a year, or not a number",
         "F106": "not a date",
         "F107": "not a key",
         "F108": "item given twice",

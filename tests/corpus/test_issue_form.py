@@ -114,9 +114,9 @@ def test_a_heading_may_be_the_name_of_the_field() -> None:
 def test_what_is_not_answered_is_not_tagged_and_what_does_not_arise_is() -> None:
     nothing = "".join(f"### {question.label}\n\n{NO_ANSWER}\n\n" for question in questions(TAXONOMY))
 
-    assert read(nothing, TAXONOMY) == ({}, {}, {}, ())
+    assert read(nothing, TAXONOMY) == ({}, {}, {}, (), {})
     assert read("### Care: Watering\n\nDoes not arise\n", TAXONOMY).tags == {"care": {}}
-    assert read("", TAXONOMY) == ({}, {}, {}, ())
+    assert read("", TAXONOMY) == ({}, {}, {}, (), {})
     assert read("No headings at all.", TAXONOMY) == ({}, {}, {}, ())
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.corpus.analysis.search import Found, Part, search, stem
+from orchtrace_corpus.corpus.analysis.search import Found, search, stem
 from orchtrace_corpus.corpus.api import Corpus, candidates
 from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.field_table import SearchPart
 from orchtrace_corpus.corpus.model.records import Pool
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 
@@ -126,15 +127,15 @@ def test_words_that_nothing_holds_are_said_with_those_that_may_be_meant(words: t
 def test_a_word_of_the_key_alone_is_no_word_of_the_title(toy: Corpus) -> None:
     papers, _, _ = search(pool_of(toy), (), ["terminal"])
 
-    assert [(hit.record.key, hit.found) for hit in papers] == [("terminal-yard", (Found("terminal", Part.KEY),))]
+    assert [(hit.record.key, hit.found) for hit in papers] == [("terminal-yard", (Found("terminal", SearchPart.KEY),))]
 
 
 def test_a_level_is_found_with_its_term_and_the_stronger_comes_first(toy: Corpus) -> None:
     papers, _, _ = search(pool_of(toy), (), ["watering"])
 
     assert [(hit.record.key, hit.found) for hit in papers] == [
-        ("rose-garden", (Found("watering", Part.TAG, "water", "daily"),)),
-        ("mixed-borders", (Found("watering", Part.TAG, "water", "weekly"),)),
+        ("rose-garden", (Found("watering", SearchPart.TAG, "water", "daily"),)),
+        ("mixed-borders", (Found("watering", SearchPart.TAG, "water", "weekly"),)),
     ]
 
 
@@ -247,23 +248,28 @@ def awaiting() -> tuple[Candidate, ...]:
 @pytest.mark.parametrize(
     ("words", "first", "among", "part"),
     [
-        ("stopping", STOPS, {"halo", "criticlean2025"}, Part.TAG),
-        ("termination", STOPS, {"anthropic-c-compiler"}, Part.SYNONYM),
-        ("early exit", STOPS, {"halo"}, Part.SYNONYM),
-        ("reward shaping", {"collabuiagents2025", "lamo2026", "malt", "matpo", "sirius2025"}, set(), Part.SYNONYM),
-        ("GRPO", {"m-grpo"}, {"magrpo", "matpo", "marsrl"}, Part.METHOD),
-        ("credit-assignment", {"c3", "collabuiagents2025", "sharp"}, {"agentspawn", "puppeteer"}, Part.FACET),
-        ("counterfactuals", {"c3", "coma2018"}, set(), Part.TITLE),
-        ("spawned agents", {"agentspawn", "context-folding"}, {"kimi-k2-5", "halo"}, Part.TAG),
-        ("R7", R7, set(), Part.TAG),
-        ("O5", STOPS, {"halo"}, Part.TAG),
-        ("hierarchies", {"depart2026", "halo"}, {"m-grpo", "lamo2026"}, Part.TAG),
-        ("debating judges", {"debate-as-reward"}, {"comas2026"}, Part.EVIDENCE),
-        ("2505.19591", {"puppeteer"}, set(), Part.IDENTIFIER),
+        ("stopping", STOPS, {"halo", "criticlean2025"}, SearchPart.TAG),
+        ("termination", STOPS, {"anthropic-c-compiler"}, SearchPart.SYNONYM),
+        ("early exit", STOPS, {"halo"}, SearchPart.SYNONYM),
+        (
+            "reward shaping",
+            {"collabuiagents2025", "lamo2026", "malt", "matpo", "sirius2025"},
+            set(),
+            SearchPart.SYNONYM,
+        ),
+        ("GRPO", {"m-grpo"}, {"magrpo", "matpo", "marsrl"}, SearchPart.METHOD),
+        ("credit-assignment", {"c3", "collabuiagents2025", "sharp"}, {"agentspawn", "puppeteer"}, SearchPart.FACET),
+        ("counterfactuals", {"c3", "coma2018"}, set(), SearchPart.TITLE),
+        ("spawned agents", {"agentspawn", "context-folding"}, {"kimi-k2-5", "halo"}, SearchPart.TAG),
+        ("R7", R7, set(), SearchPart.TAG),
+        ("O5", STOPS, {"halo"}, SearchPart.TAG),
+        ("hierarchies", {"depart2026", "halo"}, {"m-grpo", "lamo2026"}, SearchPart.TAG),
+        ("debating judges", {"debate-as-reward"}, {"comas2026"}, SearchPart.EVIDENCE),
+        ("2505.19591", {"puppeteer"}, set(), SearchPart.IDENTIFIER),
     ],
 )
 def test_queries_find_what_the_tags_of_the_corpus_say(
-    real: Corpus, awaiting: tuple[Candidate, ...], words: str, first: set[str], among: set[str], part: Part
+    real: Corpus, awaiting: tuple[Candidate, ...], words: str, first: set[str], among: set[str], part: SearchPart
 ) -> None:
     papers, _, _ = search(pool_of(real.where("published=yes")), awaiting, [words])
     keys = [hit.record.key for hit in papers]

@@ -34,7 +34,7 @@ class Style(NamedTuple):
 
     Attributes:
         order: The fields in their order; others follow as they come.
-        bare: Fields whose values stay unquoted although YAML would read a number, such as `year`.
+        bare: Fields whose values stay unquoted although YAML would read a number or a flag, such as `year`.
         flow: Fields whose mapping is written on one line.
         block: Fields whose mapping is written on a line for each key.
         key: The field that records are sorted by, in ASCII order; without one they stay as they stand.
@@ -98,7 +98,7 @@ def record_text(values: Mapping, style: Style) -> str:
 
 def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
     """A text as YAML that every reader gives back as that text: plain where possible, else in double quotes."""
-    if bare and text.isascii() and text.isdigit():
+    if bare and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?|true|false", text):
         return text
     return _shown(text, in_flow)
 

@@ -11,8 +11,16 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.model.field_table import (
+    CANDIDATE_FIELDS,
+    EXCLUSION_FIELDS,
+    FieldKind,
+    RecordField,
+    field_label,
+    value_texts,
+)
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
-from orchtrace_corpus.corpus.model.records import evidence_facets
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 
@@ -33,6 +41,8 @@ class Attribute(NamedTuple):
         terms: The closed vocabulary, in order, `NA` included where it is allowed; empty if any
             value can occur.
         facet: The facet behind it, if there is one.
+        field: The field behind it, likewise.
+        has_several: Whether a record can have several values.
     """
 
     name: str
@@ -41,6 +51,8 @@ class Attribute(NamedTuple):
     values: Callable[[Any], tuple[str, ...]]
     terms: tuple[Term, ...] = ()
     facet: Facet | None = None
+    field: RecordField | None = None
+    has_several: bool = False
 
     @property
     def allowed(self) -> tuple[str, ...]:
@@ -50,22 +62,21 @@ class Attribute(NamedTuple):
 
 Attributes = Mapping[str, Attribute]
 
-_PAPER_FIELDS = (
-    *("key", "title", "authors", "first_author", "affiliation", "year", "venue_year", "venue", "proceedings"),
-    *("arxiv_id", "doi", "openreview_id", "acl_id", "urls", "code", "base_models", "algorithm", "benchmarks"),
-    *("summary", "added", "cite_key", "notes"),
-)
-_EXCLUSION_FIELDS = ("id", "title", "identifier", "url", "screened", "reason", "near_miss", "promoted_to")
 _KINDS = {
-    **dict.fromkeys(("year", "venue_year"), ValueKind.NUMBER),
-    **dict.fromkeys(("added", "screened", "found"), ValueKind.DATE),
+    FieldKind.YEAR: ValueKind.NUMBER,
+    FieldKind.NUMBER: ValueKind.NUMBER,
+    FieldKind.DATE: ValueKind.DATE,
+    FieldKind.FLAG: ValueKind.TERM,
+    FieldKind.CHOICE: ValueKind.TERM,
 }
-"""What the values of fixed fields are that are not text."""
+"""What the values of fields are that are not text."""
 
+_FLAG_TERMS = (Term("true", "Yes", ""), Term("false", "No", ""))
 _PUBLISHED_TERMS = (
     Term("yes", "Published", "The record is one of the published pool, by data/published.yaml."),
     Term("no", "Later", "It is none of them."),
 )
+_MEMBERS = frozenset((*Paper._fields, *Exclusion._fields, "proposal", "reason", "found", "found_by", "screened"))
 _NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to the record.")
 
 
@@ -80,20 +91,22 @@ def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
     A facet of evidence is one of its paper, too. Its terms go from the strongest to the weakest, and a paper has the
     weakest that its evidence has; of a facet of several terms it has all.
     """
-    attributes = _attributes(_PAPER_FIELDS, taxonomy.papers)
+    attributes = _attributes(taxonomy.paper_fields, taxonomy.papers)
     for facet in evidence_facets(taxonomy):
         values = _evidence_values(facet)
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
     if marked:
         tags = [Term(one.field, one.label, one.definition) for one in taxonomy.papers if one.kind is Kind.SINGLE]
         tags += [term for facet in taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms]
-        attributes[CONTESTED] = Attribute(CONTESTED, "Contested", ValueKind.TERM, _fixed_values(CONTESTED), tuple(tags))
+        attributes[CONTESTED] = Attribute(
+            CONTESTED, "Contested", ValueKind.TERM, _member_values(CONTESTED), tuple(tags), has_several=True
+        )
     return attributes
 
 
 def exclusion_attributes(taxonomy: Taxonomy) -> Attributes:
     """The attributes of exclusions, by name."""
-    return _attributes(_EXCLUSION_FIELDS, taxonomy.exclusions)
+    return _attributes(EXCLUSION_FIELDS, taxonomy.exclusions)
 
 
 def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
@@ -107,24 +120,33 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
     def of_paper(values: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], tuple[str, ...]]:
         return lambda candidate: values(candidate.paper)
 
-    papers = _attributes((name for name in _PAPER_FIELDS if name != "added"), taxonomy.papers)
+    papers = _attributes((field for field in taxonomy.paper_fields if field.in_candidates), taxonomy.papers)
     del papers["published"]
     attributes = {name: one._replace(values=of_paper(one.values)) for name, one in papers.items()}
+    attributes |= {
+        field.name: _field_attribute(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS
+    }
     decisions = tuple(Term(decision.value, decision.capitalize(), "") for decision in Decision)
-    attributes["proposal"] = Attribute("proposal", "Proposal", ValueKind.TERM, _fixed_values("proposal"), decisions)
-    for name in ("reason", "found", "found_by", "screened"):
-        attributes[name] = Attribute(
-            name, name.replace("_", " ").capitalize(), _KINDS.get(name, ValueKind.TEXT), _fixed_values(name)
-        )
+    attributes["proposal"] = attributes["proposal"]._replace(terms=decisions)
     for facet in screening_facets(taxonomy):
         values = _screening_values(facet.field)
         attributes[facet.field] = Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms, facet)
     with_members = {facet.field for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
     order = [name for name in attributes if name in papers and name not in with_members]
     attributes["open"] = Attribute(
-        "open", "Open", ValueKind.TEXT, lambda one: tuple(name for name in order if name in one.open_tags)
+        "open",
+        "Open",
+        ValueKind.TEXT,
+        lambda candidate: tuple(name for name in order if name in candidate.open_tags),
+        has_several=True,
     )
-    by = Attribute("by", "By", ValueKind.TEXT, lambda one: tuple(reading.by for reading in one.readings))
+    by = Attribute(
+        "by",
+        "By",
+        ValueKind.TEXT,
+        lambda candidate: tuple(reading.by for reading in candidate.readings),
+        has_several=True,
+    )
     return {**attributes, "by": by}
 
 
@@ -147,25 +169,52 @@ def find_all(names: Iterable[str], attributes: Attributes, noun: str = "field") 
     return tuple(find(name, attributes, noun) for name in names)
 
 
-def _attributes(fixed: Iterable[str], facets: tuple[Facet, ...]) -> dict[str, Attribute]:
+def _attributes(record_fields: Iterable[RecordField], facets: tuple[Facet, ...]) -> dict[str, Attribute]:
     attributes = {}
-    for name in fixed:
-        label = name.replace("_", " ").capitalize()
-        attributes[name] = Attribute(name, label, _KINDS.get(name, ValueKind.TEXT), _fixed_values(name))
+    for record_field in record_fields:
+        if record_field.kind is not FieldKind.PARTS:
+            attributes[record_field.name] = _field_attribute(record_field)
+        if record_field.name == "authors":
+            first = _member_values("first_author")
+            attributes["first_author"] = Attribute("first_author", "First author", ValueKind.TEXT, first)
     attributes["published"] = Attribute("published", "Published", ValueKind.TERM, _published, _PUBLISHED_TERMS)
     for field, facet in ((facet.field, facet) for facet in facets):
         terms = (*facet.terms, *((_NA_TERM,) if facet.allows_na else ()))
-        attributes[field] = Attribute(field, facet.label, ValueKind.TERM, _tag_values(field), terms, facet)
+        attributes[field] = Attribute(
+            field,
+            facet.label,
+            ValueKind.TERM,
+            _tag_values(field),
+            terms,
+            facet,
+            has_several=facet.kind is Kind.MANY,
+        )
         for term in facet.terms if facet.kind is Kind.LEVELS else ():
             values = _level_values(field, term.id)
             attributes[term.id] = Attribute(term.id, term.label, ValueKind.TERM, values, facet.levels)
     return attributes
 
 
-def _fixed_values(name: str) -> Callable[[Any], tuple[str, ...]]:
-    if name == "authors":
-        return lambda record: tuple(map(bare_author, record.authors))
+def _field_attribute(field: RecordField) -> Attribute:
+    terms = tuple(Term(choice, choice, "") for choice in field.choices)
+    if field.kind is FieldKind.FLAG:
+        terms = _FLAG_TERMS
+    kind = _KINDS.get(field.kind, ValueKind.TEXT)
+    values = _member_values(field.name) if field.name in _MEMBERS else _more_values(field.name)
+    if field.kind is FieldKind.AUTHORS:
+        values = _author_values(values)
+    return Attribute(field.name, field_label(field), kind, values, terms, field=field, has_several=field.is_list)
 
+
+def _author_values(names: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], tuple[str, ...]]:
+    return lambda record: tuple(map(bare_author, names(record)))
+
+
+def _more_values(name: str) -> Callable[[Any], tuple[str, ...]]:
+    return lambda record: value_texts(record.more.get(name))
+
+
+def _member_values(name: str) -> Callable[[Any], tuple[str, ...]]:
     def values(record: Any) -> tuple[str, ...]:
         value = getattr(record, name)
         return value if type(value) is tuple else (str(value),) if value else ()

@@ -21,7 +21,8 @@ from orchtrace_corpus.corpus.analysis.state_changes import (
     signs,
 )
 from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName
-from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
+from orchtrace_corpus.corpus.model.decode import field_names
+from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Places, Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -275,8 +276,8 @@ def unread(loaded: Loaded) -> frozenset[tuple[str, str]]:
     named = {finding.record for finding in loaded.findings} - {""}
     taxonomy = loaded.pool.taxonomy
     sides: tuple[tuple[Sequence[Record], Places, Iterable[str]], ...] = (
-        (loaded.papers, loaded.paper_places, paper_schema(taxonomy).decoders),
-        (loaded.exclusions, loaded.exclusion_places, exclusion_schema(taxonomy).decoders),
+        (loaded.papers, loaded.paper_places, field_names(taxonomy.paper_fields, taxonomy.papers)),
+        (loaded.exclusions, loaded.exclusion_places, field_names(EXCLUSION_FIELDS, taxonomy.exclusions)),
     )
     found = set()
     for records, places, names in sides:
@@ -292,7 +293,7 @@ def _stands_beyond(places: Places, index: int, field: str, value: Value | None) 
     """Whether a record has a field of which nothing, or of whose items not all, could be decoded."""
     if value is None:
         return places.locate(index, field) != places.locate(index)
-    is_list = not isinstance(value, (str, int, Mapping))
+    is_list = not isinstance(value, (str, int, float, Mapping))
     return is_list and places.locate(index, field, len(value)) != places.locate(index, field)  # type: ignore[arg-type]
 
 

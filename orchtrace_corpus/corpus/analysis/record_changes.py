@@ -1,9 +1,9 @@
 """What became of one record: its fields old and new, evidence item by item, and what of it only a person can judge."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
+from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, ReviewTopic
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Pool, Record
 
@@ -45,30 +45,7 @@ class Changed(NamedTuple):
     rest: tuple[Change, ...]
 
 
-class Question(StrEnum):
-    """What no program can judge of a record that is new or changed."""
-
-    BIBLIOGRAPHY = "bibliography"
-    AUTHORS = "authors"
-    LINKS = "links"
-    TAGS = "tags"
-    PUBLISHED = "published"
-    SOURCES = "sources"
-    LEVELS = "levels"
-    SUMMARY = "summary"
-    REASON = "reason"
-    WAIVERS = "waivers"
-
-
-_QUESTIONS = {
-    **dict.fromkeys(("authors",), Question.AUTHORS),
-    **dict.fromkeys(("urls", "url", "code"), Question.LINKS),
-    **dict.fromkeys(("summary", "notes"), Question.SUMMARY),
-    **dict.fromkeys(("reason", "near_miss", "promoted_to"), Question.REASON),
-    **dict.fromkeys(("waive",), Question.WAIVERS),
-    **dict.fromkeys(("title", "affiliation", "year", "venue", "identifier"), Question.BIBLIOGRAPHY),
-    **dict.fromkeys(("arxiv_id", "doi", "openreview_id", "acl_id"), Question.BIBLIOGRAPHY),
-}
+_TOPICS = {field.name: field.review for field in (*PAPER_FIELDS, *EXCLUSION_FIELDS) if field.review is not None}
 """What there is to judge of a fixed field; of evidence it depends on the part that changed."""
 
 _SOURCE_FIELDS = frozenset({"tags", "note", "source", "location", "verdict", "copy"})
@@ -78,7 +55,7 @@ class ToJudge(NamedTuple):
     """A record, by key or id, and what a person has to judge of it."""
 
     record: str
-    questions: tuple[Question, ...]
+    topics: tuple[ReviewTopic, ...]
 
 
 def between(
@@ -136,14 +113,15 @@ def _item_changes(before: Value | None, after: Value | None) -> Iterator[ItemCha
 
 def to_judge(pool: Pool, added: Iterable[Record], changed: Iterable[Changed]) -> Iterator[ToJudge]:
     """What a person has to judge of the records that are new or changed, record by record."""
+    own = {field.name: field.review for field in pool.taxonomy.fields}
     published = {column.field for column in (*pool.taxonomy.published, *pool.taxonomy.published_exclusions)}
     for record in added:
-        asked = {question for field in fields(record, pool.taxonomy) for question in _questions(record, field)}
-        yield ToJudge(record.name, tuple(question for question in Question if question in asked))
+        asked = {topic for field in fields(record, pool.taxonomy) for topic in _topics(record, field, own)}
+        yield ToJudge(record.name, tuple(topic for topic in ReviewTopic if topic in asked))
     for one in changed:
-        asked = {Question.TAGS} if one.tags else set()
+        asked = {ReviewTopic.TAGS} if one.tags else set()
         if not published.isdisjoint(change.field for change in one.tags if one.after.published):
-            asked.add(Question.PUBLISHED)
+            asked.add(ReviewTopic.PUBLISHED)
         for change in one.rest:
             parts = {
                 name
@@ -152,29 +130,35 @@ def to_judge(pool: Pool, added: Iterable[Record], changed: Iterable[Changed]) ->
                 for name in (*old, *new)
                 if old.get(name) != new.get(name)
             }
-            asked.update(_questions(one.after, change.field, parts or None))
+            asked.update(_topics(one.after, change.field, own, parts or None))
         if asked:
-            yield ToJudge(one.after.name, tuple(question for question in Question if question in asked))
+            yield ToJudge(one.after.name, tuple(topic for topic in ReviewTopic if topic in asked))
 
 
-def _questions(record: Record, field: str, parts: Iterable[str] | None = None) -> Iterator[Question]:
+def _topics(
+    record: Record, field: str, own: Mapping[str, ReviewTopic | None], parts: Iterable[str] | None = None
+) -> Iterator[ReviewTopic]:
     """What there is to judge of a field of a record, or of those parts of its items."""
     if field == "evidence":
         for part in (*_SOURCE_FIELDS, "level") if parts is None else parts:
-            yield Question.SOURCES if part in _SOURCE_FIELDS else Question.LEVELS
+            yield ReviewTopic.SOURCES if part in _SOURCE_FIELDS else ReviewTopic.LEVELS
     elif field in record.tags:
-        yield Question.TAGS
-    elif field in _QUESTIONS:
-        yield _QUESTIONS[field]
+        yield ReviewTopic.TAGS
+    elif topic := _TOPICS.get(field) or own.get(field):
+        yield topic
 
 
 def _unordered(value: Value | None) -> object:
-    return value if value is None or isinstance(value, (str, int, Mapping)) else sorted(map(str, value))
+    return value if value is None or isinstance(value, (str, int, float, Mapping)) else sorted(map(str, value))
 
 
 def _comparable(value: Value | None) -> object:
     """The value without the order of evidence and waivers; that of authors and addresses has a meaning."""
-    if value is not None and not isinstance(value, (str, int, Mapping)) and any(isinstance(v, Mapping) for v in value):
+    if (
+        value is not None
+        and not isinstance(value, (str, int, float, Mapping))
+        and any(isinstance(v, Mapping) for v in value)
+    ):
         return sorted(repr(_sorted(part)) for part in value)
     return value
 
@@ -182,4 +166,4 @@ def _comparable(value: Value | None) -> object:
 def _sorted(part: Value) -> object:
     if isinstance(part, Mapping):
         return sorted((name, _sorted(one)) for name, one in part.items())
-    return part if isinstance(part, (str, int)) else [_sorted(one) for one in part]
+    return part if isinstance(part, (str, int, float)) else [_sorted(one) for one in part]

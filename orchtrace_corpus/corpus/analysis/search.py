@@ -3,15 +3,15 @@
 import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from math import log
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, ValueKind, find
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, SearchPart, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Role
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Role, Taxonomy
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
@@ -24,38 +24,20 @@ def folded(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
 
 
-class Part(StrEnum):
-    """Where in a record a word was found; a hit names the part that weighs most."""
-
-    TITLE = "title"
-    KEY = "key"
-    IDENTIFIER = "identifier"
-    TAG = "tag"
-    SYNONYM = "synonym"
-    NAME = "name"
-    SUMMARY = "summary"
-    METHOD = "method"
-    FACET = "facet"
-    EVIDENCE = "evidence"
-    REASON = "reason"
-    NOTES = "notes"
-    DEFINITION = "definition"
-
-
 _WEIGHTS = {
-    Part.TITLE: 10.0,
-    Part.KEY: 9.0,
-    Part.IDENTIFIER: 8.0,
-    Part.TAG: 7.0,
-    Part.SYNONYM: 6.5,
-    Part.NAME: 6.0,
-    Part.SUMMARY: 5.0,
-    Part.METHOD: 5.0,
-    Part.FACET: 3.0,
-    Part.EVIDENCE: 3.0,
-    Part.REASON: 3.0,
-    Part.NOTES: 2.0,
-    Part.DEFINITION: 1.5,
+    SearchPart.TITLE: 10.0,
+    SearchPart.KEY: 9.0,
+    SearchPart.IDENTIFIER: 8.0,
+    SearchPart.TAG: 7.0,
+    SearchPart.SYNONYM: 6.5,
+    SearchPart.NAME: 6.0,
+    SearchPart.SUMMARY: 5.0,
+    SearchPart.METHOD: 5.0,
+    SearchPart.FACET: 3.0,
+    SearchPart.EVIDENCE: 3.0,
+    SearchPart.REASON: 3.0,
+    SearchPart.NOTES: 2.0,
+    SearchPart.DEFINITION: 1.5,
 }
 _STEM, _INSIDE = 0.95, 0.4
 """What another form of a word is worth, as stops of stopping, and a longer one that holds it, as MAGRPO of GRPO."""
@@ -73,7 +55,7 @@ class Found(NamedTuple):
     """
 
     word: str
-    part: Part
+    part: SearchPart
     field: str = ""
     value: str = ""
     is_same: bool = True
@@ -99,7 +81,7 @@ class Hit(NamedTuple, Generic[RecordType]):
 class _Text(NamedTuple):
     """A text of a record, without case and accents; `loss` is what it weighs less than others of its part."""
 
-    part: Part
+    part: SearchPart
     text: str
     field: str = ""
     value: str = ""
@@ -121,11 +103,11 @@ def search(
         words: The words; what is no letter or digit divides one into several.
     """
     wanted = [(word, stem(word)) for one in words for word in _WORD.findall(folded(one))]
-    tags = {facet.field: facet for facet in pool.taxonomy.papers}
-    papers = _scored(pool.papers, lambda paper: _paper_texts(paper, tags), wanted)
+    tags, named = {facet.field: facet for facet in pool.taxonomy.papers}, searched(pool.taxonomy)
+    papers = _scored(pool.papers, lambda paper: _paper_texts(paper, tags, named), wanted)
     excluding = {facet.field: facet for facet in pool.taxonomy.exclusions}
     excluded = _scored(pool.exclusions, lambda one: _exclusion_texts(one, excluding), wanted)
-    awaiting = _scored(candidates, lambda one: _candidate_texts(one, tags), wanted)
+    awaiting = _scored(candidates, lambda one: _candidate_texts(one, tags, named), wanted)
     least = min((len(hit.missing) for hits in (papers, excluded, awaiting) for hit in hits), default=0)
 
     def best(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
@@ -136,7 +118,9 @@ def search(
 
 def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
     """Those of some hits of which a word was found elsewhere than in the name or the meaning of a tag's field."""
-    return tuple(hit for hit in hits if any(one.part not in (Part.FACET, Part.DEFINITION) for one in hit.found))
+    return tuple(
+        hit for hit in hits if any(one.part not in (SearchPart.FACET, SearchPart.DEFINITION) for one in hit.found)
+    )
 
 
 def near_words(
@@ -149,9 +133,10 @@ def near_words(
     from difflib import get_close_matches  # only for who has made a mistake
 
     tags = {facet.field: facet for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)}
-    texts = [text for paper in pool.papers for text in _paper_texts(paper, tags)]
+    named = searched(pool.taxonomy)
+    texts = [text for paper in pool.papers for text in _paper_texts(paper, tags, named)]
     texts += [text for exclusion in pool.exclusions for text in _exclusion_texts(exclusion, tags)]
-    texts += [text for candidate in candidates for text in _candidate_texts(candidate, tags)]
+    texts += [text for candidate in candidates for text in _candidate_texts(candidate, tags, named)]
     known = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
     asked = (word for one in words for word in _WORD.findall(folded(one)) if word not in known)
     found: list[str] = []
@@ -243,31 +228,55 @@ def _scored(
     return tuple(hit for _, _, hit in ranked)
 
 
-def _paper_texts(paper: Paper, facets: Mapping[str, Facet]) -> Iterator[_Text]:
-    names = (*paper.authors, paper.affiliation, paper.venue, paper.proceedings)
-    yield _text(Part.TITLE, paper.title)
-    yield _text(Part.KEY, paper.key)
-    yield _text(Part.IDENTIFIER, paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id)
+Searched: TypeAlias = Mapping[SearchPart, Sequence[RecordField]]
+"""The fields of papers that search looks at, by the part that they are."""
+
+_BEFORE_TAGS = (SearchPart.TITLE, SearchPart.KEY, SearchPart.IDENTIFIER)
+
+
+def searched(taxonomy: Taxonomy) -> Searched:
+    """Return the fields of papers that search looks at, by the part of a record that they are."""
+    parts: dict[SearchPart, list[RecordField]] = {}
+    for field in taxonomy.paper_fields:
+        if field.search is not None:
+            parts.setdefault(field.search, []).append(field)
+    return parts
+
+
+def _paper_texts(paper: Paper, facets: Mapping[str, Facet], named: Searched) -> Iterator[_Text]:
+    for part in _BEFORE_TAGS:
+        yield _field_text(part, paper, named)
     yield from _tag_texts(paper.tags, facets)
-    yield _text(Part.NAME, *names)
-    yield _text(Part.SUMMARY, paper.summary)
-    yield _text(Part.METHOD, paper.algorithm, *paper.base_models, *paper.benchmarks)
+    for part in (SearchPart.NAME, SearchPart.SUMMARY, SearchPart.METHOD):
+        yield _field_text(part, paper, named)
     for item in paper.evidence:
-        yield _text(Part.EVIDENCE, item.note)
-    yield _text(Part.NOTES, paper.notes)
+        yield _text(SearchPart.EVIDENCE, item.note)
+    yield _field_text(SearchPart.NOTES, paper, named)
 
 
-def _candidate_texts(candidate: "Candidate", facets: Mapping[str, Facet]) -> Iterator[_Text]:
-    yield from _paper_texts(candidate.paper, facets)
-    yield _text(Part.REASON, candidate.reason)
+def _field_text(part: SearchPart, paper: Paper, named: Searched) -> _Text:
+    """Return the fields that are one part of a paper as one text; a flag that is set is found by its label."""
+    texts: list[str] = []
+    for field in named.get(part, ()):
+        value = paper.value(field.name)
+        if field.kind is not FieldKind.FLAG:
+            texts += value_texts(value)
+        elif value:
+            texts.append(field_label(field))
+    return _text(part, *texts)
+
+
+def _candidate_texts(candidate: "Candidate", facets: Mapping[str, Facet], named: Searched) -> Iterator[_Text]:
+    yield from _paper_texts(candidate.paper, facets, named)
+    yield _text(SearchPart.REASON, candidate.reason)
     for reading in candidate.readings:
-        yield _text(Part.EVIDENCE, reading.note)
+        yield _text(SearchPart.EVIDENCE, reading.note)
 
 
 def _exclusion_texts(exclusion: Exclusion, facets: Mapping[str, Facet]) -> Iterator[_Text]:
-    yield _text(Part.TITLE, exclusion.title)
-    yield _text(Part.IDENTIFIER, exclusion.id, exclusion.identifier)
-    yield _text(Part.REASON, exclusion.reason, exclusion.near_miss)
+    yield _text(SearchPart.TITLE, exclusion.title)
+    yield _text(SearchPart.IDENTIFIER, exclusion.id, exclusion.identifier)
+    yield _text(SearchPart.REASON, exclusion.reason, exclusion.near_miss)
     yield from _tag_texts(exclusion.tags, facets)
 
 
@@ -281,9 +290,9 @@ def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator
         ranks = {level.id: rank for rank, level in enumerate(facet.levels)}
         is_defined = facet.role is Role.AXIS or facet.sourced
         whole = tag if isinstance(tag, str) else ""
-        yield _text(Part.FACET, field, facet.label)._replace(field=field, value=whole)
+        yield _text(SearchPart.FACET, field, facet.label)._replace(field=field, value=whole)
         if is_defined:
-            yield _text(Part.DEFINITION, facet.definition)._replace(field=field, value=whole)
+            yield _text(SearchPart.DEFINITION, facet.definition)._replace(field=field, value=whole)
         levels = tag if isinstance(tag, Mapping) else dict.fromkeys((tag,) if isinstance(tag, str) else tag, "")
         for name, level in levels.items():
             term = terms.get(name)
@@ -292,15 +301,15 @@ def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator
             place = (name, level) if level else (field, name)
             called = (term.id, term.label, term.code, level)
             loss = ranks.get(level, 0) / 2  # of two that take a decision, the one that trains it comes first
-            yield _text(Part.TAG, *called)._replace(field=place[0], value=place[1], loss=loss)
-            yield _text(Part.SYNONYM, *term.synonyms)._replace(field=place[0], value=place[1], loss=loss)
+            yield _text(SearchPart.TAG, *called)._replace(field=place[0], value=place[1], loss=loss)
+            yield _text(SearchPart.SYNONYM, *term.synonyms)._replace(field=place[0], value=place[1], loss=loss)
             if is_defined:
-                yield _text(Part.DEFINITION, term.definition)._replace(field=place[0], value=place[1])
+                yield _text(SearchPart.DEFINITION, term.definition)._replace(field=place[0], value=place[1])
 
 
-def texts_beside_tags(paper: Paper) -> str:
-    """All that a paper is found by beside its tags, without case and accents."""
-    return "\n".join(text.text for text in _paper_texts(paper, {}) if text.text)
+def texts_beside_tags(paper: Paper, named: Searched) -> str:
+    """Return all that a paper is found by beside its tags, without case and accents."""
+    return "\n".join(text.text for text in _paper_texts(paper, {}, named) if text.text)
 
 
 def texts_of_tag(facet: Facet, tag: Tag) -> str:
@@ -308,7 +317,7 @@ def texts_of_tag(facet: Facet, tag: Tag) -> str:
     return "\n".join(text.text for text in _tag_texts({facet.field: tag}, {facet.field: facet}) if text.text)
 
 
-def _text(part: Part, *texts: str | None) -> _Text:
+def _text(part: SearchPart, *texts: str | None) -> _Text:
     return _Text(part, folded("\n".join(text for text in texts if text)))
 
 

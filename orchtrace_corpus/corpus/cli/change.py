@@ -38,9 +38,10 @@ from orchtrace_corpus.corpus.intake.drafts import Details, Form, detail_problems
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_exclusion, name_paper, name_papers
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Decision
+from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
-from orchtrace_corpus.corpus.model.tagging import OPTIONAL_FIELDS, read_optional
+from orchtrace_corpus.corpus.model.tagging import read_value, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
@@ -89,7 +90,7 @@ def add(
     if to is Destination.CANDIDATES:
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
     coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
-    details = _details(said, interview.problems)
+    details = _details(said, interview.problems, pool.taxonomy)
     awaiting = corpus.awaiting.candidates
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
@@ -189,7 +190,7 @@ def promote(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
-    details = _details(said, interview.problems)
+    details = _details(said, interview.problems, pool.taxonomy)
     target = find_target(pool, name)
     exclusion = target.record
     if not isinstance(exclusion, Exclusion):
@@ -334,7 +335,7 @@ def remove(
     return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
 
 
-def _details(said: DetailOptions, problems: list[TagProblem]) -> Details:
+def _details(said: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy) -> Details:
     """What the options say of a paper beside its tags; their mistakes go to `problems`."""
     given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ())}
     try:
@@ -347,21 +348,21 @@ def _details(said: DetailOptions, problems: list[TagProblem]) -> Details:
     except CommandUseError as error:
         given["authors"] = ""
         problems.append(TagProblem("authors", error))
-    seen: set[str] = set()
+    values: dict[str, FieldValue] = {}
+    settable = settable_fields(taxonomy)
     for text in given.pop("sets") or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
         try:
-            if name not in OPTIONAL_FIELDS or not equals:
-                known = suggestion(name, OPTIONAL_FIELDS) if name not in OPTIONAL_FIELDS else ""
+            if name not in settable or not equals:
+                known = suggestion(name, list(settable)) if name not in settable else ""
                 raise CommandUseError(f"--set {quote(text)} sets no field{known}", "Write --set FIELD=VALUE.")
-            if name in seen:
+            if name in values:
                 raise CommandUseError(f"{name} is set twice", "Set it once; write several as a,b.")
-            seen.add(name)
-            given[name] = read_optional(name, value)
+            values[name] = read_value(settable[name], value)
         except CommandUseError as error:
             problems.append(TagProblem("", error))
-    return Details(**given)
+    return Details(**given, values=values)
 
 
 def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:

@@ -21,12 +21,14 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, OPTIONAL_FIELDS, arising, assign, mistakes
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
+_SETTABLE = [field.name for field in PAPER_FIELDS if field.is_settable]
 
 
 class DetailOptions(NamedTuple):
@@ -45,7 +47,7 @@ class DetailOptions(NamedTuple):
     ] = None
     sets: Annotated[
         list[str] | None,
-        option("--set", "FIELD=VALUE", f"Another field: {', '.join(OPTIONAL_FIELDS)} (repeatable; a,b for several)."),
+        option("--set", "FIELD=VALUE", f"Another field: {', '.join(_SETTABLE)} (repeatable; a,b for several)."),
     ] = None
     summary: Annotated[str, option("--summary", "TEXT", "One sentence in your own words (may be written later).")] = ""
     notes: Annotated[str, option("--notes", "TEXT", "A remark for users of the record, in one sentence.")] = ""

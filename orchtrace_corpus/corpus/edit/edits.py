@@ -10,6 +10,8 @@ from orchtrace_corpus.base.yamlfile import reader, splice
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import Style, record_text
+from orchtrace_corpus.corpus.model.field_table import value_texts
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import Value
 
 
@@ -20,6 +22,16 @@ def raw_records(file: YamlFile) -> list[dict[str, object]]:
         {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
         for node in records
     ]
+
+
+def plain_value(value: object) -> object:
+    """Return a value so that two that say the same are equal: numbers and flags as text, NA by itself."""
+    if isinstance(value, Mapping):
+        return {name: plain_value(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        plain = [plain_value(part) for part in value]
+        return NOT_APPLICABLE if plain == [NOT_APPLICABLE] else plain
+    return value_texts(value)[0] if isinstance(value, (int, float)) else value
 
 
 def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:
@@ -65,8 +77,8 @@ def _node(value: Value) -> Node:
     """A value as a node that stands nowhere."""
     if isinstance(value, Mapping):
         return _mapping(value)
-    if isinstance(value, (str, int)):
-        return reader.Scalar(str(value), -1)
+    if isinstance(value, (str, int, float)):
+        return reader.Scalar(value if isinstance(value, str) else value_texts(value)[0], -1)
     return reader.Sequence([_node(item) for item in value], -1)
 
 

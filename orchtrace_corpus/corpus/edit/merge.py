@@ -16,10 +16,10 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, IdentifierKind
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.edit.edits import add_records, change_records, raw_records
+from orchtrace_corpus.corpus.edit.edits import add_records, change_records, plain_value, raw_records
 from orchtrace_corpus.corpus.formats import Item, Problem, completed
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_cite_key, is_key
+from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.tagging import read_level, read_term
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
@@ -104,7 +104,11 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str,
             values |= {"urls": [page]} if not values.get("urls") and (page := next(pages, "")) else {}
         else:
             blank += [(key, name) for name in item.blank if present[here].get(name)]
-            values = {name: value for name, value in values.items() if _plain(value) != _plain(present[here].get(name))}
+            values = {
+                name: value
+                for name, value in values.items()
+                if plain_value(value) != plain_value(present[here].get(name))
+            }
         parts.append(_Part(key, item.line, values, here, told.get(item.line, ""), bool(item.keywords)))
     new = [part for part in parts if part.place is None]
     changing = [part for part in parts if part.place is not None and part.values]
@@ -217,17 +221,7 @@ def _record(key: str) -> str:
 
 def _depth(value: Value) -> int:
     """How many lists and mappings a value is, one within the other."""
-    if isinstance(value, (str, int)):
+    if isinstance(value, (str, int, float)):
         return 0
     parts = value.values() if isinstance(value, Mapping) else value
     return 1 + max((_depth(part) for part in parts), default=0)
-
-
-def _plain(value: object) -> object:
-    """A value in the form in which two that say the same are equal: numbers as text, NA by itself."""
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        plain = [_plain(part) for part in value]
-        return NOT_APPLICABLE if plain == [NOT_APPLICABLE] else plain
-    return None if value is None else str(value)

@@ -4,7 +4,7 @@ field=term         one term, spelled as `tagging` reads it
 field=a,b          several terms, for a field of kind `many`
 field=NA           coded as not applicable
 field=             no tag any more, where it is optional
-code=URL           another field of `OPTIONAL_FIELDS`, likewise
+code=URL           another field that is settable (`settable_fields`), likewise
 term=level         one level of a field of kind `levels`, such as stop=explicit; its other levels stay
 term=none          no level: this term does not arise; term= says the same
 field=none         for a field of kind `levels`: no term arises
@@ -27,23 +27,26 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.edit.edits import raw_records
+from orchtrace_corpus.corpus.edit.edits import plain_value, raw_records
 from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, change
 from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State, disputable, value_of
+from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, evidence_fields, tag_value
 from orchtrace_corpus.corpus.model.records import EvidenceVerdict, Paper, Tag, classified_evidence
 from orchtrace_corpus.corpus.model.tagging import (
     NO_TERM,
-    OPTIONAL_FIELDS,
     in_order,
     read_level,
-    read_optional,
     read_tag,
+    read_value,
+    settable_fields,
 )
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
-_TEXTS = ("summary", "notes", "reason")
+_TEXTS = {
+    field.name: field for field in (*PAPER_FIELDS, *EXCLUSION_FIELDS) if field.name in ("summary", "notes", "reason")
+}
 """Texts of a record that are set like tags."""
 
 
@@ -85,19 +88,24 @@ def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvi
     facets = taxonomy.papers if is_paper else taxonomy.exclusions
     attributes = (paper_attributes if is_paper else exclusion_attributes)(taxonomy)
     present = raw_records(corpus.files[target.name])[target.position]
-    changes = _read_assignments(words, facets, attributes, present)
+    settable = {**settable_fields(taxonomy), **_TEXTS}
+    changes = _read_assignments(words, facets, attributes, present, settable)
     if evidence is not None:
         if not is_paper:
             raise CommandUseError(f"{target.record.name} is an exclusion, which has a reason instead of evidence")
         refuse_unknown_facets(evidence.supported, taxonomy)
-        tagged = tuple(field for field in changes if field not in OPTIONAL_FIELDS)
+        supportable = (*(facet.field for facet in facets), *taxonomy.facts)
+        tagged = tuple(field for field in changes if field in supportable)
         item = _evidence_item(evidence._replace(supported=evidence.supported or tagged), taxonomy)
         items = present.get("evidence", [])
         if not isinstance(items, list):
             message = f"the evidence of {target.record.name} is not a list"
             raise DataFileError(message, "Mend it first; see corpus validate.")
         changes["evidence"] = [*items, item]
-    return change(corpus, target, {field: value for field, value in changes.items() if value != present.get(field)})
+    differing = {
+        field: value for field, value in changes.items() if plain_value(value) != plain_value(present.get(field))
+    }
+    return change(corpus, target, differing)
 
 
 def remarks(
@@ -130,12 +138,12 @@ def remarks(
 
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
-    """Refuse names that are no axis or facet of papers.
+    """Refuse names that are no axis or facet of papers, nor a field that evidence can support.
 
     Raises:
         CommandUseError: A name is unknown; the message names the nearest.
     """
-    known = [facet.field for facet in taxonomy.papers]
+    known = [*(facet.field for facet in taxonomy.papers), *taxonomy.facts]
     for name in names:
         if name not in known:
             raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, known)}")
@@ -156,7 +164,11 @@ def _evidence_item(evidence: NewEvidence, taxonomy: Taxonomy) -> dict[str, Value
 
 
 def _read_assignments(
-    words: Iterable[str], facets: tuple[Facet, ...], attributes: Attributes, present: Mapping[str, object]
+    words: Iterable[str],
+    facets: tuple[Facet, ...],
+    attributes: Attributes,
+    present: Mapping[str, object],
+    settable: Mapping[str, RecordField],
 ) -> dict[str, Value | None]:
     """The new values of tags by field, None for one that is taken away; levels that no word names stay as present."""
     tags: dict[str, Value | None] = {}
@@ -166,13 +178,15 @@ def _read_assignments(
         if match is None:
             raise CommandUseError(f"{quote(word)} sets no tag", "Write field=value; corpus terms shows the fields.")
         name, value = match["name"].replace("-", "_"), match["value"].strip()
-        is_fixed = name in (*OPTIONAL_FIELDS, *_TEXTS) and name in attributes
-        attribute, facet = (attributes[name], None) if is_fixed else _find_facet(match["name"], facets, attributes)
+        if name in settable and name in attributes:
+            attribute, facet = attributes[name], None
+        else:
+            attribute, facet = _find_facet(match["name"], facets, attributes)
         if attribute.name in seen:
             raise CommandUseError(f"{attribute.name} is set twice", "Set it once; write several terms as a,b.")
         seen.add(attribute.name)
         if facet is None:
-            tags[name] = (read_optional(name, value) or None) if value else None
+            tags[name] = _plain(read_value(settable[name], value)) if value else None
         elif attribute.facet is None:
             held = tags.get(facet.field, present.get(facet.field))
             levels = {str(term): str(level) for term, level in held.items()} if isinstance(held, Mapping) else {}
@@ -192,6 +206,11 @@ def _read_assignments(
         else:
             tags[facet.field] = None
     return tags
+
+
+def _plain(value: FieldValue) -> Value | None:
+    """Return a value as a record has it; None for an empty list."""
+    return (list(value) or None) if isinstance(value, tuple) else value
 
 
 def _find_facet(name: str, facets: tuple[Facet, ...], attributes: Attributes) -> tuple[Attribute, Facet]:

@@ -9,15 +9,16 @@ Reference: the syntax of GitHub's form schema
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField, Section, field_label
 from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, NOT_APPLICABLE, PLAIN_ELEMENTS
 from orchtrace_corpus.corpus.model.records import Tag
-from orchtrace_corpus.corpus.model.tagging import joined, read_level, read_tag
+from orchtrace_corpus.corpus.model.tagging import joined, read_level, read_tag, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 NO_ANSWER = "_No response_"
@@ -43,6 +44,7 @@ class Question(NamedTuple):
         term: The term whose level is asked for.
         is_evidence: Whether the facet is one of evidence.
         is_long: Whether the answer may take several lines.
+        field: The field of papers that is asked for, if it is one.
     """
 
     name: str
@@ -52,10 +54,15 @@ class Question(NamedTuple):
     term: Term | None = None
     is_evidence: bool = False
     is_long: bool = False
+    field: RecordField | None = None
 
     @property
     def options(self) -> dict[str, str]:
         """What can be chosen, and the id of the term or the level that it stands for; empty for none."""
+        if self.field is not None and self.field.kind is FieldKind.FLAG:
+            return {"Yes": "true", "No": "false"}
+        if self.field is not None:
+            return {choice: choice for choice in self.field.choices}
         if self.facet is None:
             return {}
         if self.term is not None:
@@ -69,6 +76,7 @@ class Form(NamedTuple):
 
     Attributes:
         texts: By the name of the question; those without an answer are left out.
+        values: Of those, the values of fields by name.
         tags: Tags of the paper by field.
         evidence: Facets of the evidence by field.
         remarks: What could not be taken, for the person who looks at it.
@@ -78,26 +86,32 @@ class Form(NamedTuple):
     tags: dict[str, Tag]
     evidence: dict[str, Tag]
     remarks: tuple[str, ...]
+    values: Mapping[str, FieldValue] = {}
 
 
-_BEFORE = (
-    ("identifier", "arXiv id, DOI or address", "Such as 2605.08686, a DOI, or the address of the paper's page."),
-    ("title", "Title", "Only if it is not on arXiv and has no DOI."),
-    ("authors", "Authors", "Only as above: Family, Given; Family, Given. Write others for those left out."),
-    ("year", "Year", "Only as above."),
-    ("venue", "Venue", "Where it was published, if not on arXiv alone: such as NeurIPS 2025."),
+_IDENTIFIER = Question(
+    "identifier", "arXiv id, DOI or address", "Such as 2605.08686, a DOI, or the address of the paper's page."
 )
-_AFTER = (
-    ("summary", "Summary", "What the paper does, in one sentence of your own."),
-    ("note", "Evidence", "What in the paper supports the answers above, in one sentence of your own."),
-    ("source", "Source of the evidence", "The address where that can be read, such as a version of the paper."),
+_EVIDENCE = (
+    Question(
+        "note",
+        "Evidence",
+        "What in the paper supports the answers above, in one sentence of your own.",
+        is_long=True,
+    ),
+    Question(
+        "source",
+        "Source of the evidence",
+        "The address where that can be read, such as a version of the paper.",
+    ),
 )
-_NOTES = ("notes", "Notes", "One sentence that a reader of the record should know.")
 
 
 def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
-    """The questions of the form, in their order."""
-    asked = [*_texts(_BEFORE)]
+    """Return the questions of the form, in the order of a record's fields; the tags stand behind its head."""
+    asked = [_IDENTIFIER]
+    head = (field for field in taxonomy.paper_fields if field.section is Section.HEAD)
+    asked += (_field_question(field) for field in head if field.question)
     for facet in taxonomy.papers:
         if facet.kind is Kind.LEVELS:
             asked += (
@@ -105,11 +119,15 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
             )
         else:
             asked.append(Question(facet.field, facet.label, facet.definition, facet))
-    asked += _texts(_AFTER)
-    asked += (
-        Question(facet.field, facet.label, facet.definition, facet, is_evidence=True) for facet in taxonomy.evidence
-    )
-    asked += _texts((_NOTES,))
+    for field in taxonomy.paper_fields:
+        if field.name == "evidence":
+            asked += _EVIDENCE
+            asked += (
+                Question(facet.field, facet.label, facet.definition, facet, is_evidence=True)
+                for facet in taxonomy.evidence
+            )
+        elif field.section is not Section.HEAD and field.question:
+            asked.append(_field_question(field))
     labels = [" ".join(question.label.casefold().split()) for question in asked]
     return tuple(
         question._replace(label=f"{question.label} ({question.name})") if labels.count(label) > 1 else question
@@ -124,6 +142,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
     texts: dict[str, str] = {}
     tags: dict[str, Tag] = {}
     evidence: dict[str, Tag] = {}
+    values: dict[str, FieldValue] = {}
     remarks: list[str] = []
     answered: set[str] = set()
     # The headings of the third level, each with what stands below it up to the next.
@@ -139,11 +158,18 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
         if len(block.strip()) > LONGEST_ANSWER:
             remarks.append(f"the answer to {quote(heading)} is longer than {LONGEST_ANSWER} characters, and left out")
             continue
-        answer = _plain(block, only_address=question.name in ("identifier", "source"))
+        is_address = question.field is not None and question.field.kind in (FieldKind.URL, FieldKind.URLS)
+        answer = _plain(block, only_address=is_address or question.name in ("identifier", "source"))
         if answer and question.facet is None:
             texts[question.name] = answer
             if answer != " ".join(block.split()):
                 remarks.append(f"the answer to {quote(heading)} had markup, and is now {quote(answer)}")
+            if question.field is not None and question.field.is_settable:
+                del texts[question.name]
+                try:
+                    values[question.name] = read_value(question.field, question.options.get(answer, answer))
+                except CommandUseError as error:
+                    remarks.append(f"the answer to {quote(heading)} is left out: {error}".replace("\n", " "))
         elif answer and question.facet is not None:
             chosen = evidence if question.is_evidence else tags
             try:
@@ -151,12 +177,12 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
                 chosen[question.facet.field] = joined(question.facet, chosen.get(question.facet.field), tag)
             except CommandUseError as error:
                 remarks.append(f"the answer to {quote(heading)} is left out: {error}".replace("\n", " "))
-    return Form(texts, tags, evidence, tuple(remarks))
+    return Form(texts, tags, evidence, tuple(remarks), values)
 
 
-def _texts(rows: tuple[tuple[str, str, str], ...]) -> Iterator[Question]:
-    for name, label, about in rows:
-        yield Question(name, label, about, is_long=name in ("summary", "note", "notes"))
+def _field_question(field: RecordField) -> Question:
+    is_long = field.section is Section.RECORD
+    return Question(field.name, field_label(field), field.question, is_long=is_long, field=field)
 
 
 def _option(term: Term) -> str:

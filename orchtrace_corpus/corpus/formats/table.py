@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
@@ -19,10 +20,11 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_syntax import JsonError, loads
 from orchtrace_corpus.corpus.formats import Item, Problem
 from orchtrace_corpus.corpus.formats.records import problem_with
-from orchtrace_corpus.corpus.model.decode import paper_schema
+from orchtrace_corpus.corpus.model.decode import field_names
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, number_of, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
-from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Exclusion, Paper, Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record
 from orchtrace_corpus.corpus.model.taxonomy import Column, Facet, Kind, Taxonomy
 
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 _PUBLISHED = "published"
 _JOIN = " ; "
 _NONE_APPLY = "{}"
-_AS_JSON = ("evidence", "bibtex", "waive")
 _FORMULA = r"'*[=+\-@\t\r]"
 
 
@@ -104,9 +105,14 @@ def _published(columns: tuple[Column, ...], name: str = _PUBLISHED) -> tuple[Col
 
 
 def _published_cell(record: Record, column: Column) -> str:
-    value = record.tags[column.field] if column.field in record.tags else getattr(record, column.field, None)
+    value: object = record.tags.get(column.field)
+    if value is None:
+        more = record.more if isinstance(record, Paper) else {}
+        value = more.get(column.field, getattr(record, column.field, None))
     if isinstance(value, tuple):
         return _JOIN.join(column.spelled(bare_author(item)) for item in value) or column.absent
+    if isinstance(value, bool):
+        value = "true" if value else "false"
     return column.absent if value in (None, "") else column.spelled(str(value))
 
 
@@ -114,6 +120,7 @@ def _published_item(
     cells: Mapping[str, str], columns: Mapping[str, Column], taxonomy: Taxonomy, line: int, problems: list[Problem]
 ) -> Item:
     lists = _lists(taxonomy)
+    own = {field.name: field for field in taxonomy.paper_fields}
     facets = {facet.field: facet for facet in taxonomy.papers}
     values: dict[str, Value] = {}
     heads: dict[str, str] = {}
@@ -125,7 +132,7 @@ def _published_item(
         if column.field == "first_author":
             heads["authors"] = cell
         else:
-            values[column.field] = parts if column.field in lists else _number(column.field, parts[0])
+            values[column.field] = parts if column.field in lists else _scalar(own.get(column.field), parts[0])
     return Item(values, line, {} if "authors" in values else heads)
 
 
@@ -141,14 +148,15 @@ def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Pro
 
 def _lists(taxonomy: Taxonomy) -> set[str]:
     """The fields whose cells hold several values."""
-    return {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY} | TEXT_LISTS
+    several = {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY}
+    return several | {field.name for field in taxonomy.paper_fields if field.is_list}
 
 
 def _full_columns(taxonomy: Taxonomy) -> dict[str, Facet | None]:
     """The columns by name, in the order of the data file, each with the facet of kind `levels` that it is a part of."""
     facets = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
     columns: dict[str, Facet | None] = {}
-    for field in paper_schema(taxonomy).decoders:
+    for field in field_names(taxonomy.paper_fields, taxonomy.papers):
         facet = facets.get(field)
         columns[field] = facet
         columns.update({term.id: facet for term in facet.terms} if facet else {})
@@ -157,20 +165,22 @@ def _full_columns(taxonomy: Taxonomy) -> dict[str, Facet | None]:
 
 def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
     cells: dict[str, str] = {}
+    parts = _parts(taxonomy)
     for field, value in fields(paper, taxonomy).items():
-        if field in _AS_JSON:
+        if field in parts:
             cells[field] = json.dumps(value, ensure_ascii=False)
         elif isinstance(value, Mapping):
             cells.update({term: str(level) for term, level in value.items()} if value else {field: _NONE_APPLY})
-        elif isinstance(value, (str, int)):
-            cells[field] = str(value)
+        elif isinstance(value, (str, int, float)):
+            cells[field] = value_texts(value)[0]
         else:
             cells[field] = _JOIN.join(re.sub(r"[\\;]", r"\\\g<0>", str(item)) for item in value)
     return cells
 
 
 def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems: list[Problem]) -> Item:
-    columns, lists = _full_columns(taxonomy), _lists(taxonomy)
+    columns, lists, parts_fields = _full_columns(taxonomy), _lists(taxonomy), _parts(taxonomy)
+    own = {field.name: field for field in taxonomy.paper_fields}
     values: dict[str, Value] = {}
     levels: dict[str, dict[str, Value]] = {}
     for name, cell in cells.items():
@@ -182,13 +192,13 @@ def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems
                 message = f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing"
                 problems.append(Problem(line, message))
             levels.setdefault(name, {})
-        elif name in _AS_JSON:
+        elif name in parts_fields:
             values[name] = _json_value(name, cell, line, problems)
         elif name in lists and cell != NOT_APPLICABLE:
             parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)
             values[name] = [re.sub(r"\\([\\;])", r"\1", part.strip()) for part in parts]
         else:
-            values[name] = _number(name, cell)
+            values[name] = _scalar(own.get(name), cell)
     for field, terms in levels.items():
         if terms and cells.get(field):
             problems.append(Problem(line, f"{field} says that no term applies, but {next(iter(terms))} has a level"))
@@ -208,10 +218,22 @@ def _json_value(name: str, cell: str, line: int, problems: list[Problem]) -> Val
     return "" if problem else kind(value)
 
 
-def _number(name: str, cell: str) -> Value:
-    return (
-        int(cell) if name in ("year", "venue_year") and cell.isascii() and cell.isdigit() and len(cell) == 4 else cell
+def _parts(taxonomy: Taxonomy) -> frozenset[str]:
+    """Return the fields that hold mappings, whose cells are JSON."""
+    return frozenset(field.name for field in taxonomy.paper_fields if field.kind is FieldKind.PARTS)
+
+
+def _scalar(field: RecordField | None, cell: str) -> Value:
+    """Return the number or the flag that a cell holds, by its field; any other cell, a wrong one included, as text."""
+    if field is not None and field.kind is FieldKind.FLAG and cell in ("true", "false"):
+        return cell == "true"
+    is_year = (
+        field is not None and field.kind is FieldKind.YEAR and cell.isascii() and cell.isdigit() and len(cell) == 4
     )
+    if is_year or (field is not None and field.kind is FieldKind.NUMBER):
+        with suppress(ValueError):
+            return number_of(cell)
+    return cell
 
 
 def _rows(
@@ -254,11 +276,7 @@ def _header_problems(header: Sequence[str], known: Mapping[str, object], key: st
             yield f"unknown column {quote(name)}{suggestion(name, list(known))}"
 
 
-_FIXED = ("title", "authors", "first_author", "affiliation", "year", "venue_year", "venue", "proceedings")
-_MORE = (
-    *("arxiv_id", "doi", "openreview_id", "acl_id", "urls", "code", "base_models", "algorithm", "benchmarks"),
-    *("summary", "added", "cite_key", "notes", "contested"),
-)
+_DTYPES = {FieldKind.YEAR: "Int64", FieldKind.NUMBER: "Float64", FieldKind.FLAG: "boolean"}
 
 
 def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame":
@@ -267,15 +285,26 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
     A facet of one term is an ordered categorical over its vocabulary, so that a cross-tabulation can
     show unused terms; `NA` is one of its categories, and only an absent tag is missing. A facet of
     kind `levels` gives a column for each of its terms, whose values are the levels. Fields of several
-    texts, such as `authors`, hold tuples, as does `contested` with the tags in open dispute; `added` is
-    a date, `year` and `venue_year` are integers.
+    texts, such as `authors`, hold tuples, as does `contested` with the tags in open dispute; dates such as `added` are
+    dates, years are integers, other numbers are floats, flags are booleans.
     Evidence and what `bibtex` keeps are left out: they have rows and fields of their own.
     """
     import pandas as pd
 
-    columns: dict[str, Any] = {name: [getattr(paper, name) for paper in papers] for name in (*_FIXED, *_MORE)}
-    columns["venue_year"] = pd.array(columns["venue_year"], dtype="Int64")
-    columns["added"] = pd.to_datetime(pd.Series(columns["added"], dtype="str"), format="%Y-%m-%d").to_numpy()
+    columns: dict[str, Any] = {}
+    for field in taxonomy.paper_fields:
+        values = [paper.value(field.name) for paper in papers]
+        if field.kind is FieldKind.DATE:
+            columns[field.name] = pd.to_datetime(pd.Series(values, dtype="str"), format="%Y-%m-%d").to_numpy()
+        elif field.kind in _DTYPES and not field.required:
+            columns[field.name] = pd.Series(values, dtype=_DTYPES[field.kind]).array
+        elif field.is_list:
+            columns[field.name] = [value or () for value in values]
+        elif field.kind is not FieldKind.PARTS and field.name != "key":
+            columns[field.name] = values
+        if field.name == "authors":
+            columns["first_author"] = [paper.first_author for paper in papers]
+    columns["contested"] = [paper.contested for paper in papers]
     for facet in taxonomy.papers:
         tags = [paper.tags.get(facet.field) for paper in papers]
         if facet.kind is Kind.LEVELS:

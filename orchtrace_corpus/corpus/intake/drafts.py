@@ -19,10 +19,11 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable
+from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_iso_date, is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
-from orchtrace_corpus.corpus.model.tagging import OPTIONAL_FIELDS, arising, read_tag
+from orchtrace_corpus.corpus.model.tagging import arising, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy
 from orchtrace_corpus.corpus.rules.consistency import named_years
 
@@ -33,7 +34,7 @@ class Details(NamedTuple):
     Attributes:
         authors: As `Family, Given; Family, Given`.
         urls: Further addresses.
-        base_models, benchmarks: Names, as `OPTIONAL_FIELDS` of papers.
+        values: The values of settable fields (`tagging.settable_fields`), by name.
         note: What in a source supports the tags.
         source: The address of that source.
         supported: The fields that it supports.
@@ -46,12 +47,7 @@ class Details(NamedTuple):
     venue: str = ""
     affiliation: str = ""
     urls: tuple[str, ...] = ()
-    venue_year: int = 0
-    proceedings: str = ""
-    code: str = ""
-    base_models: tuple[str, ...] = ()
-    algorithm: str = ""
-    benchmarks: tuple[str, ...] = ()
+    values: Mapping[str, FieldValue] = {}
     summary: str = ""
     notes: str = ""
     note: str = ""
@@ -60,18 +56,23 @@ class Details(NamedTuple):
 
     def over(self, others: "Details") -> "Details":
         """These details, and the others where these say nothing."""
-        return others._replace(**{name: value for name, value in self._asdict().items() if value})
+        said = {name: value for name, value in self._asdict().items() if value and name != "values"}
+        return others._replace(**said, values={**others.values, **self.values})
 
     @property
     def of_one_paper(self) -> list[str]:
         """The options of the details given that can be true of one paper only."""
-        names = {"urls": "url", "note": "evidence", "source": "evidence-source", "code": "set code"}
-        of_many = {"year", "venue", "affiliation", "supported", *OPTIONAL_FIELDS} - {"code"}
-        return [f"--{names.get(name, name)}" for name, value in self._asdict().items() if value and name not in of_many]
+        names = {"urls": "url", "note": "evidence", "source": "evidence-source"}
+        of_many = {"year", "venue", "affiliation", "supported", "values"}
+        given = [name for name, value in self._asdict().items() if value and name not in of_many]
+        return [f"--{names.get(name, name)}" for name in given] + ["--set code"] * ("code" in self.values)
 
     def describe(self, paper: Paper) -> Paper:
         """A paper with what was said of it, which goes before what services say."""
-        said: dict[str, Any] = {name: value for name, value in self._asdict().items() if value and hasattr(paper, name)}
+        said: dict[str, Any] = {
+            name: value for name, value in self._asdict().items() if value and name in paper._fields
+        }
+        paper = paper.with_values(self.values)
         authors, urls = typed(self.authors) or paper.authors, tuple(dict.fromkeys((*paper.urls, *self.urls)))
         return paper._replace(**{**said, "authors": authors, "urls": urls})
 
@@ -230,7 +231,7 @@ def read_form(body: str, taxonomy: Taxonomy) -> Form:
     if year and not (len(year) == 4 and year.isascii() and year.isdigit()):
         remarks.append("the answer to 'Year' is left out: it has not four digits")
         year = ""
-    details = Details()._replace(**texts, year=int(year or 0))
+    details = Details()._replace(**texts, year=int(year or 0), values=form.values)
     coding = Coding(form.tags, form.evidence if details.note else {})
     return Form(name, details if details.note else details._replace(source=""), coding, tuple(remarks))
 

@@ -13,8 +13,10 @@ from orchtrace_corpus.base.findings import Finding, quote, suggestion
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.decode import paper_schema
+from orchtrace_corpus.corpus.model.decode import field_names, paper_schema
+from orchtrace_corpus.corpus.model.decoders import field_decoder
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading, disputable, value_of, values_for
+from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, FieldKind
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Places, Tag, require_none
 from orchtrace_corpus.corpus.model.tagging import arising, in_order
@@ -240,10 +242,6 @@ class CandidateFile(NamedTuple):
 
 def candidate_schema(taxonomy: Taxonomy) -> Schema:
     """The fields of a candidate: those of a paper but for the day of its addition, and what is proposed and read."""
-    of_papers = dict(paper_schema(taxonomy).decoders)
-    waive = of_papers.pop("waive")
-    del of_papers["added"]
-    of_papers |= {facet.field: _open_levels(facet) for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
     evidence = {facet.field: facet_decoder(facet) for facet in taxonomy.evidence}
     reading = Schema(
         "a reading",
@@ -261,18 +259,21 @@ def candidate_schema(taxonomy: Taxonomy) -> Schema:
         },
         ("by", "level", "confidence", "note"),
     )
-    decoded: dict[str, Decoder] = {
-        **of_papers,
-        "proposal": decoders.choice("proposal", Decision),
-        "reason": fields.text("reason"),
-        **{facet.field: facet_decoder(facet) for facet in screening_facets(taxonomy)},
-        "found": fields.iso_date("found"),
-        "found_by": fields.text_list("found_by"),
-        "screened": fields.iso_date("screened"),
-        "readings": fields.record_list("readings", reading, _reading),
-        "waive": waive,
-    }
-    return Schema("a candidate", "key", decoded, ("key", "title", "proposal", "found"))
+    decoded = dict(paper_schema(taxonomy).decoders)
+    decoded |= {facet.field: _open_levels(facet) for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
+    decoded |= {facet.field: facet_decoder(facet) for facet in screening_facets(taxonomy)}
+    decoded |= {field.name: field_decoder(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS}
+    decoded["proposal"] = decoders.choice("proposal", Decision)
+    decoded["readings"] = fields.record_list("readings", reading, _reading)
+    required = ("key", "title", *(field.name for field in CANDIDATE_FIELDS if field.required))
+    return Schema("a candidate", "key", {name: decoded[name] for name in candidate_field_names(taxonomy)}, required)
+
+
+def candidate_field_names(taxonomy: Taxonomy) -> tuple[str, ...]:
+    """Return the names of a candidate's fields and tags in canonical order; waivers come last."""
+    of_papers = (field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive")
+    own = field_names(CANDIDATE_FIELDS, screening_facets(taxonomy))
+    return (*field_names(of_papers, taxonomy.papers), *own, "waive")
 
 
 def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
@@ -301,7 +302,7 @@ def decode_candidates(file: YamlFile, taxonomy: Taxonomy) -> CandidateFile:
         proposal = known.pop("proposal", Decision.UNCLEAR)
         if proposal != Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
             report.add("F101", node.at, "missing field 'reason'")
-        paper = Paper(tags={field: arising(tag) for field, tag in given.items()}, **known)
+        paper = Paper(tags={field: arising(tag) for field, tag in given.items()}).with_values(known)
         open_tags = frozenset(_open_tags(given, facets.values()))
         candidates.append(Candidate(paper, Decision(proposal), screening=screened, open_tags=open_tags, **own))
         starts.append(node.at)

@@ -1,14 +1,14 @@
 """Decodes the records of a data file by the taxonomy, reporting every problem of every record."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any, TypeVar
 
 from orchtrace_corpus.base.findings import Finding, quote
-from orchtrace_corpus.base.identifiers import IdentifierKind
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.decoders import choice, kept_entry, term_list, terms, url, url_list
+from orchtrace_corpus.corpus.model.decoders import choice, field_decoder, kept_entry, term_list, terms, url
+from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, RecordField, Section
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import (
     Evidence,
@@ -25,13 +25,49 @@ RecordType = TypeVar("RecordType", Paper, Exclusion)
 
 
 def paper_schema(taxonomy: Taxonomy) -> Schema:
-    """The fields of a paper: the fixed ones, and a tag for each facet of the taxonomy."""
-    tag_fields = tuple(facet.field for facet in taxonomy.papers)
-    evidence = Schema(
+    """Return the fields of a paper: those of the table and of the survey, and a tag for each facet of the taxonomy."""
+    return _schema("a paper", "key", taxonomy.paper_fields, taxonomy.papers, taxonomy)
+
+
+def exclusion_schema(taxonomy: Taxonomy) -> Schema:
+    """Return the fields of an exclusion: those of the table, and a tag for each of its facets."""
+    return _schema("an exclusion", "id", EXCLUSION_FIELDS, taxonomy.exclusions, taxonomy)
+
+
+def field_names(record_fields: Iterable[RecordField], facets: Iterable[Facet]) -> tuple[str, ...]:
+    """Return the names of fields and facets in canonical order: tags stand behind the head of a record."""
+    head: list[str] = []
+    behind: list[str] = []
+    for field in record_fields:
+        (head if field.section is Section.HEAD else behind).append(field.name)
+    return (*head, *(facet.field for facet in facets), *behind)
+
+
+def _schema(
+    noun: str, title_field: str, record_fields: tuple[RecordField, ...], facets: tuple[Facet, ...], taxonomy: Taxonomy
+) -> Schema:
+    by_name: dict[str, Decoder] = {field.name: _decoder(field, taxonomy) for field in record_fields}
+    by_name |= _tag_decoders(facets)
+    required = (field.name for field in record_fields if field.required)
+    decoders = {name: by_name[name] for name in field_names(record_fields, facets)}
+    return Schema(noun, title_field, decoders, (*required, *_required(facets)))
+
+
+def _decoder(field: RecordField, taxonomy: Taxonomy) -> Decoder:
+    """Return the decoder of a field: its own where it has one, else that of its kind."""
+    if field.name == "evidence":
+        return fields.record_list("evidence", _evidence_schema(taxonomy), _evidence)
+    own = _OWN_DECODERS.get(field.name)
+    return field_decoder(field) if own is None else own(field.name)
+
+
+def _evidence_schema(taxonomy: Taxonomy) -> Schema:
+    supported = (*(facet.field for facet in taxonomy.papers), *taxonomy.facts)
+    return Schema(
         "a piece of evidence",
         "",
         {
-            "tags": term_list("tags", "axis or facet", tag_fields, code="V101"),
+            "tags": term_list("tags", "axis or facet", supported, code="V101"),
             "note": fields.text("note"),
             "source": url("source"),
             "location": fields.text("location"),
@@ -43,55 +79,12 @@ def paper_schema(taxonomy: Taxonomy) -> Schema:
         },
         tuple(dict.fromkeys(("tags", "note", "source", "level", "confidence", *_required(taxonomy.evidence)))),
     )
-    decoders: dict[str, Decoder] = {
-        "key": fields.key("key"),
-        "title": fields.text("title"),
-        "authors": fields.authors("authors"),
-        "affiliation": fields.text("affiliation"),
-        "year": fields.year("year"),
-        "venue_year": fields.year("venue_year"),
-        "venue": fields.text("venue"),
-        "proceedings": fields.text("proceedings"),
-        **{kind.value: fields.identifier(kind) for kind in IdentifierKind},
-        "urls": url_list("urls"),
-        "code": url("code"),
-        **_tag_decoders(taxonomy.papers),
-        "base_models": fields.text_list("base_models"),
-        "algorithm": fields.text("algorithm"),
-        "benchmarks": fields.text_list("benchmarks"),
-        "summary": fields.text("summary"),
-        "evidence": fields.record_list("evidence", evidence, _evidence),
-        "added": fields.iso_date("added"),
-        "cite_key": fields.cite_key("cite_key"),
-        "bibtex": kept_entry("bibtex"),
-        "notes": fields.text("notes"),
-        "waive": _waivers(),
-    }
-    fixed = ("key", "title", "authors", "year", "venue", "urls", "summary", "added")
-    return Schema("a paper", "key", decoders, (*fixed, *_required(taxonomy.papers)))
-
-
-def exclusion_schema(taxonomy: Taxonomy) -> Schema:
-    """The fields of an exclusion: the fixed ones, and a tag for each of its facets."""
-    decoders: dict[str, Decoder] = {
-        "id": fields.exclusion_id("id"),
-        "title": fields.text("title"),
-        "identifier": fields.text("identifier"),
-        "url": url("url"),
-        **_tag_decoders(taxonomy.exclusions),
-        "screened": fields.iso_date("screened"),
-        "reason": fields.text("reason"),
-        "near_miss": fields.text("near_miss"),
-        "promoted_to": fields.key("promoted_to"),
-        "waive": _waivers(),
-    }
-    fixed = ("id", "title", "identifier", "url", "screened", "reason")
-    return Schema("an exclusion", "id", decoders, (*fixed, *_required(taxonomy.exclusions)))
 
 
 def decode_papers(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Paper, ...], Places]:
     """Decode a list of papers; problems go to `file.findings`."""
-    return _decode(file, paper_schema(taxonomy), taxonomy.papers, Paper)
+    more = tuple(field.name for field in taxonomy.paper_fields if field.name not in Paper._fields)
+    return _decode(file, paper_schema(taxonomy), taxonomy.papers, Paper, more)
 
 
 def decode_exclusions(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Exclusion, ...], Places]:
@@ -141,7 +134,11 @@ def _evidence(**values: Any) -> Evidence:
 
 
 def _decode(
-    file: YamlFile, schema: Schema, facets: tuple[Facet, ...], build: Callable[..., RecordType]
+    file: YamlFile,
+    schema: Schema,
+    facets: tuple[Facet, ...],
+    build: Callable[..., RecordType],
+    more_fields: tuple[str, ...] = (),
 ) -> tuple[tuple[RecordType, ...], Places]:
     report = Report(file)
     tag_fields = tuple(facet.field for facet in facets)
@@ -154,14 +151,24 @@ def _decode(
             continue
         known = {name: value for name, value in values.items() if value is not None}
         tags = {field: known.pop(field) for field in tag_fields if field in known}
+        if more_fields and (more := {name: known.pop(name) for name in more_fields if name in known}):
+            known["more"] = more
         records.append(build(tags=tags, **known))
         starts.append(node.at)
     return tuple(records), Places(file, starts)
 
 
-def _waivers() -> Decoder:
+def _waivers(name: str) -> Decoder:
     schema = Schema("a waiver", "", {"code": fields.waived_code("code"), "why": fields.text("why")}, ("code", "why"))
-    return fields.record_list("waive", schema, Waiver)
+    return fields.record_list(name, schema, Waiver)
+
+
+_OWN_DECODERS: dict[str, Callable[[str], Decoder]] = {
+    "id": fields.exclusion_id,
+    "cite_key": fields.cite_key,
+    "bibtex": kept_entry,
+    "waive": _waivers,
+}
 
 
 def _tag_decoders(facets: tuple[Facet, ...]) -> dict[str, Decoder]:

@@ -1,22 +1,32 @@
-"""Decoders of web addresses and of tags: one term of a vocabulary, several, or terms with levels."""
+"""Decoders by the kind of a field, of web addresses, and of tags: a term, several, or terms with levels."""
 
 import re
+from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from types import MappingProxyType
 
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.identifiers import IdentifierKind
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, number_of
 from orchtrace_corpus.corpus.model.fields import (
     NOT_APPLICABLE,
     Decoder,
     Report,
+    authors,
     checked_text,
     distinct,
+    formed,
+    identifier,
+    iso_date,
+    key,
     kind_of,
     parsed,
     refuse_no_list,
+    text,
     text_list,
+    year,
 )
 
 Codes = MappingType[str, tuple[str, ...]]
@@ -144,6 +154,7 @@ def levels(
     return decode
 
 
+_IDENTIFIERS = {kind.value: kind for kind in IdentifierKind}
 _OWN_FIELDS = frozenset("title author year keywords annotation".split())
 
 
@@ -159,11 +170,11 @@ def kept_entry(name: str) -> Decoder:
             report.add("F104", node.at, f"{quote(name)} is empty; name at least one field of the entry, or remove it")
         values: dict[str, str] = {}
         for field, (key_at, value) in node.entries.items():
-            text = checked_text(f"{name}.{field}", value, report)
-            if text is not None and (problem := entry_field_problem(field, text)):
+            latex = checked_text(f"{name}.{field}", value, report)
+            if latex is not None and (problem := entry_field_problem(field, latex)):
                 report.add("F121", value.at if is_entry_field(field) else key_at, f"{quote(field)} {problem}")
-            elif text is not None:
-                values[field] = text
+            elif latex is not None:
+                values[field] = latex
         return values if values and len(values) == len(node.entries) else None
 
     return decode
@@ -193,6 +204,23 @@ def entry_field_problem(name: str, latex: str) -> str:
     return f"holds a brace or backslash without its partner: {quote(latex)}; close it, or remove it"
 
 
+def number(name: str) -> Decoder:
+    """A number in decimal digits."""
+
+    def parse(value: str) -> int | float:
+        try:
+            return number_of(value)
+        except ValueError as error:
+            raise ValueError(f"{quote(value)} {error}") from None
+
+    return parsed(name, "F105", parse)
+
+
+def token(name: str) -> Decoder:
+    """An identifier of a registry that we do not know: one word."""
+    return formed(name, "F111", lambda value: " " not in value, "an identifier: leave out blanks")
+
+
 def url(name: str) -> Decoder:
     """A web address."""
 
@@ -216,6 +244,30 @@ def url_list(name: str) -> Decoder:
         return None if None in [one(item, report) for item in node.items] else values
 
     return decode
+
+
+_BY_KIND: dict[FieldKind, Callable[[str], Decoder]] = {
+    FieldKind.TEXT: text,
+    FieldKind.TEXTS: text_list,
+    FieldKind.AUTHORS: authors,
+    FieldKind.YEAR: year,
+    FieldKind.DATE: iso_date,
+    FieldKind.NUMBER: number,
+    FieldKind.FLAG: flag,
+    FieldKind.URL: url,
+    FieldKind.URLS: url_list,
+    FieldKind.IDENTIFIER: token,
+    FieldKind.KEY: key,
+}
+
+
+def field_decoder(field: RecordField) -> Decoder:
+    """Return the decoder of a field by its kind; fields of the kind `parts` have their own."""
+    if field.kind is FieldKind.CHOICE:
+        return terms(field.name, field.name, field.choices)
+    if field.name in _IDENTIFIERS:
+        return identifier(_IDENTIFIERS[field.name])
+    return _BY_KIND[field.kind](field.name)
 
 
 def url_problem(value: str) -> str:

@@ -1,34 +1,40 @@
 """A record as its YAML fields: the form in which records are compared, exported, edited and written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from orchtrace_corpus.base.yamlfile.writer import Style
-from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_schema
-from orchtrace_corpus.corpus.model.decode import exclusion_schema, paper_schema
+from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_field_names
+from orchtrace_corpus.corpus.model.decode import field_names
 from orchtrace_corpus.corpus.model.disputes import Dispute
+from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, EXCLUSION_FIELDS, RecordField
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag, Waiver
 from orchtrace_corpus.corpus.model.tagging import arising
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
-Value: TypeAlias = str | int | Sequence["Value"] | Mapping[str, "Value"]
-"""The value of a field as a YAML record has it: a text (or a number, which is written as one), a list, a mapping."""
+Value: TypeAlias = str | int | float | Sequence["Value"] | Mapping[str, "Value"]
+"""The value of a field as a YAML record has it: a text, a number or a flag (written as one), a list, a mapping."""
 
 _EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
 """The fixed fields of an item of evidence that are texts, in canonical order; verdict, copy and facets follow."""
-
 
 _CANDIDATE = ("reason", "found", "found_by", "screened")
 
 
 def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
     """A record as its YAML fields, in canonical order; fields that it does not have are left out."""
-    schema = paper_schema(taxonomy) if isinstance(record, Paper) else exclusion_schema(taxonomy)
+    more: Mapping[str, object] = {}
+    if isinstance(record, Paper):
+        names, more = field_names(taxonomy.paper_fields, taxonomy.papers), record.more
+    else:
+        names = field_names(EXCLUSION_FIELDS, taxonomy.exclusions)
     present: dict[str, Value] = {}
-    for name in schema.decoders:
+    for name in names:
         if name in record.tags:
             present[name] = tag_value(record.tags[name])
+        elif name in more:
+            present[name] = _value(more[name])
         elif name in record._fields and getattr(record, name):
             present[name] = _value(getattr(record, name))
     return present
@@ -40,7 +46,7 @@ def candidate_fields(candidate: Candidate, taxonomy: Taxonomy) -> dict[str, Valu
     own |= {name: _value(getattr(candidate, name)) for name in _CANDIDATE if getattr(candidate, name)}
     own |= {field: tag_value(tag) for field, tag in candidate.screening.items()}
     present = fields(candidate.paper, taxonomy) | own
-    return {name: present[name] for name in candidate_schema(taxonomy).decoders if name in present}
+    return {name: present[name] for name in candidate_field_names(taxonomy) if name in present}
 
 
 def tag_value(tag: Tag) -> Value:
@@ -61,7 +67,7 @@ def _value(value: object) -> Value:
         return [_value(item) for item in value]
     if isinstance(value, Mapping):
         return dict(value)
-    assert isinstance(value, (str, int))
+    assert isinstance(value, (str, int, float))
     return value
 
 
@@ -75,25 +81,27 @@ def evidence_fields(item: Evidence) -> dict[str, Value]:
 
 def paper_style(taxonomy: Taxonomy) -> Style:
     """How papers are written."""
-    flow = frozenset(facet.field for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
-    return Style(
-        tuple(paper_schema(taxonomy).decoders),
-        frozenset({"year", "venue_year"}),
-        flow,
-        "key" if taxonomy.by_key else "",
-    )
+    names = field_names(taxonomy.paper_fields, taxonomy.papers)
+    return _style(names, taxonomy.paper_fields, taxonomy.papers, "key" if taxonomy.by_key else "")
 
 
 def exclusion_style(taxonomy: Taxonomy) -> Style:
     """How exclusions are written."""
-    flow = frozenset(facet.field for facet in taxonomy.exclusions if facet.kind is Kind.LEVELS)
-    return Style(tuple(exclusion_schema(taxonomy).decoders), frozenset(), flow)
+    return _style(field_names(EXCLUSION_FIELDS, taxonomy.exclusions), EXCLUSION_FIELDS, taxonomy.exclusions)
 
 
 def candidate_style(taxonomy: Taxonomy) -> Style:
     """How candidates are written: sorted by key."""
-    flow = frozenset(facet.field for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
-    return Style(tuple(candidate_schema(taxonomy).decoders), frozenset({"year"}), flow, "key")
+    record_fields = (*taxonomy.paper_fields, *CANDIDATE_FIELDS)
+    return _style(candidate_field_names(taxonomy), record_fields, taxonomy.papers, "key")
+
+
+def _style(
+    names: tuple[str, ...], record_fields: Iterable[RecordField], facets: Iterable[Facet], key: str = ""
+) -> Style:
+    bare = frozenset(field.name for field in record_fields if field.is_bare)
+    flow = frozenset(facet.field for facet in facets if facet.kind is Kind.LEVELS)
+    return Style(names, bare, flow, key)
 
 
 def dispute_style() -> Style:

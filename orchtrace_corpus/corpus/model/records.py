@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import Finding, Location, is_malformed
@@ -13,6 +13,7 @@ from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recogn
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
+from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
 
 Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
@@ -103,9 +104,7 @@ class Paper(NamedTuple):
         proceedings: What the proceedings or the journal are called, which citations give.
         urls: At least one address; the first is the entry's own.
         code: The address of the authors' code.
-        base_models: The language models that are trained or used.
-        algorithm: What trains them, in the source's words.
-        benchmarks: What the entry is evaluated on.
+        more: The values of the other fields, fixed ones and those that a survey declares, by field name.
         tags: The value of every facet that the taxonomy declares, by field name. The string `NA`
             says that a facet does not apply.
         added: The day on which the record was added, as `YYYY-MM-DD`.
@@ -133,9 +132,7 @@ class Paper(NamedTuple):
     urls: tuple[str, ...] = ()
     code: str | None = None
     tags: Mapping[str, Tag] = {}
-    base_models: tuple[str, ...] = ()
-    algorithm: str | None = None
-    benchmarks: tuple[str, ...] = ()
+    more: Mapping[str, FieldValue] = {}
     summary: str = ""
     evidence: tuple[Evidence, ...] = ()
     added: str = ""
@@ -150,6 +147,17 @@ class Paper(NamedTuple):
     def name(self) -> str:
         """What the record is called by: its key."""
         return self.key
+
+    def value(self, name: str) -> FieldValue | None:
+        """Return the value of a field of `Taxonomy.paper_fields` by its name; None for an absent one."""
+        value: FieldValue | None = getattr(self, name) if name in self._fields else self.more.get(name)
+        return value
+
+    def with_values(self, values: Mapping[str, FieldValue]) -> "Paper":
+        """Return the paper with other values of some fields, by name."""
+        own: dict[str, Any] = {name: value for name, value in values.items() if name in self._fields}
+        more = {name: value for name, value in values.items() if name not in own}
+        return self._replace(**own, more={**self.more, **more} if more else self.more)
 
     @property
     def first_author(self) -> str:
@@ -203,9 +211,6 @@ class Exclusion(NamedTuple):
 
 
 Record: TypeAlias = Paper | Exclusion
-
-TEXT_LISTS = frozenset({"authors", "urls", "base_models", "benchmarks"})
-"""The fixed fields of a paper that hold several texts."""
 
 
 class PublishedPool(NamedTuple):

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Tag
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
+from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField, number_of
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_iso_date, is_key
+from orchtrace_corpus.corpus.model.records import Tag
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 NO_TERM = NOT_ARISING
 """How somebody says that no term of a facet of kind `levels` arises, or one of them; a record has `{}` for it."""
-
-OPTIONAL_FIELDS = ("venue_year", "proceedings", "code", "base_models", "algorithm", "benchmarks")
-"""The fixed fields of a paper that are set like tags: by `corpus tag`, and by `--set` of `corpus add`."""
 
 
 def read_tag(facet: Facet, text: str) -> Tag:
@@ -77,20 +76,43 @@ def read_level(facet: Facet, text: str) -> str:
     return _named(facet.levels, text, f"level of {facet.field}", (*(level.id for level in facet.levels), NO_TERM))
 
 
-def read_optional(name: str, text: str) -> str | int | tuple[str, ...]:
-    """The value of a fixed field of `OPTIONAL_FIELDS` that a text means; several texts stand between commas.
+def settable_fields(taxonomy: Taxonomy) -> dict[str, RecordField]:
+    """Return the fields of a paper that are set like tags: by `corpus tag`, and by `--set` of `corpus add`."""
+    return {field.name: field for field in taxonomy.paper_fields if field.is_settable}
+
+
+def read_value(field: RecordField, text: str) -> FieldValue:
+    """Return the value of a field that a text means; several texts stand between commas, authors between semicolons.
 
     Raises:
-        CommandUseError: A year has not four digits.
+        CommandUseError: A year has not four digits, or the text is no value of another kind.
     """
     text = text.strip()
-    if name in TEXT_LISTS:
+    if field.kind is FieldKind.AUTHORS:
+        return typed(text)
+    if field.is_list:
         return tuple(part.strip() for part in text.split(",") if part.strip())
-    if name != "venue_year":
-        return text
-    if len(text) != 4 or not (text.isascii() and text.isdigit()):
-        raise CommandUseError(f"{name} {quote(text)} is not a year", "Write four digits.")
-    return int(text)
+    if field.kind is FieldKind.YEAR:
+        if len(text) != 4 or not (text.isascii() and text.isdigit()):
+            raise CommandUseError(f"{field.name} {quote(text)} is not a year", "Write four digits.")
+        return int(text)
+    if field.kind is FieldKind.NUMBER:
+        try:
+            return number_of(text)
+        except ValueError as error:
+            raise CommandUseError(f"{field.name} {quote(text)} {error}") from None
+    if field.kind is FieldKind.FLAG:
+        known = {"true": True, "yes": True, "false": False, "no": False}
+        if text.casefold() not in known:
+            raise CommandUseError(f"{field.name} is either true or false, not {quote(text)}")
+        return known[text.casefold()]
+    if field.kind is FieldKind.CHOICE and text not in field.choices:
+        raise CommandUseError(f"unknown {field.name} {quote(text)}{suggestion(text, field.choices)}")
+    if field.kind is FieldKind.DATE and not is_iso_date(text):
+        raise CommandUseError(f"{field.name} {quote(text)} is not a date", "Write YYYY-MM-DD.")
+    if field.kind is FieldKind.KEY and not is_key(text):
+        raise CommandUseError(f"{field.name} {quote(text)} is not a key: use lower-case letters, digits and hyphens")
+    return text
 
 
 def sentence(text: str) -> str:

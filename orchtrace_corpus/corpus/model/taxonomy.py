@@ -12,6 +12,16 @@ from typing import NamedTuple
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
+from orchtrace_corpus.corpus.model.field_table import (
+    CANDIDATE_FIELDS,
+    EXCLUSION_FIELDS,
+    PAPER_FIELDS,
+    FieldKind,
+    RecordField,
+    ReviewTopic,
+    SearchPart,
+    Section,
+)
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, checked_text, decode_record
 from orchtrace_corpus.corpus.model.tag_rules import (
     RULE,
@@ -26,14 +36,16 @@ from orchtrace_corpus.corpus.model.tag_rules import (
     text_of,
 )
 
-FIXED = (
-    *("key", "title", "first_author", "authors", "affiliation", "year", "venue_year", "venue", "proceedings"),
-    *("arxiv_id", "doi", "openreview_id", "acl_id", "urls", "code", "base_models", "algorithm", "benchmarks"),
-    *("summary", "added", "cite_key", "notes"),
-)
-"""The fixed fields of a paper that a column can show."""
 
-_FIXED_OF_EXCLUSIONS = ("id", "title", "identifier", "url", "screened", "reason", "near_miss", "promoted_to")
+class Noun(NamedTuple):
+    """What a survey calls its records."""
+
+    one: str = "paper"
+    many: str = "papers"
+
+    def counted(self, number: int) -> str:
+        """Return a number of records, such as `1 paper` or `2 papers`."""
+        return f"{number} {self.one if number == 1 else self.many}"
 
 
 class Column(NamedTuple):
@@ -74,13 +86,20 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
 
 def _check_columns(taxonomy: Mapping, report: Report) -> None:
     """No column twice, each with a field that a cell can show, spellings for that field's terms only."""
-    for section, kind, fixed in (
-        ("published", "papers", FIXED),
-        ("published_exclusions", "exclusions", _FIXED_OF_EXCLUSIONS),
+    own = (text_of(field, "field") for field in items_of(taxonomy, "fields"))
+    of_papers = (*_columns(PAPER_FIELDS), "first_author", *filter(None, own))
+    for section, kind, columns in (
+        ("published", "papers", of_papers),
+        ("published_exclusions", "exclusions", _columns(EXCLUSION_FIELDS)),
     ):
         facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, kind)}
-        _check_table(items_of(taxonomy, section), section, facets, fixed, report)
+        _check_table(items_of(taxonomy, section), section, facets, columns, report)
     report.record = ""
+
+
+def _columns(fields: Iterable[RecordField]) -> tuple[str, ...]:
+    """Return the names of the fields that a cell can show."""
+    return tuple(field.name for field in fields if field.kind is not FieldKind.PARTS)
 
 
 def _check_table(
@@ -185,7 +204,8 @@ class Taxonomy(NamedTuple):
     """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them.
 
     `published` and `published_exclusions` are the columns of the tables that the survey has published, if it has any;
-    `by_key` says whether the file of papers is sorted by their keys.
+    `by_key` says whether the file of papers is sorted by their keys. `fields` are those of the survey's own that
+    papers have beside their tags, `omit` the fixed ones that it has no use for.
     """
 
     title: str
@@ -198,6 +218,23 @@ class Taxonomy(NamedTuple):
     published: tuple[Column, ...] = ()
     published_exclusions: tuple[Column, ...] = ()
     by_key: bool = False
+    noun: Noun = Noun()
+    fields: tuple[RecordField, ...] = ()
+    omit: tuple[str, ...] = ()
+
+    @property
+    def paper_fields(self) -> tuple[RecordField, ...]:
+        """The fields of a paper beside its tags, in canonical order: fixed ones that are in use, and the survey's."""
+        if not self.fields and not self.omit:
+            return PAPER_FIELDS
+        used = [field for field in PAPER_FIELDS if field.name not in self.omit]
+        behind = next(index for index, field in enumerate(used) if field.section is Section.RECORD)
+        return (*used[:behind], *self.fields, *used[behind:])
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The names of the fields that evidence can support, as it does tags."""
+        return tuple(field.name for field in self.paper_fields if field.is_fact)
 
     @property
     def axes(self) -> tuple[Facet, ...]:
@@ -213,8 +250,9 @@ class Taxonomy(NamedTuple):
 
 RESERVED_FIELDS = frozenset(
     (
-        *(*FIXED, *_FIXED_OF_EXCLUSIONS, "published"),
-        *("evidence", "bibtex", "waive", "tags", "note", "location", "verdict", "copy", "more"),
+        *(field.name for field in (*PAPER_FIELDS, *EXCLUSION_FIELDS, *CANDIDATE_FIELDS)),
+        *("first_author", "published", "contested", "tags", "note", "location", "verdict", "copy", "more"),
+        *("kind", "disputes", "open", "by"),
     )
 )
 """Names of fixed fields, which no facet may take."""
@@ -324,6 +362,60 @@ _FACET = Schema(
     },
     ("field", "label", "kind", "role", "definition", "terms"),
 )
+_OPTIONAL = tuple(field.name for field in PAPER_FIELDS if field.is_optional)
+_KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.PARTS)
+_FIELD = Schema(
+    "a field",
+    "field",
+    {
+        "field": fields.field_name("field"),
+        "label": fields.text("label"),
+        "kind": decoders.terms("kind", "kind", _KINDS),
+        "help": fields.text("help"),
+        "choices": fields.text_list("choices"),
+        "required": decoders.flag("required"),
+        "listed": decoders.flag("listed"),
+    },
+    ("field", "label", "kind", "help"),
+)
+_NOUN = Schema("a noun", "", {"one": fields.text("one"), "many": fields.text("many")}, ("one", "many"))
+
+
+def _noun(node: Node, report: Report) -> Noun | None:
+    values = decode_record(node, _NOUN, report)
+    return None if values is None or None in values.values() or len(values) < 2 else Noun(**values)
+
+
+def _own_field(
+    field: str,
+    label: str,
+    kind: str,
+    help: str,  # noqa: A002 - as taxonomies have it
+    choices: tuple[str, ...] = (),
+    *,
+    required: bool = False,
+    listed: bool = False,
+) -> RecordField:
+    """Return a field that a survey declares: settable, searched and asked for like a fixed one."""
+    of_kind = FieldKind(kind)
+    return RecordField(
+        field,
+        of_kind,
+        help,
+        label=label,
+        required=required,
+        choices=choices,
+        search=SearchPart.IDENTIFIER if of_kind is FieldKind.IDENTIFIER else SearchPart.METHOD,
+        review=ReviewTopic.LINKS if of_kind in (FieldKind.URL, FieldKind.URLS) else ReviewTopic.FIELDS,
+        question=help,
+        is_settable=True,
+        is_fact=True,
+        is_column=True,
+        is_filter=of_kind in (FieldKind.FLAG, FieldKind.CHOICE, FieldKind.YEAR),
+        is_listed=listed,
+    )
+
+
 _TAXONOMY = Schema(
     "a taxonomy",
     "title",
@@ -331,6 +423,9 @@ _TAXONOMY = Schema(
         "title": fields.text("title"),
         "source": fields.text("source"),
         "by_key": decoders.flag("by_key"),
+        "noun": _noun,
+        "fields": fields.record_list("fields", _FIELD, _own_field),
+        "omit": decoders.term_list("omit", "optional field", _OPTIONAL, code="V101"),
         **{name: fields.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
         "crosstabs": _pairs("crosstabs"),
         "rules": fields.record_list("rules", RULE, build_rule),
@@ -342,8 +437,17 @@ _TAXONOMY = Schema(
 
 def _check_names(taxonomy: Mapping, report: Report) -> None:
     """No field twice or with a reserved name, no term twice, levels exactly where the kind asks for them."""
+    own: set[str] = set()
+    for field in items_of(taxonomy, "fields"):
+        report.record = text_of(field, "field")
+        _check_name(field, "field", own, report)
+        is_choice = text_of(field, "kind") == FieldKind.CHOICE
+        if is_choice and "choices" not in field.entries:
+            report.add("F101", field.at, "missing field 'choices', which a field of kind 'choice' needs")
+        if not is_choice and "choices" in field.entries:
+            report.add("F102", field.entries["choices"][0], "only a field of kind 'choice' has 'choices'; remove it")
     for section in ("papers", "exclusions", "evidence"):
-        taken: set[str] = set()
+        taken = set(own) if section == "papers" else set[str]()
         for facet in items_of(taxonomy, section):
             report.record = text_of(facet, "field")
             kind = text_of(facet, "kind")

@@ -11,7 +11,7 @@ from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute
 from orchtrace_corpus.corpus.model.records import Exclusion, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import records as records_render
-from orchtrace_corpus.corpus.render.records import as_mapping, column_value, evidence_texts, fixed_entries, tag_text
+from orchtrace_corpus.corpus.render.records import as_mapping, column_value, evidence_texts, field_entries, tag_text
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.reading_order import Place
@@ -172,7 +172,9 @@ def _card_markdown(candidate: Candidate, taxonomy: Taxonomy) -> str:
 
 def _mapping(candidate: Candidate) -> dict[str, Any]:
     """The candidate as plain mappings, lists and texts, with the names of its open tags."""
-    paper = {name: value for name, value in as_mapping(candidate.paper).items() if value not in ([], "", 0)}
+    paper = {name: value for name, value in as_mapping(candidate.paper).items() if value not in ([], "")}
+    if not candidate.paper.year:
+        del paper["year"]
     readings = []
     for reading in candidate.readings:
         fields = {name: value for name, value in reading._asdict().items() if value and name != "is_copy"}
@@ -185,7 +187,7 @@ def _mapping(candidate: Candidate) -> dict[str, Any]:
 
 def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     """What a candidate says besides its tags and its readings."""
-    yield from fixed_entries(candidate.paper)
+    yield from field_entries(candidate.paper, taxonomy)
     if candidate.reason:
         yield "reason", candidate.reason
     yield "found", candidate.found

@@ -35,6 +35,7 @@ _REORDERED = {"records": "the order of records", "terms": "the order of terms"}
 _FORMS = {"comments": "comments", "layout": "the layout"}
 _ASKED = {
     "bibliography": Own("title, year, venue and identifiers are those of the work"),
+    "fields": Own("the survey's own fields say what the sources say"),
     "authors": Own("the authors are these, in this order"),
     "links": Own("the links lead to this very work"),
     "tags": Own("the tags say what the sources say, by the definitions of the terms"),

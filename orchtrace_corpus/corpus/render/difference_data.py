@@ -36,8 +36,7 @@ def document(change: Difference) -> dict[str, Any]:
         "promoted": {name: paper.key for name, paper in change.promoted.items()},
         "demoted": {paper.key: name for name, paper in change.demoted.items()},
         "to_judge": [
-            {"record": one.record, "questions": [question.value for question in one.questions]}
-            for one in change.to_judge
+            {"record": one.record, "questions": [topic.value for topic in one.topics]} for one in change.to_judge
         ],
         "taxonomy": list(change.taxonomy),
         "totals": {shift.field[0]: [shift.before, shift.after] for shift in change.totals},

@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Any
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind
-from orchtrace_corpus.corpus.analysis.search import Part
+from orchtrace_corpus.corpus.model.field_table import (
+    EXCLUSION_FIELDS,
+    FieldKind,
+    RecordField,
+    SearchPart,
+    Section,
+    value_texts,
+)
 from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.record_fields import evidence_fields
-from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Evidence, EvidenceVerdict, Exclusion, Paper, Record, Tag
+from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 if TYPE_CHECKING:
@@ -18,6 +25,8 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.disputes import Dispute
 
 _PIPE_WIDTH = 100
+_HEADINGS = ("key", "id", "title")
+"""Fields that head a card."""
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
 
 
@@ -49,15 +58,15 @@ def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
 
 def match_text(hit: "Hit[Any]") -> str:
     """Where the words of a search were found, such as `title, stop implicit?` where that is disputed."""
-    named: dict[str, set[Part]] = {}
+    named: dict[str, set[SearchPart]] = {}
     for found in hit.found:
         name = " ".join(part for part in (found.field, found.value) if part) or found.part.value
         name += "?" * (found.field in getattr(hit.record, CONTESTED, ()))
         named.setdefault(name, set()).add(found.part)
     shown = []
     for name, parts in named.items():
-        indirect = next((part for part in (Part.SYNONYM, Part.DEFINITION) if part in parts), None)
-        is_direct = parts - {Part.SYNONYM, Part.DEFINITION}
+        indirect = next((part for part in (SearchPart.SYNONYM, SearchPart.DEFINITION) if part in parts), None)
+        is_direct = parts - {SearchPart.SYNONYM, SearchPart.DEFINITION}
         shown.append(name if is_direct or indirect is None else f"{name} ({indirect.value})")
     return ", ".join(shown)
 
@@ -77,7 +86,7 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
     status = "" if isinstance(record, Paper) else " (excluded)"
     lines: list[Line] = [(Span(record.name, "key"), Span(status, "warning"))]
     lines += [line(text, "heading") for text in wrap(record.title, available)]
-    entries = fixed_entries(record)
+    entries = field_entries(record, taxonomy)
     open_tags = {tag for _, tag in contested(disputes_about(record, disputes))}
     tagged = [
         (facet.field, tag_text(record.tags.get(facet.field), facet) + _mark(facet, open_tags)) for facet in facets
@@ -110,7 +119,7 @@ def disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispu
 def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Dispute"] = ()) -> str:
     """One record as a Markdown section."""
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
-    entries = fixed_entries(record)
+    entries = field_entries(record, taxonomy)
     entries += [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
     items = [f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries]
     for item in record.evidence if isinstance(record, Paper) else ():
@@ -131,7 +140,9 @@ def as_mapping(record: Record) -> dict[str, Any]:
     """The record as plain mappings, lists, texts and numbers, in the data file's shape."""
     mapping: dict[str, Any] = {}
     for field, value in record._asdict().items():
-        if field == "tags":
+        if field == "more":
+            mapping.update({name: list(part) if isinstance(part, tuple) else part for name, part in value.items()})
+        elif field == "tags":
             mapping.update({facet: list(tag) if isinstance(tag, tuple) else tag for facet, tag in value.items()})
         elif field == "evidence":
             mapping["evidence"] = [evidence_fields(item) for item in value]
@@ -185,30 +196,29 @@ def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
     if not values:
         return None
     if column.kind is ValueKind.NUMBER:
-        return int(values[0])
-    is_list = column.name in (*TEXT_LISTS, CONTESTED, "open", "by") or (
-        column.facet is not None and column.facet.kind is Kind.MANY
-    )
-    return values if is_list else values[0]
+        return int(values[0]) if values[0].isdigit() else float(values[0])
+    return values if column.has_several else values[0]
 
 
-def fixed_entries(record: Record) -> list[tuple[str, str]]:
-    """What a record says besides its tags, by field, as text; nothing for what it does not say."""
-    names = "authors affiliation year venue_year venue proceedings arxiv_id doi openreview_id acl_id urls code "
-    names += "base_models algorithm benchmarks summary notes added cite_key"
-    if isinstance(record, Exclusion):
-        names = "identifier url screened reason near_miss promoted_to"
+def field_entries(record: Record, taxonomy: Taxonomy) -> list[tuple[str, str]]:
+    """Return what a record says beside its tags, by field, as text; nothing for what it does not say."""
+    record_fields = taxonomy.paper_fields if isinstance(record, Paper) else EXCLUSION_FIELDS
+    shown = [field for field in record_fields if field.kind is not FieldKind.PARTS and field.name not in _HEADINGS]
+    shown.sort(key=lambda field: field.section is Section.BOOKKEEPING)
     entries = []
-    for name in names.split():
-        value = getattr(record, name)
-        if isinstance(value, tuple):
-            text = (" " if name == "urls" else "; ").join(map(bare_author, value) if name == "authors" else value)
-        else:
-            text = str(value)
-        entries += [(name, text)] if text and value is not None else []
+    for field in shown:
+        value = record.value(field.name) if isinstance(record, Paper) else getattr(record, field.name)
+        if texts := value_texts(value):
+            entries.append((field.name, _entry_text(field, texts)))
     if isinstance(record, Paper) and record.bibtex:
         entries.append(("bibtex", ", ".join(f"{name}: {latex}" for name, latex in record.bibtex.items())))
     return entries
+
+
+def _entry_text(field: RecordField, texts: Sequence[str]) -> str:
+    if field.kind is FieldKind.AUTHORS:
+        texts = [bare_author(author) for author in texts]
+    return (" " if field.kind is FieldKind.URLS else "; ").join(texts)
 
 
 def tag_text(tag: Tag | None, facet: Facet) -> str:

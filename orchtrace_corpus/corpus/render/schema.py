@@ -15,6 +15,14 @@ from typing import Any
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.yamlfile.writer import scalar_text
 from orchtrace_corpus.corpus.formats.issue_form import Question, questions
+from orchtrace_corpus.corpus.model.field_table import (
+    CANDIDATE_FIELDS,
+    EXCLUSION_FIELDS,
+    PAPER_FIELDS,
+    FieldKind,
+    RecordField,
+    Section,
+)
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import VERDICT
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -25,8 +33,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def data_schemas(names: Sequence[str], taxonomy: Taxonomy) -> list[str]:
     """The schemas of data files.
 
-    `schemas.json` has what is the same for all taxonomies. A `$ref` in it stands for the members of what it names,
-    which is in its own `$defs` or made here; what is written has no references.
+    `schemas.json` has what is the same for all taxonomies, the table of fields those of records. A `$ref` stands for
+    the members of what it names, which is in `$defs` there or made here; what is written has no references.
 
     Args:
         names: Each `papers`, `candidates`, `exclusions`, `scale`, `claims`, `disputes`, `codebook` or `searches`; or
@@ -43,7 +51,7 @@ def data_schemas(names: Sequence[str], taxonomy: Taxonomy) -> list[str]:
     templates = _templates()
     tags = disputable(taxonomy)
     choices = {
-        "fields of papers": [facet.field for facet in taxonomy.papers],
+        "supportable fields": [*(facet.field for facet in taxonomy.papers), *taxonomy.facts],
         "groups": list(Group),
         "supports": list(Support),
         "kinds of records": list(Over),
@@ -68,21 +76,78 @@ def data_schemas(names: Sequence[str], taxonomy: Taxonomy) -> list[str]:
     }
     undecided = Term(NOT_ARISING, "None", "The term does not arise; one that is absent is open.")
     open_levels = {one.field: one._replace(levels=(*one.levels, undecided)) for one in taxonomy.papers if one.levels}
-    of_papers = {member: value for member, value in templates["papers"]["properties"].items() if member != "added"}
+    of_papers = [field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive"]
     definitions["fields of candidates"] = {
-        **_expanded(of_papers, definitions),
+        **_expanded(_properties(of_papers, "papers"), definitions),
         **{field: _facet(facet) for field, facet in open_levels.items()},
         **{facet.field: _facet(facet) for facet in screening_facets(taxonomy)},
     }
     written = []
     for name in names:
-        item = _expanded(templates[name], definitions)
+        item = _expanded(templates.get(name) or record_template(name, taxonomy.paper_fields), definitions)
         item["required"] = [*item["required"], *(facet.field for facet in facets.get(name, ()) if facet.required)]
         head = {"$schema": DIALECT, "title": f"{taxonomy.title}: {name}"}
         is_one = name in ("published pool", "protocol")
         schema = {**head, **item} if is_one else {**head, "type": "array", "items": item}
         written.append(_laid_out(schema) + "\n")
     return written
+
+
+def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str, Any]:
+    """Return the schema of a file of records, without its tags, which a `$ref` stands for.
+
+    Args:
+        name: `papers`, `exclusions` or `candidates`.
+        paper_fields: The fields of papers; of candidates only what they have beside these is written out.
+    """
+    if name == "candidates":
+        waivers = [field for field in PAPER_FIELDS if field.name == "waive"]
+        own = _properties((*CANDIDATE_FIELDS, *waivers))
+        properties = {"$ref": "fields of candidates", **own}
+        required = ["key", "title", *(field.name for field in CANDIDATE_FIELDS if field.required)]
+    else:
+        record_fields = paper_fields if name == "papers" else EXCLUSION_FIELDS
+        properties = _properties(record_fields, name)
+        required = [field.name for field in record_fields if field.required]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+_BY_KIND: dict[FieldKind, dict[str, Any]] = {
+    FieldKind.TEXT: {"$ref": "text"},
+    FieldKind.TEXTS: {"$ref": "texts"},
+    FieldKind.AUTHORS: {"type": "array", "items": {"$ref": "text"}, "minItems": 1},
+    FieldKind.YEAR: {"type": "integer", "minimum": 0, "maximum": 9999},
+    FieldKind.DATE: {"$ref": "date"},
+    FieldKind.NUMBER: {"type": "number"},
+    FieldKind.FLAG: {"type": "boolean"},
+    FieldKind.URL: {"$ref": "text"},
+    FieldKind.URLS: {"$ref": "texts"},
+    FieldKind.IDENTIFIER: {"$ref": "text"},
+    FieldKind.KEY: {"$ref": "key"},
+}
+_BY_NAME: dict[str, dict[str, Any]] = {
+    "id": {"type": "string", "pattern": "^E[0-9]{3,}$"},
+    "cite_key": {"$ref": "text"},
+    "evidence": {"$ref": "evidence items"},
+    "bibtex": {"$ref": "kept entry"},
+    "waive": {"$ref": "waivers"},
+    "proposal": {"$ref": "proposals"},
+    "readings": {"$ref": "readings of candidates"},
+}
+
+
+def _properties(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
+    """Return the schemas of fields by name; the facets of `tagged` records stand behind the head."""
+    properties: dict[str, Any] = {}
+    head = [field for field in record_fields if field.section is Section.HEAD]
+    for field in (*head, *(field for field in record_fields if field.section is not Section.HEAD)):
+        rule = _BY_NAME.get(field.name)
+        if rule is None:
+            rule = {"enum": list(field.choices)} if field.kind is FieldKind.CHOICE else _BY_KIND[field.kind]
+        properties[field.name] = {"description": field.help, **rule}
+        if tagged and field is head[-1]:
+            properties["$ref"] = f"facets of {tagged}"
+    return properties
 
 
 def _laid_out(value: Any, margin: str = "\n") -> str:

@@ -119,7 +119,9 @@ def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, G
         yield from ((one.field, Group.EVIDENCE, None) for one in evidence_facets(taxonomy) if one.field not in tags)
     if any(paper.published is not None for paper in papers):
         yield "published", Group.RECORD, None
-    yield "year", Group.RECORD, None
+    for field in taxonomy.paper_fields:
+        if field.is_filter and (field.required or any(field.name in paper.more for paper in papers)):
+            yield field.name, Group.RECORD, None
     if any(paper.code for paper in papers):
         yield CODE, Group.RECORD, None
 

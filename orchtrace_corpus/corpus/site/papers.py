@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from orchtrace_corpus.base.html import joined, web_address
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.search import ENDINGS, texts_beside_tags
+from orchtrace_corpus.corpus.analysis.search import ENDINGS, searched, texts_beside_tags
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.records import csl_item
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
-from orchtrace_corpus.corpus.model.records import TEXT_LISTS, Paper
+from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 from orchtrace_corpus.corpus.render.records import evidence_about
 from orchtrace_corpus.corpus.site.fields import CODE, CONTESTED, Field, Group, papers_address, term_label
@@ -25,9 +26,6 @@ ROWS_OF_A_PAGE = 250
 """How many papers a page lists; a script shows as many, and more when asked."""
 
 MOST_RELATED = 12
-
-_TEXTS = ("authors", "affiliation", "venue", "code", "arxiv_id", "added", "summary")
-"""Fixed fields that can be columns of the table."""
 
 
 class Column(NamedTuple):
@@ -62,10 +60,27 @@ def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, .
             is_shown = field.group is Group.AXIS or field.name == "year"
             is_list = field.name == CONTESTED or (facet is not None and facet.kind is Kind.MANY)
             columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
-    for name in _TEXTS:
-        columns[name] = Column(name, attributes[name].label, is_list=name in TEXT_LISTS, is_shown=name == CODE)
+    for record_field in column_fields(taxonomy):
+        name = record_field.name
+        if name not in columns:
+            columns[name] = Column(name, field_label(record_field), is_list=record_field.is_list, is_shown=name == CODE)
     order = ["year", *(name for name in columns if name != "year")]
     return tuple(columns[name] for name in order)
+
+
+def column_fields(taxonomy: Taxonomy) -> list[RecordField]:
+    """Return the fields that can be columns of the table beside the tags."""
+    return [field for field in taxonomy.paper_fields if field.is_column]
+
+
+def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str]:
+    """Return what the table shows of a field: a text, a number or a list; an empty text for nothing."""
+    value = paper.value(field.name)
+    if field.is_list:
+        return list(map(bare_author, value_texts(value)))
+    if field.kind is FieldKind.NUMBER and isinstance(value, (int, float)):
+        return value
+    return "".join(value_texts(value))
 
 
 def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> dict[str, Any]:
@@ -77,13 +92,18 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
         own = [numbers[tag] for key, tag in _contested_of(paper, source) if tag in numbers]
         if own:
             marks[row] = own
-    texts = {name: [getattr(paper, name) or "" for paper in papers] for name in ("key", "title", *_TEXTS)}
-    texts["authors"] = [list(map(bare_author, paper.authors)) for paper in papers]
+    texts: dict[str, Sequence[str | int | float | list[str]]] = {
+        "key": [paper.key for paper in papers],
+        "title": [paper.title for paper in papers],
+        "authors": [list(map(bare_author, paper.authors)) for paper in papers],
+    }
+    texts |= {field.name: [cell_value(field, paper) for paper in papers] for field in column_fields(source.taxonomy)}
+    named = searched(source.taxonomy)
     return {
         "fields": [field.data() for field in fields],
         "columns": [[one.name, one.label, one.fields, one.is_list, one.is_levels, one.is_shown] for one in columns],
         "texts": texts,
-        "words": [texts_beside_tags(paper) for paper in papers],
+        "words": [texts_beside_tags(paper, named) for paper in papers],
         "endings": ENDINGS,
         "contested": marks,
         "rows": ROWS_OF_A_PAGE,
@@ -120,7 +140,7 @@ def table_rows(
         marks = frozenset(tag for _, tag in _contested_of(paper, source))
         cells = []
         for column in columns:
-            text = "" if column.fields else getattr(paper, column.name)
+            text = "" if column.fields else "; ".join(value_texts(paper.value(column.name)))
             had = (column.name, marks and paper.key, *(fields[index].column[number] for index in column.fields))
             if text:
                 cells.append(template.text(column.label, text, paper.title))
@@ -200,6 +220,7 @@ class PaperPages:
             "paper": paper,
             "authors": [bare_author(author) for author in paper.authors],
             "links": list(_links(paper)),
+            "facts": list(_facts(paper, source.taxonomy)),
             "tags": self._tag_rows(paper),
             "evidence": [(item, evidence_about(item), linked_parts(item.source)) for item in paper.evidence],
             "disputes": [
@@ -290,6 +311,15 @@ def _links(paper: Paper) -> Iterator[tuple[str, str]]:
     if paper.code:
         found[paper.code] = f"Code: {re.sub(r'^https?://(www[.])?|/$', '', paper.code)}"
     return ((label, address) for address, label in found.items() if web_address(address))
+
+
+def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield what describes a paper beside its tags: the label of a field, and its texts with their addresses."""
+    for field in taxonomy.paper_fields:
+        if field.section is Section.DESCRIPTION and (texts := value_texts(paper.value(field.name))):
+            if field.kind is FieldKind.FLAG:
+                texts = ("Yes",) if texts == ("true",) else ("No",)
+            yield field_label(field), [(bare_author(text), web_address(text)) for text in texts]
 
 
 def issue_address(repository: str, key: str) -> str:

@@ -1,0 +1,475 @@
+"""The fields of records, each declared once.
+
+From a declaration follow decoding, the JSON Schema, filters, columns, cards, the site, search, options of
+commands, the issue form and the table in docs/data.md. A survey declares further fields in its taxonomy.
+"""
+
+import re
+from decimal import Decimal
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
+"""The value of a field, by its kind; dates, addresses and identifiers are text."""
+
+
+class FieldKind(StrEnum):
+    """What a field holds."""
+
+    TEXT = "text"
+    TEXTS = "texts"
+    AUTHORS = "authors"
+    YEAR = "year"
+    DATE = "date"
+    NUMBER = "number"
+    FLAG = "flag"
+    URL = "url"
+    URLS = "urls"
+    IDENTIFIER = "identifier"
+    KEY = "key"
+    CHOICE = "choice"
+    PARTS = "parts"
+    """Mappings, or a list of them, each with a decoder of its own; no field that a survey can declare."""
+
+
+_LISTS = (FieldKind.TEXTS, FieldKind.AUTHORS, FieldKind.URLS)
+_BARE = (FieldKind.YEAR, FieldKind.NUMBER, FieldKind.FLAG)
+
+
+class Section(StrEnum):
+    """Which part of a record a field belongs to. The tags stand behind the head."""
+
+    HEAD = "head"
+    DESCRIPTION = "description"
+    RECORD = "record"
+    BOOKKEEPING = "bookkeeping"
+
+
+class SearchPart(StrEnum):
+    """Where in a record a word was found; a hit names the part that weighs most."""
+
+    TITLE = "title"
+    KEY = "key"
+    IDENTIFIER = "identifier"
+    TAG = "tag"
+    SYNONYM = "synonym"
+    NAME = "name"
+    SUMMARY = "summary"
+    METHOD = "method"
+    FACET = "facet"
+    EVIDENCE = "evidence"
+    REASON = "reason"
+    NOTES = "notes"
+    DEFINITION = "definition"
+
+
+class ReviewTopic(StrEnum):
+    """What a person has to judge of a record that is new or changed, since no program can."""
+
+    BIBLIOGRAPHY = "bibliography"
+    FIELDS = "fields"
+    AUTHORS = "authors"
+    LINKS = "links"
+    TAGS = "tags"
+    PUBLISHED = "published"
+    SOURCES = "sources"
+    LEVELS = "levels"
+    SUMMARY = "summary"
+    REASON = "reason"
+    WAIVERS = "waivers"
+
+
+class RecordField(NamedTuple):
+    """A field of records beside their tags.
+
+    Attributes:
+        name: As in the data and in filters.
+        kind: What it holds.
+        help: What to write, in one sentence.
+        section: The part of the record that it stands in.
+        label: What people read; see `field_label` for a field without one.
+        required: Whether a record must have it.
+        choices: The values of a field of kind `choice`.
+        search: As which part of a record search finds it; None for not at all.
+        review: What a reviewer judges where it is new or changed.
+        question: What the issue form asks; empty for a field that it does not ask for.
+        is_settable: Whether `corpus tag` and `corpus add --set` set it.
+        is_fact: Whether evidence can name it as what a source supports.
+        is_column: Whether the site's table can show it as a column.
+        is_filter: Whether the site offers its values as a filter.
+        is_listed: Whether the list in the README shows it.
+        in_candidates: Whether candidates have it, too.
+    """
+
+    name: str
+    kind: FieldKind
+    help: str
+    section: Section = Section.DESCRIPTION
+    label: str = ""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    search: SearchPart | None = None
+    review: ReviewTopic | None = None
+    question: str = ""
+    is_settable: bool = False
+    is_fact: bool = False
+    is_column: bool = False
+    is_filter: bool = False
+    is_listed: bool = False
+    in_candidates: bool = True
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it holds several texts."""
+        return self.kind in _LISTS
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether YAML has its value without quotes although it is no text."""
+        return self.kind in _BARE
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a taxonomy can switch it off."""
+        return not self.required and self.kind is not FieldKind.PARTS
+
+
+def field_label(field: RecordField) -> str:
+    """Return what people read for a field: its label, else its name in words."""
+    return field.label or field.name.replace("_", " ").capitalize()
+
+
+_HEAD, _DESCRIPTION, _RECORD, _BOOKKEEPING = Section
+_BIBLIOGRAPHY = ReviewTopic.BIBLIOGRAPHY
+
+PAPER_FIELDS = (
+    RecordField(
+        "key",
+        FieldKind.KEY,
+        "Lower-case letters, digits and single hyphens; unique; never changed.",
+        _HEAD,
+        required=True,
+        search=SearchPart.KEY,
+    ),
+    RecordField(
+        "title",
+        FieldKind.TEXT,
+        "The title, one line.",
+        _HEAD,
+        required=True,
+        search=SearchPart.TITLE,
+        review=_BIBLIOGRAPHY,
+        question="Only if it is not on arXiv and has no DOI.",
+    ),
+    RecordField(
+        "authors",
+        FieldKind.AUTHORS,
+        "Family, Given; a collective in braces, such as {Kimi Team}; others at the end of a shortened list.",
+        _HEAD,
+        required=True,
+        search=SearchPart.NAME,
+        review=ReviewTopic.AUTHORS,
+        question="Only as above: Family, Given; Family, Given. Write others for those left out.",
+        is_column=True,
+    ),
+    RecordField(
+        "affiliation",
+        FieldKind.TEXT,
+        "One line of text.",
+        _HEAD,
+        search=SearchPart.NAME,
+        review=_BIBLIOGRAPHY,
+        is_column=True,
+    ),
+    RecordField(
+        "year",
+        FieldKind.YEAR,
+        "The year as published, even if the venue is later.",
+        _HEAD,
+        required=True,
+        review=_BIBLIOGRAPHY,
+        question="Only as above.",
+        is_filter=True,
+    ),
+    RecordField(
+        "venue_year",
+        FieldKind.YEAR,
+        "The year of the venue or volume, for citations, if it is certain.",
+        _HEAD,
+        is_settable=True,
+    ),
+    RecordField(
+        "venue",
+        FieldKind.TEXT,
+        "Such as NeurIPS 2025; Spotlight and submitted belong in notes.",
+        _HEAD,
+        required=True,
+        search=SearchPart.NAME,
+        review=_BIBLIOGRAPHY,
+        question="Where it was published, if not on arXiv alone: such as NeurIPS 2025.",
+        is_column=True,
+    ),
+    RecordField(
+        "proceedings",
+        FieldKind.TEXT,
+        "The name of the proceedings or journal, for citations, if it is certain.",
+        _HEAD,
+        search=SearchPart.NAME,
+        is_settable=True,
+    ),
+    RecordField(
+        "arxiv_id",
+        FieldKind.IDENTIFIER,
+        "Without version and prefix, in quotes.",
+        _HEAD,
+        search=SearchPart.IDENTIFIER,
+        review=_BIBLIOGRAPHY,
+        is_column=True,
+    ),
+    RecordField(
+        "doi",
+        FieldKind.IDENTIFIER,
+        "In lower case, without https://doi.org/; the publisher's, not arXiv's.",
+        _HEAD,
+        search=SearchPart.IDENTIFIER,
+        review=_BIBLIOGRAPHY,
+    ),
+    RecordField(
+        "openreview_id",
+        FieldKind.IDENTIFIER,
+        "The id of the forum.",
+        _HEAD,
+        search=SearchPart.IDENTIFIER,
+        review=_BIBLIOGRAPHY,
+    ),
+    RecordField(
+        "acl_id",
+        FieldKind.IDENTIFIER,
+        "The id in the ACL Anthology, such as 2025.acl-long.421.",
+        _HEAD,
+        search=SearchPart.IDENTIFIER,
+        review=_BIBLIOGRAPHY,
+    ),
+    RecordField(
+        "urls",
+        FieldKind.URLS,
+        "Addresses; the first is the entry's own.",
+        _HEAD,
+        required=True,
+        review=ReviewTopic.LINKS,
+    ),
+    RecordField(
+        "code",
+        FieldKind.URL,
+        "The address of the authors' code.",
+        _HEAD,
+        review=ReviewTopic.LINKS,
+        is_settable=True,
+        is_fact=True,
+        is_column=True,
+    ),
+    RecordField(
+        "base_models",
+        FieldKind.TEXTS,
+        "The language models that are trained or used: a list.",
+        search=SearchPart.METHOD,
+        is_settable=True,
+        is_fact=True,
+    ),
+    RecordField(
+        "algorithm",
+        FieldKind.TEXT,
+        "What trains them, in a few words.",
+        search=SearchPart.METHOD,
+        is_settable=True,
+        is_fact=True,
+    ),
+    RecordField(
+        "benchmarks",
+        FieldKind.TEXTS,
+        "What the entry is evaluated on: a list.",
+        search=SearchPart.METHOD,
+        is_settable=True,
+        is_fact=True,
+    ),
+    RecordField(
+        "summary",
+        FieldKind.TEXT,
+        "One sentence of our own that ends with a period.",
+        _RECORD,
+        required=True,
+        search=SearchPart.SUMMARY,
+        review=ReviewTopic.SUMMARY,
+        question="What the paper does, in one sentence of your own.",
+        is_column=True,
+    ),
+    RecordField("evidence", FieldKind.PARTS, "What sources say about the tags: a list.", _RECORD),
+    RecordField(
+        "added",
+        FieldKind.DATE,
+        "The day the record was added, in quotes: YYYY-MM-DD.",
+        _BOOKKEEPING,
+        required=True,
+        is_column=True,
+        in_candidates=False,
+    ),
+    RecordField(
+        "cite_key",
+        FieldKind.KEY,
+        "The key of the imported BibTeX entry, if it differs; corpus show finds the record by it, too.",
+        _BOOKKEEPING,
+    ),
+    RecordField(
+        "bibtex",
+        FieldKind.PARTS,
+        "What the imported entry says beyond the record: its type, and fields such as volume or pages, as LaTeX.",
+        _BOOKKEEPING,
+    ),
+    RecordField(
+        "notes",
+        FieldKind.TEXT,
+        "One sentence that a user of the record should know.",
+        _RECORD,
+        search=SearchPart.NOTES,
+        review=ReviewTopic.SUMMARY,
+        question="One sentence that a reader of the record should know.",
+    ),
+    RecordField(
+        "waive",
+        FieldKind.PARTS,
+        "Warnings that do not apply to this record, each with the reason.",
+        _BOOKKEEPING,
+        review=ReviewTopic.WAIVERS,
+    ),
+)
+"""The fixed fields of a paper, in canonical order; those of a survey stand behind the last of the description."""
+
+EXCLUSION_FIELDS = (
+    RecordField(
+        "id",
+        FieldKind.KEY,
+        "E and three digits or more; unique, never reused.",
+        _HEAD,
+        required=True,
+        search=SearchPart.IDENTIFIER,
+    ),
+    RecordField(
+        "title",
+        FieldKind.TEXT,
+        "As screened.",
+        _HEAD,
+        required=True,
+        search=SearchPart.TITLE,
+        review=_BIBLIOGRAPHY,
+    ),
+    RecordField(
+        "identifier",
+        FieldKind.TEXT,
+        "As screened.",
+        _HEAD,
+        required=True,
+        search=SearchPart.IDENTIFIER,
+        review=_BIBLIOGRAPHY,
+    ),
+    RecordField("url", FieldKind.URL, "As screened.", _HEAD, required=True, review=ReviewTopic.LINKS),
+    RecordField("screened", FieldKind.DATE, "The day of screening, in quotes.", _RECORD, required=True),
+    RecordField(
+        "reason",
+        FieldKind.TEXT,
+        "Why it was excluded, in one sentence.",
+        _RECORD,
+        required=True,
+        search=SearchPart.REASON,
+        review=ReviewTopic.REASON,
+    ),
+    RecordField(
+        "near_miss",
+        FieldKind.TEXT,
+        "What made it nearly included, in one sentence; claims are tested against including it.",
+        _RECORD,
+        search=SearchPart.REASON,
+        review=ReviewTopic.REASON,
+    ),
+    RecordField(
+        "promoted_to",
+        FieldKind.KEY,
+        "The key of the paper, if it was included later.",
+        _BOOKKEEPING,
+        review=ReviewTopic.REASON,
+    ),
+    RecordField(
+        "waive",
+        FieldKind.PARTS,
+        "Warnings that do not apply to this record, each with the reason.",
+        _BOOKKEEPING,
+        review=ReviewTopic.WAIVERS,
+    ),
+)
+"""The fixed fields of an exclusion, in canonical order; its tags stand behind the head."""
+
+CANDIDATE_FIELDS = (
+    RecordField(
+        "proposal",
+        FieldKind.CHOICE,
+        "The proposed decision: include, unclear or exclude; unread if nobody has read it.",
+        _HEAD,
+        required=True,
+    ),
+    RecordField(
+        "reason",
+        FieldKind.TEXT,
+        "Why, in a sentence or two; required unless the proposal is unread.",
+        _HEAD,
+        search=SearchPart.REASON,
+    ),
+    RecordField("found", FieldKind.DATE, "The day of the search, in quotes.", _RECORD, required=True),
+    RecordField(
+        "found_by",
+        FieldKind.TEXTS,
+        "How it was found: names of queries, cites KEY, cited by KEY, or a file.",
+        _RECORD,
+    ),
+    RecordField(
+        "screened",
+        FieldKind.DATE,
+        "The day on which it was included while tags are open, in quotes.",
+        _RECORD,
+    ),
+    RecordField("readings", FieldKind.PARTS, "What each reader reads in the sources: a list.", _RECORD),
+)
+"""The fields of a candidate beside those of a paper, in canonical order; facets of exclusions stand behind the head."""
+
+
+def number_of(text: str) -> int | float:
+    """Return the number that a text is, so that `number_text` gives the same text again.
+
+    Raises:
+        ValueError: It is none, or is written in another way; the message says how to write it.
+    """
+    if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text, re.ASCII) and sum(map(str.isdigit, text)) <= 15:
+        number = float(text) if "." in text else int(text)
+        written = number_text(number)
+        if written == text:
+            return number
+        raise ValueError(f"is written as {written}")
+    raise ValueError("is not a number: write digits, with a decimal point if needed")
+
+
+def number_text(number: int | float) -> str:
+    """Return a number in decimal digits, without an exponent and without zeros at its end."""
+    if isinstance(number, int) or number.is_integer():
+        return str(int(number))
+    return format(Decimal(repr(number)), "f")
+
+
+def value_texts(value: FieldValue | None) -> tuple[str, ...]:
+    """Return a value as the texts that filters and columns compare; nothing for an absent one."""
+    if value is None or value == "":
+        return ()
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, bool):
+        return ("true" if value else "false",)
+    return (number_text(value),)
