@@ -701,7 +701,11 @@ def test_programs_are_given_the_figures_of_all_sessions_or_of_one(tmp_path: Path
     assert [run["session"] for run in both["sessions"]] == ["debate", "swarm"]
     (swarm,) = one["sessions"]
     assert swarm == both["sessions"][1]
-    assert (swarm["elapsed"], swarm["waited"], swarm["tokens"]) == (20, 0, {"known": 8240, "at_least": False})
+    assert (swarm["elapsed"], swarm["waited"], swarm["tokens"]) == (
+        20,
+        0,
+        {"known": 8240, "at_least": False, "hidden": 0},
+    )
     assert (swarm["worked"], swarm["span"]) == (
         {"if_working": 35, "if_waiting": 35, "at_least": False},
         {"if_working": 20, "if_waiting": 20, "at_least": False},

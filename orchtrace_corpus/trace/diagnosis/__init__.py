@@ -12,7 +12,14 @@ from orchtrace_corpus.trace.diagnosis import findings, values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry, cost_by_tool, ledger, sum_known
 from orchtrace_corpus.trace.measures.work import concurrency
-from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs, has_all_tokens, report_of
+from orchtrace_corpus.trace.model.import_report import (
+    ImportReport,
+    LedgerLine,
+    Line,
+    has_all_costs,
+    has_all_tokens,
+    report_of,
+)
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
@@ -255,7 +262,7 @@ def _tokens(view: TraceView, agents: Sequence[Entry], models: Sequence[Entry]) -
     missing = {} if reason else report.missing()
     kinds = [kind for kind in KINDS if kind != "reasoning"]
     repeated = report.repeated()
-    spared = [sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0) for line in repeated]
+    spared = [_total_of(line, kinds) for line in repeated]
     return values.TokenUse(
         sum(entry.total or 0.0 for entry in entries) if entries else None,
         bool(reason or unsure or missing),
@@ -267,7 +274,15 @@ def _tokens(view: TraceView, agents: Sequence[Entry], models: Sequence[Entry]) -
         missing,
         unsure,
         (sum(line.records for line in repeated), sum(spared)),
+        _total_of(report.token_ledger.get(LedgerLine.RESTARTED), kinds),
     )
+
+
+def _total_of(line: Line | None, kinds: Sequence[str]) -> float:
+    """Return the tokens of a line of the ledger, divided by kind or not."""
+    if line is None:
+        return 0.0
+    return sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0)
 
 
 def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:

@@ -171,6 +171,7 @@ class TokenUse(NamedTuple):
         missing: Where it gives a total: how many records without tokens there are, by what they are.
         unsure: What is counted, but may be more.
         repeated: How many records repeat others, and how many tokens these would have added.
+        hidden: How many tokens of answers that are not in the log there are at most; 0 where the log names none.
     """
 
     known: float | None
@@ -183,6 +184,7 @@ class TokenUse(NamedTuple):
     missing: Mapping[str, int]
     unsure: tuple[str, ...]
     repeated: tuple[int, float]
+    hidden: float = 0.0
 
 
 class Cost(NamedTuple):

@@ -107,6 +107,7 @@ class LedgerLine(StrEnum):
     NO_NUMBER = "unknown: usage that is not a number"
     NO_TRANSCRIPT = "unknown: sub-agents without a transcript"
     NO_ROLLOUT = "unknown: sub-agents without a rollout"
+    RESTARTED = "unknown: what a counter that begins anew stands at already, at most, spent by answers not in the log"
     TOTAL_DIFFERENCE = "counted: difference of two cumulative totals"
     LAST_ANSWER = "counted: usage of the last answer, where there are no totals"
     SAME_TOTAL = "left out: total that had not moved (the same row again)"
@@ -153,6 +154,7 @@ class Missing(StrEnum):
     ROLLOUTS = "sub-agents without a rollout among the files"
     USAGE = "answers without usage"
     NUMBERS = "usage that is not a number"
+    RESTARTS = "counters that begin anew with tokens of answers that are not in the log"
     CALLS = "Model calls of the log that do not say what they spent"
 
 

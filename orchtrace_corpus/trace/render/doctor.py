@@ -163,7 +163,11 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             for number, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True)
         ],
         "critical_path_gap_after": chain.after,
-        "tokens": {"known": summary.tokens, "at_least": summary.has_more_tokens},
+        "tokens": {
+            "known": summary.tokens,
+            "at_least": summary.has_more_tokens,
+            "hidden": diagnosis.tokens.hidden,
+        },
         "cost_usd": {
             "known": summary.cost_usd,
             "at_least": summary.costs_more,

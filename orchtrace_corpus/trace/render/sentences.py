@@ -218,7 +218,8 @@ class Sentences:
         notes = [f"{keep('Not certain:')} {printable(one, limit=200)}." for one in found.unsure]
         missing = [keep(f"{number:,} x") + f" {printable(one, limit=120)}" for one, number in found.missing.items()]
         if reason or missing:
-            notes.append(f"{keep('Not known:')} {reason or ', '.join(missing)}.")
+            hidden = f" (at most {found.hidden:,.15g} tokens)" if found.hidden else ""
+            notes.append(f"{keep('Not known:')} {reason or ', '.join(missing)}{hidden}.")
         records, tokens = found.repeated
         if tokens:
             repeats = f"{keep(f'{tokens:,.15g} tokens')} of {quantity(records, 'record')}"

@@ -5,9 +5,10 @@ A session is put together here: which call spawned which thread, what came back,
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from orchtrace_corpus.trace.importers.conversations.codex.conversation import Arrival, Spawn
+from orchtrace_corpus.trace.importers.conversations.codex.conversation import Arrival, Spawn, SpawnEvidence
 from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
 from orchtrace_corpus.trace.importers.conversations.codex.reading import Rollout, Trails, boundary
+from orchtrace_corpus.trace.importers.conversations.codex.rows import is_uuid
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, first_meta, recognises, shown, ties
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
@@ -24,12 +25,14 @@ __all__ = ["read", "recognises", "ties"]
 MAIN = "main"
 """The agent that the user talks to."""
 
+LEAD_PATH = "/root"
+"""The path of that agent, at which those of all others begin."""
+
 
 def link(rollouts: Sequence[Rollout], report: ImportReport) -> steps.Linked:
     """Put a session together."""
     trails = {one.meta.id: Trails(one.trail) for one in rollouts}
-    for rollout in rollouts:
-        _leave_out_copies(rollout, trails, report)
+    restarts = sum(_leave_out_copies(rollout, trails, report) for rollout in rollouts)
     links = _Links(rollouts, report)
     links.find_parents()
     missing = links.name_childless()
@@ -40,21 +43,29 @@ def link(rollouts: Sequence[Rollout], report: ImportReport) -> steps.Linked:
     odd = sum(rollout.conversation.odd for rollout in rollouts)
     if odd:
         report.enter(LedgerLine.NO_NUMBER, odd)
-    lacking = {Missing.ROLLOUTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
+    lacking = {
+        Missing.ROLLOUTS: missing,
+        Missing.USAGE: without,
+        Missing.NUMBERS: odd,
+        Missing.RESTARTS: restarts,
+    }
     return steps.Linked([rollout.thread for rollout in rollouts if rollout.thread.steps], lacking)
 
 
-def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: ImportReport) -> None:
-    """Leave history that was copied into a thread out of it, and give its own answers their tokens."""
+def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: ImportReport) -> int:
+    """Leave history that was copied into a thread out of it, and give its own answers their tokens.
+
+    Returns how often its counter began anew with tokens of answers that the log does not have.
+    """
     meta, thread, counts = rollout.meta, rollout.thread, rollout.conversation.counts
     is_child = bool(meta.parent or meta.forked)
     end = 0
     if is_child:
         others = (trails[other] for other in (meta.forked, meta.parent) if other in trails and other != meta.id)
         end = boundary(rollout.trail, next(others, None), meta)
-    copied = spend(counts, end, is_child=is_child, report=report)
+    copied, restarts = spend(counts, end, is_child=is_child, report=report)
     if not end:
-        return
+        return restarts
     kept = [step for step in thread.steps if step.order > end]
     paid = {id(count.call): count for count in counts if count.row > end and count.call is not None}
     for step in thread.steps:
@@ -76,6 +87,7 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Impor
     evidence.aimed = [aimed for aimed in evidence.aimed if aimed.tool_call.order > end]
     evidence.endings = [ending for ending in evidence.endings if ending.step.order > end]
     evidence.arrivals = [arrival for arrival in evidence.arrivals if arrival.step.order > end]
+    return restarts
 
 
 def _count_unpaid(rollout: Rollout, report: ImportReport) -> int:
@@ -106,12 +118,11 @@ class _Links:
         for rollout in rollouts:
             meta, thread = rollout.meta, rollout.thread
             thread.is_root = not meta.parent
-            shown = masked(meta.path.removeprefix("/root")).rpartition("/")[2]
-            thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or shown or meta.id)
-            known = (meta.id, meta.path, meta.nickname, meta.path.rpartition("/")[2])
+            thread.agent = self._new_name(MAIN if thread.is_root else meta.nickname or _leaf(meta.path) or meta.id)
+            known = (meta.id, meta.path, meta.nickname, _leaf(meta.path))
             self._note_names(filter(None, known), thread.agent)
             if thread.is_root:
-                self._note_names(["/root"], thread.agent)
+                self._note_names([LEAD_PATH], thread.agent)
 
     def _note_names(self, names: Iterable[str], agent: str) -> None:
         for name in names:
@@ -153,10 +164,10 @@ class _Links:
     def _spawn_of(self, rollout: Rollout, parent: Rollout) -> Spawn | None:
         meta, evidence = rollout.meta, parent.conversation.evidence
         if parent.meta.id not in self._indices:
-            self._indices[parent.meta.id] = self._index(evidence.spawns)
+            self._indices[parent.meta.id] = self._index(evidence)
         by_name, by_task = self._indices[parent.meta.id]
         started = evidence.started.get(meta.id, "")
-        names = (started, meta.call, meta.id, meta.path, meta.path.rpartition("/")[2])
+        names = (started, meta.call, meta.id, meta.path, _leaf(meta.path))
         found = next((by_name[name] for name in names if name in by_name), None)
         if found is None or found.tool_call.target:
             arrivals = rollout.conversation.evidence.arrivals
@@ -166,12 +177,15 @@ class _Links:
             found = waiting[0] if waiting else None
         return found
 
-    def _index(self, spawns: Sequence[Spawn]) -> tuple[dict[str, Spawn], dict[int, list[Spawn]]]:
+    def _index(self, evidence: SpawnEvidence) -> tuple[dict[str, Spawn], dict[int, list[Spawn]]]:
         """The spawns of a thread by what may name their children, and by the tasks of those that name none."""
         by_name: dict[str, Spawn] = {}
         by_task: dict[int, list[Spawn]] = {}
-        for spawn in spawns:
-            for name in filter(None, (spawn.id, *spawn.names)):
+        for spawn in evidence.spawns:
+            by_name.setdefault(spawn.id, spawn)
+            if evidence.is_refused(spawn):
+                continue
+            for name in filter(None, spawn.names):
                 by_name.setdefault(name, spawn)
             if not any(name in self._by_id for name in spawn.names):
                 by_task.setdefault(spawn.mark, []).append(spawn)
@@ -187,16 +201,25 @@ class _Links:
                 tool_call = spawn.tool_call
                 if tool_call.target:
                     continue
-                names = [name for name in (*spawn.names, started.get(spawn.id, "")) if name]
-                if tool_call.answer is not None and tool_call.answer.status is Status.ERROR:
+                result = tool_call.answer
+                if evidence.is_refused(spawn) and result is not None:
+                    result.status, result.error = Status.ERROR, result.error or "tool_error"
+                if result is not None and result.status is Status.ERROR:
                     tool_call.purpose = steps.TOOL  # nothing came into being
                     continue
-                unnamed = f"{tool_call.role or 'agent'}:{tool_call.id[-8:]}"
-                tool_call.target = self._new_name(spawn.nickname or [unnamed, *names][-1])
+                names = [name for name in (*spawn.names, started.get(spawn.id, "")) if name]
+                tool_call.target = self._new_name(spawn.nickname or self._name_of(spawn, names))
                 self._note_names(filter(None, [*names, spawn.nickname]), tool_call.target)
                 missing += 1
                 self._report.note(Problem.NO_ROLLOUT, str(tool_call.place))
         return missing
+
+    def _name_of(self, spawn: Spawn, names: Sequence[str]) -> str:
+        """Choose a name for an agent of which there is only the call: that of its task, else its id, else its role."""
+        tasks = [leaf for name in names if not is_uuid(name) and (leaf := _leaf(name))]
+        if tasks:
+            return tasks[-1]
+        return names[-1] if names else f"{spawn.tool_call.role or 'agent'}:{spawn.tool_call.id[-8:]}"
 
     def aim(self) -> None:
         """Aim messages, ends and returns at agents, and tie what arrives to what was sent."""
@@ -219,6 +242,8 @@ class _Links:
                     error = "agent_error" if ending.status is Status.ERROR else ""
                     step = steps.Return.at_step(ending.step, child, ending.status, error, ending.ref)
                     returns.append((thread, step))
+                elif not child and isinstance(ending.step, steps.Delivery):
+                    ending.step.sender = self._stranger(ending.name)
         steps.note_deciders(rollout.thread for rollout in self._rollouts)
         steps.add_returns(returns, (rollout.thread for rollout in self._rollouts))
         for rollout in self._rollouts:
@@ -240,8 +265,14 @@ class _Links:
     def _stranger(self, name: str) -> str:
         """A name for an agent of which the log says nothing else."""
         if name not in self._names:
-            self._names[name] = self._new_name(name or "(nobody)")
+            is_lead = name == LEAD_PATH
+            self._names[name] = self._new_name(MAIN if is_lead else _leaf(name) or "(nobody)")
         return self._names[name]
+
+
+def _leaf(path: str) -> str:
+    """Return the last name of an agent's path below `/root`, which is the lead of the tree, and no folder."""
+    return path.removeprefix(f"{LEAD_PATH}/").rpartition("/")[2]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, amounts, is_odd
+from orchtrace_corpus.trace.importers.conversations.codex.outputs import FORBIDDEN, Output, read_output
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
@@ -28,6 +29,7 @@ class Spawn(Struct):
         mark: A mark of the child's task.
         names: What the call and its output call the child: its thread, its path, its name.
         nickname: The name that its output gives it for people; empty where it gives none.
+        is_declined: Whether its output is no object, as it is where an agent came into being, but a sentence.
     """
 
     tool_call: steps.ToolCall
@@ -35,6 +37,7 @@ class Spawn(Struct):
     mark: int = 0
     names: list[str] = field(default_factory=list)
     nickname: str = ""
+    is_declined: bool = False
 
 
 class Aimed(Struct):
@@ -72,6 +75,7 @@ class SpawnEvidence(Struct):
 
     Attributes:
         started: The agents whose beginning it mentions, by thread: the id of the call, or the agent's path.
+        failed: The ids of calls of which it says that they have spawned nobody.
     """
 
     spawns: list[Spawn] = field(default_factory=list)
@@ -79,6 +83,13 @@ class SpawnEvidence(Struct):
     endings: list[Ending] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
     started: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+
+    def is_refused(self, spawn: Spawn) -> bool:
+        """Return True if a call has spawned nobody: the rollout says so, or has a sentence where agents are named."""
+        if spawn.id in self.failed:
+            return True
+        return spawn.is_declined and spawn.id not in self.started.values()
 
 
 _PURPOSES = {
@@ -88,7 +99,8 @@ _PURPOSES = {
     **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), steps.MESSAGE),
     "request_user_input": steps.ASK,
 }
-_ANSWERED_AT_ONCE = frozenset(("web_search_call", "image_generation_call"))
+_HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))
+_UNFINISHED = frozenset(("in_progress", "searching", "generating"))
 _OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 _APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
 _ANSWERS = {"agent_message": "message", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
@@ -132,8 +144,9 @@ class Conversation:
         self.model = ""
         self.odd = 0
         self._privacy, self._report, self._is_child = privacy, report, is_child
-        self._call: steps.ModelCall | None = None  # the steps.answer whose items come in
-        self._unpaid: steps.ModelCall | None = None  # the last steps.answer that no count was about
+        self._call: steps.ModelCall | None = None  # the answer whose items come in
+        self._has_called = False  # whether that answer calls a tool whose result is to come
+        self._unpaid: steps.ModelCall | None = None  # the last answer that no count was about
         self._before: tuple[Amounts | None, Amounts | None] = (None, None)
         self._asked: tuple[Moment, str] | None = None  # when a person was asked for leave, and for which call
         self._items: set[str] = set()
@@ -142,6 +155,7 @@ class Conversation:
         self._tool_calls: dict[str, list[steps.ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
         self._results: list[tuple[str, steps.ToolResult]] = []
+        self._hosted_calls: list[steps.ToolCall] = []  # those of the service that had not ended when they were written
 
     def take_item(self, payload: Payload, at: Moment) -> None:
         """An item of the conversation with the model."""
@@ -153,6 +167,7 @@ class Conversation:
         elif kind in ("message", "reasoning"):
             self._items.add(kind)
             call = self._output(at)
+            call.final = not self._has_called  # a search of the service is part of the answer
             if payload.content:
                 call.note_text(rows.text_of(payload.content), self._privacy)
         elif kind.endswith("_call"):
@@ -188,14 +203,19 @@ class Conversation:
             self._asked = at, string(payload.call_id)
         elif kind == "guardian_assessment":
             if string(payload.status) in ("denied", "rejected", "blocked"):
-                self._add(steps.SafetyEvent(at.time, at.place, error=rows.FORBIDDEN), at)
+                self._add(steps.SafetyEvent(at.time, at.place, error=FORBIDDEN), at)
         elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
-            self.evidence.started.setdefault(string(payload.new_thread), string(payload.call_id))
+            if string(payload.new_thread):
+                self.evidence.started.setdefault(string(payload.new_thread), string(payload.call_id))
+            elif kind == "collab_agent_spawn_end":
+                self.evidence.failed.add(string(payload.call_id))
         elif kind == "collab_waiting_end":
             for name, status, brought in rows.endings(payload.statuses):
                 self._end(name, status, brought, at)
         elif kind == "sub_agent_activity":
             self._take_activity(payload, at)
+        elif kind == "web_search_end" and self._hosted_calls:
+            self._end_hosted_call(self._hosted_calls.pop(0), "completed", at)
         elif kind in _SILENT_EVENTS:
             self._report.pass_over(kind)
         else:
@@ -226,8 +246,9 @@ class Conversation:
         self.thread.steps.append(step)
 
     def _output(self, at: Moment) -> steps.ModelCall:
-        """The steps.answer to which something that the model wrote belongs."""
+        """The answer to which something that the model wrote belongs."""
         if self._call is None:
+            self._has_called = False
             self._call = self._unpaid = steps.ModelCall(at.time, at.place, end=at.time, model=self.model)
             self._add(self._call, at)
         self._call.end = max(self._call.end, at.time)
@@ -251,10 +272,15 @@ class Conversation:
         """A message of another agent, or the notice that one has ended."""
         self._call = None
         text, author = rows.text_of(payload.content), string(payload.author)
-        found = list(rows.notification(text))
-        for name, status, brought in found:
+        endings = list(rows.notification(text))
+        for name, status, brought in endings:
             self._end(name or author, status, brought, at)
-        if not found:
+        answer = rows.final_answer(text)
+        if answer is not None and author:
+            step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(answer))
+            self._add(step, at)
+            self.evidence.endings.append(Ending(step, author, Status.OK, step.ref))
+        elif not endings:
             step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(text))
             is_task = self._is_child and not self.evidence.arrivals
             self.evidence.arrivals.append(Arrival(step, (text and steps.mark(text)) or 0, "" if is_task else author))
@@ -295,23 +321,33 @@ class Conversation:
         given = payload.arguments if payload.arguments is not None else payload.input
         given = given if given is not None else payload.action
         purpose = _PURPOSES.get(name.rpartition(".")[2].rpartition("__")[2], steps.TOOL)
+        if purpose is steps.JOIN and "cell_id" in rows.parsed(given):
+            purpose = steps.TOOL  # waits for a script of its own, and for no agent
         tool_call = steps.ToolCall(at.time, at.place, purpose=purpose, call=call, id=masked(use), tool=masked(name),
                   ref=self._privacy.reference(given))  # fmt: skip
-        call.final = False
         self._add(tool_call, at)
         self._tool_calls.setdefault(use, []).append(tool_call)
-        if kind in _ANSWERED_AT_ONCE:
-            status = string(payload.status)
-            failed = status if status not in ("", "completed") else ""
-            done = steps.ToolResult(
-                at.time, at.place, status=Status.ERROR if failed else Status.OK, error=masked(failed)
-            )
-            self._add(done, at)
-            steps.answer(tool_call, done)
-        elif purpose in (steps.SPAWN, steps.MESSAGE, steps.CLOSE):
+        call.final = False
+        if kind in _HOSTED_CALLS:
+            self._end_hosted_call(tool_call, string(payload.status), at)
+            return
+        self._has_called = True
+        if purpose in (steps.SPAWN, steps.MESSAGE, steps.CLOSE):
             self._note_evidence(tool_call, use, rows.parsed(given))
-        elif rows.asks_leave(given):
+        elif rows.asks_for_approval(given):
             self._note_asking([tool_call], at)
+
+    def _end_hosted_call(self, tool_call: steps.ToolCall, status: str, at: Moment) -> None:
+        """End a call that the service has made itself while the model answered: its row is written when it is over."""
+        if status in _UNFINISHED:
+            self._hosted_calls.append(tool_call)
+            return
+        error = masked(status) if status not in ("", "completed") else ""
+        result = steps.ToolResult(at.time, at.place, status=_ERROR if error else _OK, error=error)
+        self._add(result, at)
+        steps.answer(tool_call, result)
+        if not tool_call.id and at.time != NO_TIME:  # else the result says when it was over
+            tool_call.more = {"t_end": max(at.time, tool_call.time)}
 
     def _note_evidence(self, tool_call: steps.ToolCall, use: str, details: dict[str, Any]) -> None:
         """What a call says of the agent that it is about."""
@@ -328,31 +364,35 @@ class Conversation:
 
     def _take_output(self, payload: Payload, at: Moment) -> None:
         self._call = None
-        output = payload.output
-        inner = output if isinstance(output, dict) else {}
-        text = text_field(inner, "content") or rows.text_of(inner.get("content_items", output))
-        details = rows.parsed(text) or inner
-        failed = rows.error(text, details) or ("tool_error" if inner.get("success") is False else "")
-        found = steps.ToolResult(at.time, at.place, status=_ERROR if failed else _OK, error=failed,
-                       ref=self._privacy.reference(text or output))  # fmt: skip
-        self._add(found, at)
+        output = read_output(payload.output)
+        result = steps.ToolResult(at.time, at.place, status=_ERROR if output.error else _OK, error=output.error,
+                                  ref=self._privacy.reference(output.text or payload.output))  # fmt: skip
+        self._add(result, at)
         use = string(payload.call_id) or string(payload.id)
-        self._results.append((use, found))
+        self._results.append((use, result))
         if use in self._spawns:
-            self._spawns[use].names += [rows.agent_named(details), *rows.uuids(text)]
-            self._spawns[use].nickname = text_field(details, "nickname")
+            self._note_spawned(self._spawns[use], output)
         elif use in self._tool_calls and self._tool_calls[use][-1].purpose is steps.JOIN:
-            for name, status, brought in rows.endings(details.get("status")):
+            for name, status, brought in rows.endings(output.details.get("status")):
                 self._end(name, status, brought, at)
-        if failed == rows.FORBIDDEN:
-            self._add(steps.SafetyEvent(at.time, at.place, error=failed), at)
+        if output.error == FORBIDDEN:
+            self._add(steps.SafetyEvent(at.time, at.place, error=output.error), at)
+
+    def _note_spawned(self, spawn: Spawn, output: Output) -> None:
+        """Note how the output of a call names the agent that has come into being, or that none has."""
+        name = rows.agent_named(output.details)
+        spawn.names += [name, *rows.uuids(output.text)]
+        spawn.nickname = text_field(output.details, "nickname")
+        is_sentence = bool(output.text) and not output.text.lstrip().startswith("{")
+        spawn.is_declined = not name and (is_sentence or bool(output.error) or "error" in output.details)
 
     def _take_activity(self, payload: Payload, at: Moment) -> None:
         name = string(payload.agent_thread) or string(payload.agent_thread_too)
         kind = string(payload.kind)
         if kind == "started":
             path = string(payload.agent_path) or string(payload.agent_path_too)
-            self.evidence.started.setdefault(name, string(payload.call_id) or path)
+            call = string(payload.call_id) or string(payload.event_id)
+            self.evidence.started.setdefault(name, call or path)
         elif kind == "interrupted":
             self._end(name, Status.CANCELLED, "", at)
 

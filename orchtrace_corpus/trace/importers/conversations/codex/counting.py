@@ -3,10 +3,13 @@
 Most totals are written twice, and only one that has moved counts. A thread that another spawned may begin with
 the history of its parent, at the parent's total, or at zero; each total is set against what its row says of the
 last answer alone, so that none of these is taken for the others.
+
+A counter may begin anew, or go on from one of its earlier states. What it then stands at beside the last answer, where
+no earlier state explains it, was spent by answers that the log does not have.
 """
 
 from operator import sub
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -83,7 +86,19 @@ def tokens(spent: Amounts) -> dict[str, int]:
     }  # fmt: skip
 
 
-def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportReport) -> dict[str, int] | None:
+class Spending(NamedTuple):
+    """What a thread's counter says beside what its answers spent.
+
+    Attributes:
+        copied: What the copied history had spent; None where none was copied.
+        restarts: How often the counter began anew with tokens of answers that the log does not have.
+    """
+
+    copied: dict[str, int] | None
+    restarts: int
+
+
+def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportReport) -> Spending:
     """Give each answer of a thread what it spent.
 
     Args:
@@ -91,16 +106,12 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportR
         boundary: The last row of history that was copied from another thread; 0 where none was.
         is_child: Whether another thread spawned this one, or gave it its history.
         report: Where the ledger is kept.
-
-    Returns:
-        What the copied history had spent; None where none was copied.
     """
-    before: Amounts | None = None
+    counter = _Counter(report)
     copied: list[Amounts] = []
     for count in counts:
         is_copied = count.row <= boundary
-        spent = _spent(count, before, is_child=is_child and not copied, report=report, quiet=is_copied)
-        before = count.total or before
+        spent = counter.take(count, may_inherit=is_child and not copied, is_copied=is_copied)
         if spent is None:
             if not is_copied:
                 report.enter_all(_SAME_TOTAL, tokens(count.last) if count.last else {})
@@ -112,35 +123,59 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportR
             count.call.basis, line = _OF_TOTAL if count.total else _OF_LAST
             report.enter_all(line, own)
     if not copied:
-        return None
+        return Spending(None, counter.restarts)
     total = tokens(tuple(map(sum, zip(*copied, strict=True))))
     report.enter(LedgerLine.COPIED_HISTORY, len(copied), **total)
-    return total
+    return Spending(total, counter.restarts)
 
 
-def _spent(
-    count: Count, before: Amounts | None, *, is_child: bool, report: ImportReport, quiet: bool
-) -> Amounts | None:
-    """What a row of the counter adds to the row before; None where it repeats that."""
-    total, last = count.total, count.last
-    if total is None:
-        return last if count.moved else None
-    if total == before:
-        return None
-    if before is None:
-        if last is None or total == last or not is_child:
-            return total
-        inherited = tuple(max(whole - part, 0) for whole, part in zip(total, last, strict=True))
-        if not quiet:
-            report.enter(LedgerLine.INHERITED_TOTAL, **tokens(inherited))
-        return last
-    difference = tuple(map(sub, total, before))
-    if difference == last:
-        return difference
-    if min(difference) < 0 or total == last:
-        if not quiet:
+class _Counter:
+    """The states of a counter, one after another.
+
+    Attributes:
+        restarts: How often it began anew with tokens of answers that the log does not have.
+    """
+
+    def __init__(self, report: ImportReport) -> None:
+        self.restarts = 0
+        self._report, self._unused = report, ImportReport()
+        self._before: Amounts | None = None
+        self._states: set[Amounts] = set()
+
+    def take(self, count: Count, *, may_inherit: bool, is_copied: bool) -> Amounts | None:
+        """Return what a row of the counter adds to the rows before; None where it repeats the last.
+
+        Args:
+            count: The row.
+            may_inherit: Whether the first total may be another thread's, which gave this one its history.
+            is_copied: Whether the row was copied from another thread, where it is reported.
+        """
+        report = self._unused if is_copied else self._report
+        total, last, before = count.total, count.last, self._before
+        if total is None:
+            return last if count.moved else None
+        if total == before:
+            return None
+        self._before = total
+        start = total if last is None else tuple(max(all_ - own, 0) for all_, own in zip(total, last, strict=True))
+        is_known_state = start in self._states
+        self._states.add(total)
+        if before is None:
+            if last is None or total == last or not may_inherit:
+                return total
+            report.enter(LedgerLine.INHERITED_TOTAL, **tokens(start))
+            return last
+        difference = tuple(map(sub, total, before))
+        if difference == last:
+            return difference
+        if min(difference) < 0 or (last is not None and (is_known_state or min(map(sub, difference, last)) < 0)):
             report.note(Problem.COUNTER_RESTARTED, str(count.place))
-        return last if last is not None else total
-    if last is not None and not quiet:
-        report.note(Problem.TOTAL_DIFFERS, str(count.place))
-    return difference
+            if last is None:
+                return total
+            if any(start) and not is_known_state:
+                self.restarts += not is_copied
+                report.enter(LedgerLine.RESTARTED, **tokens(start))
+            return last
+        if last is not None:
+            report.note(Problem.TOTAL_DIFFERS, str(count.place))
+        return difference

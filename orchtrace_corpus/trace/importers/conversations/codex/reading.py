@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
+from orchtrace_corpus.trace.importers.conversations.codex.copies import Copy, merge_copies
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
 from orchtrace_corpus.trace.importers.core import logs
@@ -159,38 +160,33 @@ class Rollout:
         # Rows after that cannot have been copied into this thread, so they matter only where others copy them.
         self._youngest = inf if is_source or said.created is None else said.created + _COPYING_SECONDS
         self._row = 0
-        self._known: set[int] = set()
-        for number, file in enumerate(files):
-            self._read(file, is_first=number == 0, is_last=number == len(files) - 1)
+        self._before, self._time, self._stamp = NO_TIME, NO_TIME, None
+        if len(files) == 1:
+            name = shown(files[0])
+            for number, row in logs.rows(files[0]._replace(name=name), report, Line):
+                self._read(Place(name, number), line(row))
+        else:
+            for place, row in merge_copies([Copy(file) for file in files], report):
+                self._read(place, row)
         self.conversation.close()
 
-    def _read(self, file: LogFile, *, is_first: bool, is_last: bool) -> None:
-        before, time, stamp, name = NO_TIME, NO_TIME, None, shown(file)
-        for number, found in logs.rows(file._replace(name=name), self._report, Line):
-            row = found if type(found) is Line else line(found)
-            payload = row.payload
-            if payload is None:
-                self._report.drop(Drop.NO_PAYLOAD, name, number)
-                continue
-            if not (is_first and is_last):  # a thread may be in use and in the archive
-                mark = hash(msgspec.json.encode(row))
-                if not is_first and mark in self._known:
-                    self._report.pass_over("row that another file of the thread has, too")
-                    continue
-                if is_first:
-                    self._known.add(mark)
-            self._row += 1
-            if row.timestamp != stamp:  # rows are written several at a time
-                stamp = row.timestamp
-                time = moment(stamp)
-            at = Moment(time, Place(name, number), self._row)
-            if time == NO_TIME:
-                self._report.note(Problem.NO_ROW_TIME, str(at.place))
-            else:
-                if time < before:
-                    self._report.out_of_order += 1
-                before = time
-            self._take(row.type, payload, at)
+    def _read(self, place: Place, row: Line) -> None:
+        payload = row.payload
+        if payload is None:
+            self._report.drop(Drop.NO_PAYLOAD, place.file, place.line)
+            return
+        self._row += 1
+        if row.timestamp != self._stamp:  # rows are written several at a time
+            self._stamp = row.timestamp
+            self._time = moment(row.timestamp)
+        at = Moment(self._time, place, self._row)
+        if at.time == NO_TIME:
+            self._report.note(Problem.NO_ROW_TIME, str(place))
+        else:
+            if at.time < self._before:
+                self._report.out_of_order += 1
+            self._before = at.time
+        self._take(row.type, payload, at)
 
     def _take(self, kind: Any, payload: Payload, at: Moment) -> None:
         sign = ""  # what the row says of where copied history ends, in the words of `Trail`
@@ -214,10 +210,11 @@ class Rollout:
         else:
             self._report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
         if sign and self._keeps_trail and (at.time <= self._youngest or sign in ("meta", "turn")):
-            what: tuple[Any, Any] = kind, msgspec.json.encode(payload)
             if sign == "count":
-                what = self.conversation.counts[-1].total, self.conversation.counts[-1].last
-            self.trail.append(Trail(at.row, at.time, hash(what), sign))
+                mark = hash((self.conversation.counts[-1].total, self.conversation.counts[-1].last))
+            else:
+                mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
+            self.trail.append(Trail(at.row, at.time, mark, sign))
 
     def _sign_of_event(self, payload: Payload, *, moved: bool) -> str:
         kind = string(payload.type)

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.core.transcript import REJECTED
 from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.trace import Status
 
@@ -24,6 +23,7 @@ class Payload(Struct, gc=False):
     role: Any = None
     name: Any = None
     call_id: Any = None
+    event_id: Any = None
     status: Any = None
     arguments: Any = None
     input: Any = None
@@ -41,6 +41,7 @@ class Payload(Struct, gc=False):
     model: Any = None
     turn_id: Any = None
     started_at: Any = None
+    duration_ms: Any = None
     new_thread: Any = field(default=None, name="new_thread_id")
     agent_thread: Any = field(default=None, name="agent_thread_id")
     agent_thread_too: Any = field(default=None, name="agentThreadId")
@@ -70,9 +71,6 @@ def as_payload(value: Any) -> Payload:
     return msgspec.convert(value, Payload) if isinstance(value, dict) else Payload()
 
 
-FORBIDDEN = "forbidden"
-"""The error of a call that a rule or guardian does not allow."""
-
 _PUT_THERE = (
     "<environment_context", "<user_instructions", "<turn_aborted", "<user_shell_command", "<skill", "<permissions",
     "<collaboration_mode", "<model_switch", "# AGENTS.md", "<INSTRUCTIONS", "<user_action",
@@ -87,6 +85,12 @@ _ENDED = {
     "closed": Status.CANCELLED,
 }
 """How an agent is said to have ended; under any other word it goes on."""
+_ESCALATED = re.compile(
+    r"""sandbox_permissions["']?\s*:\s*["'`]require_escalated|with_escalated_permissions["']?\s*:\s*true"""
+)
+"""How a script of code mode asks."""
+_FINAL_ANSWER = re.compile(r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MOST_LOOKED_AT = 400
 _MOST_PARSED = 1_000_000
 
@@ -115,11 +119,13 @@ def parsed(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def asks_leave(given: Any) -> bool:
-    """Whether the arguments of a call ask to leave the sandbox, for which a person has to give leave."""
+def asks_for_approval(given: Any) -> bool:
+    """Return True if the arguments of a call, or a script, ask to leave the sandbox, which a person has to approve."""
     if isinstance(given, str) and "escalated" not in given:
         return False
     details = parsed(given)
+    if not details:
+        return isinstance(given, str) and _ESCALATED.search(given) is not None
     wanted = details.get("sandbox_permissions")
     return wanted == "require_escalated" or details.get("with_escalated_permissions") is True
 
@@ -132,27 +138,12 @@ def agent_named(details: dict[str, Any]) -> str:
 
 def uuids(text: str) -> list[str]:
     """The UUIDs at the beginning of a text."""
-    return re.findall(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", text[:_MOST_LOOKED_AT])
+    return re.findall(rf"\b{_UUID}\b", text[:_MOST_LOOKED_AT])
 
 
-def error(text: str, details: dict[str, Any]) -> str:
-    """What kind of error an output tells of; empty where it tells of none."""
-    beginning = text[:_MOST_LOOKED_AT].lower()
-    if " by " in beginning:
-        if "rejected by user" in beginning or "denied by user" in beginning:
-            return REJECTED
-        if "rejected by guardian" in beginning or "blocked by policy" in beginning:
-            return FORBIDDEN
-    if "not permitted" in beginning:
-        return FORBIDDEN
-    metadata = details.get("metadata")
-    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-    if code is None:
-        at = next((words for words in ("exit code: ", "exited with code ") if words in beginning), "")
-        number = beginning.partition(at)[2].split(None, 1)[:1] if at else []
-        digits = number[0].rstrip(".,") if number else ""
-        code = int(digits) if digits.isdecimal() and len(digits) < 10 else None
-    return "exit_code" if type(code) is int and code != 0 else ""
+def is_uuid(name: str) -> bool:
+    """Return True if a name is a UUID, as threads have it."""
+    return re.fullmatch(_UUID, name) is not None
 
 
 def endings(value: Any) -> Iterator[tuple[str, Status, str]]:
@@ -166,6 +157,12 @@ def endings(value: Any) -> Iterator[tuple[str, Status, str]]:
             if status:
                 yield agent, status, brought if isinstance(brought, str) else text_field(brought, "message")
                 break
+
+
+def final_answer(text: str) -> str | None:
+    """Return what an agent hands in with its last message to the one above it; None for any other message."""
+    envelope = _FINAL_ANSWER.match(text)
+    return text[envelope.end() :] if envelope else None
 
 
 def notification(text: str) -> Iterator[tuple[str, Status, str]]:

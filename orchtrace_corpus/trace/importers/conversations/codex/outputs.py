@@ -1,0 +1,161 @@
+"""What the output of a Codex call says: whether it failed, how long it ran, and what goes on behind it.
+
+Codex writes a few lines in front of what a tool printed, and what stands behind them is the tool's own. In code mode, a
+script calls the tools, and what it prints of their results has their exit codes.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from orchtrace_corpus.trace.importers.conversations.codex.rows import parsed, text_of
+from orchtrace_corpus.trace.importers.core.transcript import REJECTED
+from orchtrace_corpus.trace.importers.core.values import text_field
+
+FORBIDDEN = "forbidden"
+"""The error of a call that a rule or guardian does not allow."""
+
+_EXIT_CODE = "exit_code"
+_TOOL_ERROR = "tool_error"
+_MAX_HEADER = 400
+_MAX_NESTING = 4
+_MAX_SECONDS = 1e9
+_HEADER_END = re.compile(r"^(?:Final output|Output):[ \t]*$", re.MULTILINE)
+_EXITED = re.compile(r"exit code:? +(-?\d{1,9})\b|exited with code +(-?\d{1,9})\b", re.IGNORECASE)
+_WALL_TIME = re.compile(r"^Wall time:? +(\d{1,9}(?:\.\d{1,9})?) +seconds", re.MULTILINE | re.IGNORECASE)
+_SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
+_TORN_RESULT = re.compile(r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b')
+_BESIDE_EXIT_CODE = frozenset(("chunk_id", "wall_time_seconds", "original_token_count", "output"))
+
+
+class Output(NamedTuple):
+    """An output of a call.
+
+    Attributes:
+        text: All of its text.
+        details: The object that the text is; empty where it is none.
+        error: What went wrong, in a word; empty where nothing did.
+        run_time: How long the tool ran, in seconds; None where that is not stated.
+        is_script: Whether it is that of a script, whose tools it names.
+        command_times: How long each command of the script ran, as far as it printed that.
+        cell: The cell in which a script still runs; empty where none does.
+    """
+
+    text: str
+    details: dict[str, Any]
+    error: str = ""
+    run_time: float | None = None
+    is_script: bool = False
+    command_times: tuple[float, ...] = ()
+    cell: str = ""
+
+
+def read_output(value: Any) -> Output:
+    """Read the output of a call, in any of the forms that versions of Codex have for it."""
+    inner = value if isinstance(value, dict) else {}
+    content = inner.get("content_items", value)
+    text = text_field(inner, "content") or text_of(content)
+    script = _SCRIPT.match(text)
+    if script:
+        return _read_script(script, text, content)
+    details = parsed(text) or inner
+    header, body = _split(text)
+    error = _failure(header or body, details)
+    if error or not header:
+        error = _refusal(text) or error
+    if not error and inner.get("success") is False:
+        error = _TOOL_ERROR
+    return Output(text, details, error, _run_time(header, details))
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split an output at the end of the lines that Codex puts in front of it; without these, all of it is the body."""
+    end = _HEADER_END.search(text, 0, _MAX_HEADER)
+    return (text[: end.start()], text[end.end() :]) if end else ("", text)
+
+
+def _refusal(text: str) -> str:
+    """Return the error of a call that a person or a rule has refused; empty where none has."""
+    beginning = text[:_MAX_HEADER].lower()
+    if "rejected by user" in beginning or "denied by user" in beginning:
+        return REJECTED
+    if "rejected by guardian" in beginning or "blocked by policy" in beginning or "not permitted" in beginning:
+        return FORBIDDEN
+    return ""
+
+
+def _failure(text: str, details: dict[str, Any]) -> str:
+    """Return the error of a command that has ended with another exit code than 0."""
+    metadata = details.get("metadata")
+    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
+    if code is None:
+        exited = _EXITED.search(text, 0, _MAX_HEADER)
+        code = int(exited[1] or exited[2]) if exited else None
+    if type(code) is int and code != 0:
+        return _EXIT_CODE
+    return ""
+
+
+def _run_time(header: str, details: dict[str, Any]) -> float | None:
+    stated = _WALL_TIME.search(header)
+    if stated:
+        return float(stated[1])
+    metadata = details.get("metadata")
+    return _seconds(metadata.get("duration_seconds") if isinstance(metadata, dict) else None)
+
+
+def _seconds(value: Any) -> float | None:
+    is_time = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MAX_SECONDS
+    return float(value) if is_time else None
+
+
+def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
+    """Read what a script of code mode has printed: each result of a command in it says how that has ended."""
+    texts = [text_field(part, "text") for part in content] if isinstance(content, list) else [text]
+    header, body = _split(texts[0])
+    parts = [body, *texts[1:]]
+    results = [result for part in parts for result in _command_results(part)]
+    codes = [code for code, _ in results]
+    times = tuple(seconds for _, seconds in results if seconds is not None)
+    error = ""
+    if script[1] == "failed":
+        error = _refusal("\n".join(parts).strip()) or _TOOL_ERROR
+    elif any(codes):
+        error = _EXIT_CODE
+    return Output(text, {}, error, _run_time(header, {}), True, times, script[2] or "")
+
+
+def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
+    """Yield the exit code of each command whose result a script has printed, and how long it ran.
+
+    A command that still runs has none. Results are printed as JSON, alone, in a list or in an object of the script's
+    own, one or several on a line of their own; long ones are cut off behind the exit code.
+    """
+    whole = _json(text)
+    if whole is not None:
+        yield from _results_within(whole, _MAX_NESTING)
+        return
+    for line in text.splitlines():
+        value = _json(line)
+        if value is not None:
+            yield from _results_within(value, _MAX_NESTING)
+        elif torn := _TORN_RESULT.match(line.lstrip()):
+            yield int(torn[1]), None
+
+
+def _json(text: str) -> Any:
+    """Decode a text that is an object or a list; None for any other."""
+    wrapped = parsed(f'{{"all": {text}}}') if text.lstrip()[:1] in ("{", "[") else {}
+    return wrapped.get("all")
+
+
+def _results_within(value: Any, depth: int) -> Iterator[tuple[int, float | None]]:
+    if isinstance(value, dict):
+        code = value.get("exit_code")
+        if type(code) is int and not _BESIDE_EXIT_CODE.isdisjoint(value):
+            yield code, _seconds(value.get("wall_time_seconds"))
+            return
+        value = list(value.values())
+    if isinstance(value, list) and depth:
+        for member in value:
+            yield from _results_within(member, depth - 1)
