@@ -192,7 +192,7 @@ SESSIONS = (
         3, 2, 2, 1,  # lead, reader, checker; bash ran out of time
         47 - 1,  # the first answer begins at 09:00:01, lead ends at 09:00:47
         0,
-        sure(5 + 4 + 0.5, 6 + 1.5 + 4.5, 3.5 + 20 + 6),  # lead, reader, checker
+        sure(5 + 4 + 0.5, 6 + 1.2 + 4.5, 3.5 + 20 + 6),  # lead, reader, whose open worked for 1.2 s of 1.5 s, checker
         sure(5, 3.5 + 20 + 6, 4 + 0.5),  # lead, checker, lead
     ),
     Counted(
@@ -274,8 +274,8 @@ SESSIONS = (
         3, 2, 2, 2,  # a person refused Bash, and a file of agent-1 failed
         140 - 87,
         8 + 67 + 12,  # until Bash was refused, 09:00:49 to 09:01:56, and after the turn was broken off
-        sure(8 + 6 + 5 + 5.5 + 6 + 3, 5.5 + 1 + 8, 11.5 + 1 + 8.5),  # main, agent-0, agent-1
-        sure(8, 11.5 + 1 + 8.5, 5 + 5.5 + 6 + 3),  # main, agent-1, main
+        sure(8 + 6 + 5 + 5.5 + 6 + 3, 5.5 + 0.8 + 8, 11.5 + 0.005 + 8.5),  # main, agent-0, agent-1; Read says how long
+        sure(8, 5.5 + 0.8 + 8, 6 + 5 + 5.5 + 6 + 3),  # main, agent-0, main
     ),
 )  # fmt: skip
 

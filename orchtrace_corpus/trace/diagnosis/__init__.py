@@ -22,7 +22,9 @@ from orchtrace_corpus.trace.model.import_report import (
 )
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.intervals import Intervals, length, union, without
+from orchtrace_corpus.trace.view.open_calls import Cause
 from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
 
 OF_TOOLS = (Activity.TOOL, Activity.OPEN)
@@ -161,6 +163,11 @@ def _assumed(times: Timing) -> frozenset[int]:
     return frozenset(number for number in found if of.events[number].agent not in seen)
 
 
+def perhaps_waiting(view: TraceView) -> frozenset[int]:
+    """Return the numbers of the open calls that perhaps waited: all but those that had perhaps ended."""
+    return frozenset(call.number for call in view.open_calls if call.cause is not Cause.UNFINISHED)
+
+
 def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> values.Parallelism | None:
     profile, wall = concurrency(times), times.elapsed
     if not wall:
@@ -178,7 +185,7 @@ def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> val
 
 
 def _path(view: TraceView, assumed: frozenset[int]) -> values.CriticalPath:
-    times, opened = view.timing, frozenset(one.number for one in view.open_calls)
+    times, opened = view.timing, perhaps_waiting(view)
     chain = critical_chain(times)
     least = LEAST_GAP * times.elapsed
     gaps = sum(gap for gap in (*chain.gaps, chain.after) if gap < least)
@@ -206,7 +213,7 @@ def _idle(times: Timing, chain: Chain) -> float:
     for part, gap in zip([*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
         gaps += [(at, at + gap)] if gap > 0 else []
         at += gap + part
-    busy = union((start, start + work) for start, work in zip(times.starts, times.works, strict=True)) if gaps else []
+    busy = union((begin, begin + work) for begin, work in zip(times.begins, times.works, strict=True)) if gaps else []
     return length(without(gaps, busy))
 
 
@@ -238,7 +245,7 @@ def _stretches(
 def _gap(times: Timing, begin: float, end: float, seconds: float) -> values.Stretch:
     """A gap of the critical path, and who worked meanwhile."""
     at_work: dict[str, Intervals] = {}
-    for agent, start, work in zip(times.of.agents, times.starts, times.works, strict=True):
+    for agent, start, work in zip(times.of.agents, times.begins, times.works, strict=True):
         inside = max(start, begin), min(start + work, end)
         if inside[1] - inside[0] > _LEAST_WORK * seconds:
             at_work.setdefault(agent, []).append(inside)

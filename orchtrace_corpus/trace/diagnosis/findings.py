@@ -13,7 +13,8 @@ from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Status, Tokens, total
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.agent_tree import AgentSpan, Intervals, length, union, without
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.intervals import Intervals, length, union, without
 from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS, Cause
 from orchtrace_corpus.trace.view.timing import SECONDS, WORKING
 
@@ -120,7 +121,7 @@ def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float |
     times, numbers = view.timing, frozenset(numbers)
     spent = [event.tokens for n in numbers if not (event := times.of.events[n]).copied_context]
     known = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
-    seconds = length(union((times.starts[n], times.ends[n]) for n in numbers if times.works[n] > 0))
+    seconds = length(union((times.begins[n], times.ends[n]) for n in numbers if times.works[n] > 0))
     return seconds if numbers else None, sum(known) if known else None
 
 
@@ -284,13 +285,13 @@ class _Team:
         Open calls count as waits here. What an agent further down is reported for is not reported again. Agents more
         than `_DEEPEST` levels down belong to the team above, but are not judged: a chain of agents would take too long.
         """
-        if_waiting, starts, ends = self._view.timing_if_waiting, self._times.starts, self._times.ends
+        if_waiting, starts = self._view.timing_if_waiting, self._times.starts
         unknown = {self._events[n].agent for n in self._times.unknown}
         found: list[TeamFinding] = []
         below: list[tuple[int, _Below]] = []  # of agents to the right in the tree, with their depths
         deep = _Below([], [], [], [])
         for one in reversed(self._view.agents):
-            own = [(starts[n], ends[n]) for n in one.events if if_waiting.works[n] > 0]
+            own = [(if_waiting.begins[n], if_waiting.ends[n]) for n in one.events if if_waiting.works[n] > 0]
             if one.depth > _DEEPEST:
                 deep.busy.extend(own)
                 deep.alive.extend(self._engaged(one))

@@ -57,10 +57,10 @@ def on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
 
     Its gaps have no agent: they are idle as far as nobody works in them.
     """
-    from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of
+    from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, perhaps_waiting
 
     path, events = diagnosis.path, diagnosis.view.trace.events
-    opened, chain = {one.number for one in diagnosis.view.open_calls}, path.chain
+    opened, chain = perhaps_waiting(diagnosis.view), path.chain
     gaps = sum((*chain.gaps, chain.after))
     took = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
     for number, part in zip(chain.events, chain.parts, strict=True):

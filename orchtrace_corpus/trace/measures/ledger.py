@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
-from msgspec.structs import astuple
-
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, TokenBasis, Tokens, Trace, roles_of, total
 from orchtrace_corpus.trace.view import TraceView
@@ -190,7 +188,7 @@ def spent_by_agent(trace: Trace) -> dict[str, list[float | None]]:
     found = {}
     for agent in {**tokens, **costs}:
         spent = [one for one in tokens[agent] if one.is_known]
-        kinds = zip(*map(astuple, spent), strict=True) if spent else ((),) * len(KINDS)
+        kinds = [[getattr(tokens, kind) for tokens in spent] for kind in KINDS]
         known = [[number for number in kind if number is not None] for kind in (*kinds, costs[agent])]
         found[agent] = [float(sum(numbers)) if numbers else None for numbers in known]
     return found

@@ -47,7 +47,7 @@ def waited(run: Run) -> Measure:
             return Measure(None, "the wait is stated in seconds, and the trace counts steps")
         return Measure(max(stated, run.times.waited))
     lacking = f"{len(endless)} of {len(numbers)} human interventions have no end"
-    return Measure(None, f"{lacking}: {cite(run.trace, endless)}") if endless else Measure(0.0)
+    return Measure(None, f"{lacking}: {cite(run.trace, endless)}") if endless else Measure(run.times.waited)
 
 
 def elapsed(run: Run) -> Measure:
@@ -91,7 +91,7 @@ def concurrency(times: Timing) -> dict[int, float]:
     changes: list[tuple[float, int]] = []
     for number, duration in enumerate(times.works):
         if duration > 0:
-            changes += [(times.starts[number], 1), (times.ends[number], -1)]
+            changes += [(times.begins[number], 1), (times.ends[number], -1)]
     changes.sort()
     profile: dict[int, float] = {}
     at, active = times.begin, 0
@@ -124,7 +124,7 @@ def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
     times = run.times
     working = [number for number, duration in enumerate(times.works) if duration > 0]
-    most = most_at_once([times.starts[n] for n in working], [times.ends[n] for n in working])
+    most = most_at_once([times.begins[n] for n in working], [times.ends[n] for n in working])
     return _known_part(run, float(most))
 
 

@@ -109,13 +109,14 @@ class AgentKind(StrEnum):
 
 
 class Tokens(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """Tokens of one event by kind. `reasoning` is a part of `output`."""
+    """Tokens of one event by kind. `reasoning` is a part of `output`, `cache_write_1h` of `cache_write`."""
 
     input: Whole | None = None
     output: Whole | None = None
     cache_read: Whole | None = None
     cache_write: Whole | None = None
     reasoning: Whole | None = None
+    cache_write_1h: Whole | None = None
 
     @property
     def is_known(self) -> bool:
@@ -177,6 +178,8 @@ class Event(Struct, omit_defaults=True, gc=False):
     t_request: Amount | None = None
     t_first_token: Amount | None = None
     run_time: Amount | None = None
+    background: bool = False
+    unfinished: bool = False
     token_refs: TokenRefs | UnsetType = UNSET
 
 
@@ -206,6 +209,27 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     attempt: Whole | None = None
     seed: str = ""
     checkpoint: str = ""
+
+
+class Excluded(StrEnum):
+    """Time that a stated duration leaves out."""
+
+    PEOPLE = "people"
+    SLEEP = "sleep"
+
+
+class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A turn of an agent whose duration the log states.
+
+    From `t` to `t_end` it took `run_time` without the time that `excludes` names: waits for people, or sleep of the
+    machine.
+    """
+
+    agent: Name
+    t: Amount
+    t_end: Amount
+    run_time: Amount
+    excludes: Excluded = Excluded.PEOPLE
 
 
 class Clock(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -261,6 +285,7 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
     topology: Topology = Topology.UNKNOWN
     clock: Clock = field(default_factory=Clock)
     agents: tuple[Agent, ...] = ()
+    turns: tuple[Turn, ...] = ()
     metrics: dict[str, float | None] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     excluded_human_wait_s: Amount | None = None

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, clip, line
+from orchtrace_corpus.trace.diagnosis import perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import sum_known
@@ -14,6 +15,7 @@ from orchtrace_corpus.trace.render.names import break_lines, counted, duration, 
 from orchtrace_corpus.trace.render.page import timelines
 from orchtrace_corpus.trace.render.sentences import TEAM, Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.stated_turns import TurnWait
 
 if TYPE_CHECKING:  # a screen needs no table
     from orchtrace_corpus.base.text.table import Cell, Table
@@ -108,7 +110,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     worked, elapsed = sum(works), summary.elapsed
     is_least = {"at_least": path.unknown > 0}  # calls without an end are in it as 0
     if_waiting = sum(view.timing_if_waiting.works)
-    opened, names = {one.number for one in view.open_calls}, names_in(view)
+    opened, names = perhaps_waiting(view), names_in(view)
     return {
         "session": summary.name,
         "file": diagnosis.origin.file,
@@ -138,6 +140,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             }
             for one in view.open_calls
         ],
+        "turns": [_turn_wait(wait, diagnosis) for wait in view.timing.stated.waits],
         "agents": [
             {
                 "agent": one.agent,
@@ -182,6 +185,29 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             for one in diagnosis.problems
             if one.kind is not ProblemKind.FAILED_EVENT
         },
+    }
+
+
+def _turn_wait(wait: TurnWait, diagnosis: Diagnosis) -> dict[str, Any]:
+    """What the stated duration of a turn leaves out, and the calls in which that lies, at least and at most."""
+    events, turn = diagnosis.view.trace.events, wait.turn
+    return {
+        "agent": turn.agent,
+        "t": turn.t,
+        "t_end": turn.t_end,
+        "stated": turn.run_time,
+        "excludes": turn.excludes.value,
+        "seconds": wait.seconds,
+        "calls": [
+            {
+                "event": events[call.number].id,
+                "agent": events[call.number].agent,
+                "tool": events[call.number].tool,
+                "least": call.least,
+                "most": call.most,
+            }
+            for call in wait.calls
+        ],
     }
 
 

@@ -17,6 +17,9 @@ KINDS = {
 }
 """The kinds of tokens in words, in the order in which they are shown."""
 
+PARTS = {"cache_write_1h": "of it to a cache for an hour"}
+"""The kinds that are a part of another and have no column of their own, in words."""
+
 ADDED = ("input", "output", "cache_read", "cache_write")
 """The kinds that make up a total; reasoning is a part of the output."""
 

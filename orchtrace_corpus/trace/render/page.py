@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, Tokens, Trace, Unit, by_kind
 from orchtrace_corpus.trace.render.findings import NOUNS
-from orchtrace_corpus.trace.render.ledger import KINDS
+from orchtrace_corpus.trace.render.ledger import KINDS, PARTS
 from orchtrace_corpus.trace.render.names import break_lines, duration, keep, money, quantity
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
@@ -102,7 +102,8 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     ended = next((one for one in (event, *(events[n] for n in pair)) if one.status is not Status.UNKNOWN), event)
     kinds = [NOUNS[one.kind] for one in diagnosis.between.findings if number in (*one.events, *one.cost_events)]
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
-    spent = [f"{amount:,.10g} {KINDS[kind]}" for kind, amount in by_kind(tokens).items() if amount]
+    words = KINDS | PARTS
+    spent = [f"{amount:,.10g} {words[kind]}" for kind, amount in by_kind(tokens).items() if amount]
     rows = {
         "Time": f"at {duration(max(times.starts[number] - times.begin, 0.0), times.unit)}, {took}",
         "Model": printable(event.model, limit=60),

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses
+from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses, perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Parallelism, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import Event, Tokens
+from orchtrace_corpus.trace.model.trace import Event, Excluded, Tokens
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
 from orchtrace_corpus.trace.render.ledger import KINDS
@@ -25,6 +25,7 @@ _MOST_SHARES = 4
 _MOST_PLACE = 32
 _MOST_OPEN = 3
 _OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
+_EXCLUDED = {Excluded.PEOPLE: "of waits for people", Excluded.SLEEP: "in which the machine slept"}
 _LEAST_IDLE = 1e-6
 """Gaps that take a smaller share of the elapsed time are rounding errors."""
 
@@ -148,9 +149,10 @@ class Sentences:
         gaps = text = keep(f"{self._time(path.gaps)} in small gaps")
         if path.stretches:
             text = self._chain(path.stretches) + (f"; {gaps}" if path.gaps > _LEAST_IDLE * elapsed else "")
-        note = f" {quantity(path.unknown, 'call')} without an end: taken as 0 s." if path.unknown else ""
+        endless = path.unknown - len(self._run.view.timing.last_seen)
+        note = f" {quantity(endless, 'call')} without an end: taken as 0 s." if endless > 0 else ""
         least, most = path.span_if_waiting, path.span
-        opened = {one.number for one in self._run.view.open_calls}
+        opened = perhaps_waiting(self._run.view)
         parts = zip(path.chain.events, path.chain.parts, strict=True)
         is_same = self._time(sum(part for n, part in parts if n not in opened)) == self._time(least.length)
         own = "" if is_same or not least.stretches else f" ({self._chain(least.stretches)})"
@@ -158,13 +160,41 @@ class Sentences:
         bound = f"With these steps and no waiting: at least {self._time(least.length)}{own}{more}."
         yield "Path", f"critical path, {self._time(elapsed)}: {text}. {bound}{note}"
         yield from self._open_calls()
+        yield from self._turns()
 
     def _open_calls(self) -> Iterator[tuple[str, str]]:
         view = self._run.view
-        found = sorted(view.open_calls, key=lambda one: -view.timing.works[one.number])
-        if found:
-            parts = first_names_and_more([self._open(one) for one in found], _MOST_OPEN, f" and {keep('{:,} more')}")
-            yield "Open", f"{quantity(len(found), 'call')}, perhaps waiting instead of working: {parts}."
+        longest_first = sorted(view.open_calls, key=lambda call: -view.timing.works[call.number])
+        waiting = [self._open(call) for call in longest_first if call.cause is not Cause.UNFINISHED]
+        if waiting:
+            number = quantity(len(waiting), "call")
+            yield "Open", f"{number}, perhaps waiting instead of working: {_first(waiting)}."
+        unfinished = [self._unfinished(call) for call in longest_first if call.cause is Cause.UNFINISHED]
+        if unfinished:
+            number = quantity(len(unfinished), "call")
+            yield "Open", f"{number} whose end the log does not show: {_first(unfinished)}."
+
+    def _unfinished(self, call: OpenCall) -> str:
+        """A call that was seen at work for some time, and may have worked to the end of the log."""
+        least, most = (times.works[call.number] for times in (self._run.view.timing_if_waiting, self._run.view.timing))
+        return f"{self._call(call.number)} {keep(self._range(least, most))}"
+
+    def _call(self, number: int) -> str:
+        event = self._run.view.trace.events[number]
+        return keep(f"{_tool(event.tool)} of {self._name(event.agent)}")
+
+    def _turns(self) -> Iterator[tuple[str, str]]:
+        """What the stated durations of turns say of waits and sleep."""
+        for excluded, words in _EXCLUDED.items():
+            turns = [wait for wait in self._run.view.timing.stated.waits if wait.turn.excludes is excluded]
+            if not turns:
+                continue
+            seconds = self._time(sum(wait.seconds for wait in turns))
+            calls = sorted((call for wait in turns for call in wait.calls), key=lambda call: -call.most)
+            shown = [f"{self._call(call.number)} {keep(self._range(call.least, call.most))}" for call in calls]
+            where = f": {_first(shown)}" if shown else ""
+            stated = f"less the stated duration of {quantity(len(turns), 'turn')}"
+            yield "Turns", f"{keep(f'{seconds} {words}')} (time between the rows {stated}){where}."
 
     def _open(self, one: OpenCall) -> str:
         event, seconds = self._run.view.trace.events[one.number], self._run.view.timing.works[one.number]
@@ -310,6 +340,10 @@ def _costs(kind: str, found: Sequence[tuple[str, float]]) -> str:
     """What the largest of some models or tools cost; nothing where there is no choice."""
     parts = [keep(f"{printable(name, limit=40) or f'no {kind}'} {money(usd)}") for name, usd in found]
     return f"{keep(f'By {kind}:')} {first_names_and_more(parts, _MOST_SHARES, ', …')}. " if len(parts) > 1 else ""
+
+
+def _first(texts: Sequence[str]) -> str:
+    return first_names_and_more(texts, _MOST_OPEN, f" and {keep('{:,} more')}")
 
 
 def _tool(name: str) -> str:

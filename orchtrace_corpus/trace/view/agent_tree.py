@@ -1,9 +1,10 @@
 """The agents of a trace as a tree, each with the time from its first to its last event, and what it did in it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from orchtrace_corpus.trace.model.trace import EventType, Trace, roles_of, total
+from orchtrace_corpus.trace.view.intervals import Intervals, length, union
 from orchtrace_corpus.trace.view.timing import Timing
 
 _SPAWN = EventType.SPAWN
@@ -96,9 +97,6 @@ class AgentTime(NamedTuple):
     open: float
 
 
-Intervals: TypeAlias = list[tuple[float, float]]
-
-
 def agent_times(tree: Sequence[AgentSpan], times: Timing, if_waiting: Timing) -> dict[str, AgentTime]:
     """How each agent spent its time.
 
@@ -111,8 +109,8 @@ def agent_times(tree: Sequence[AgentSpan], times: Timing, if_waiting: Timing) ->
     below: list[tuple[int, Intervals]] = []  # of agents to the right in the tree: their depth, when they are busy
     for one in reversed(tree):
         begin, end = max(one.begin, times.begin), min(one.end, times.end)
-        own = union((times.starts[n], times.ends[n]) for n in one.events if times.works[n] > 0)
-        sure = union((times.starts[n], times.ends[n]) for n in one.events if if_waiting.works[n] > 0)
+        own = union((times.begins[n], times.ends[n]) for n in one.events if times.works[n] > 0)
+        sure = union((if_waiting.begins[n], if_waiting.ends[n]) for n in one.events if if_waiting.works[n] > 0)
         busy = own
         while below and below[-1][0] > one.depth:
             busy = [*busy, *below.pop()[1]]
@@ -124,37 +122,3 @@ def agent_times(tree: Sequence[AgentSpan], times: Timing, if_waiting: Timing) ->
             elapsed, worked, waited, max(elapsed - worked - waited, 0.0), worked - length(sure)
         )
     return {one.agent: found[one.agent] for one in tree}
-
-
-def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
-    """The moments that any of the intervals holds, as intervals that do not touch."""
-    found: Intervals = []
-    for begin, end in sorted(intervals):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        elif end > begin:
-            found.append((begin, end))
-    return found
-
-
-def length(intervals: Intervals) -> float:
-    """How long intervals that do not touch are together."""
-    return sum(end - begin for begin, end in intervals)
-
-
-def without(intervals: Intervals, others: Intervals) -> Intervals:
-    """The moments of intervals that none of some others holds; both sorted, and touching none of their own."""
-    found, first = [], 0
-    for begin, end in intervals:
-        while first < len(others) and others[first][1] <= begin:
-            first += 1
-        at = first
-        while at < len(others) and others[at][0] < end:
-            start, stop = others[at]
-            if start > begin:
-                found.append((begin, start))
-            begin = max(begin, stop)
-            at += 1
-        if begin < end:
-            found.append((begin, end))
-    return found

@@ -15,9 +15,13 @@ A call of a tool is open where it asked a person and took more than 1 s, or wher
 
 A call of a model is open where its begin is only concluded, and it took longer than 30 s and 0.1 s for each token that
 it wrote, reasoning included; or longer than 180 s where the log does not count what it wrote. The models of these logs
-begin within seconds and write more than ten tokens in a second.
+begin within seconds and write more than ten tokens in a second. A count noted before the model had written says nothing
+of what it wrote: such an answer may be as long as any.
 
 Claude Code stops a command after 120 s unless the call names another limit, hence the 180 s.
+
+No call is open of which a stated duration says how long it worked: its own run time, or the duration of its turn. A
+call that the log shows unfinished is open from when it was last seen: perhaps it had ended.
 """
 
 from enum import StrEnum
@@ -31,6 +35,8 @@ OTHER_TOOL_SECONDS = 180.0
 ASKED_SECONDS = 1.0
 ANSWER_SECONDS = 30.0
 TOKEN_SECONDS = 0.1
+MOST_OUTPUT_TOKENS = 32_000
+"""The longest answers: what Claude Code asks a model for at most, unless it is told otherwise."""
 TIMES_THE_MEDIAN = 10.0
 LEAST_OTHER_CALLS = 3
 
@@ -59,6 +65,7 @@ class Cause(StrEnum):
     LONG = "long"
     ASKED = "asked"
     ANSWER = "answer"
+    UNFINISHED = "unfinished"
 
 
 class OpenCall(NamedTuple):
@@ -78,13 +85,13 @@ class OpenCall(NamedTuple):
 
 def open_calls(times: Timing) -> tuple[OpenCall, ...]:
     """The calls of a run that perhaps waited: those of tools, then those of models, by number."""
-    works, events = times.works, times.of.events
+    works, events, settled = times.works, times.of.events, times.stated.settled
     answers = _answers(times)
     calls = [number for number in times.of.of_type.get(EventType.TOOL_CALL, ()) if works[number] > 0]
     asked = _asked(times)
     long = [number for number in calls if works[number] > FILE_TOOL_SECONDS] if times.unit == "s" else []
     if not asked and not long:
-        return answers
+        return (*_unfinished(times), *answers)
     by_tool: dict[str, list[float]] = {}
     for number in calls:
         by_tool.setdefault(events[number].tool, []).append(works[number])
@@ -92,12 +99,21 @@ def open_calls(times: Timing) -> tuple[OpenCall, ...]:
         durations.sort()
     found = []
     for number in calls if asked else long:
-        usual = _median_of_others(by_tool[events[number].tool], works[number])
+        event = events[number]
+        if number in settled or number in times.last_seen or event.background or event.run_time is not None:
+            continue
+        usual = _median_of_others(by_tool[event.tool], works[number])
         if number in asked:
             found.append(OpenCall(number, Cause.ASKED, usual))
-        elif times.unit == "s" and _is_long(events[number].tool, works[number], usual):
+        elif times.unit == "s" and _is_long(event.tool, works[number], usual):
             found.append(OpenCall(number, Cause.LONG, usual))
-    return (*found, *answers)
+    return tuple(sorted((*found, *_unfinished(times)))) + answers
+
+
+def _unfinished(times: Timing) -> tuple[OpenCall, ...]:
+    """The calls whose end the log does not show, and that had time to go on."""
+    numbers = (n for n, seen in times.last_seen.items() if times.ends[n] > seen and n not in times.off_clock)
+    return tuple(OpenCall(number, Cause.UNFINISHED, None) for number in numbers)
 
 
 def _answers(times: Timing) -> tuple[OpenCall, ...]:
@@ -106,6 +122,7 @@ def _answers(times: Timing) -> tuple[OpenCall, ...]:
     if times.unit != "s":
         return ()
     numbers = [n for kind in _ANSWERS for n in times.of.of_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
+    numbers = [n for n in numbers if n not in times.stated.settled]
     slow = sorted(n for n in numbers if events[n].inferred and works[n] > _longest_answer(events[n]))
     return tuple(OpenCall(number, Cause.ANSWER, None) for number in slow)
 
@@ -113,7 +130,9 @@ def _answers(times: Timing) -> tuple[OpenCall, ...]:
 def _longest_answer(event: Event) -> float:
     """How long a model may take for an answer, in seconds; any time where it only stands for an agent's life."""
     tokens = event.tokens
-    if not isinstance(tokens, Tokens) or tokens.output is None or event.token_basis is TokenBasis.PLACEHOLDER:
+    if event.token_basis is TokenBasis.PLACEHOLDER:
+        return ANSWER_SECONDS + TOKEN_SECONDS * MOST_OUTPUT_TOKENS
+    if not isinstance(tokens, Tokens) or tokens.output is None:
         is_stand_in = not (event.model or isinstance(tokens, Tokens) or event.content_ref)
         return float("inf") if is_stand_in else OTHER_TOOL_SECONDS
     return ANSWER_SECONDS + TOKEN_SECONDS * tokens.output

@@ -6,19 +6,24 @@ human intervention. A tool call lasts until its result, unless it says itself wh
 has no end takes no time. Every other working event without an end has an unknown duration. Copied context is
 none: it happened elsewhere, at another time. A warm-up, which fills caches before the run, is none either.
 
-Time in which the run waits for a person is taken out of all times: every moment inside a human intervention
-in which no model works, and no tool of an agent that people do not talk to. A tool call that is open meanwhile waits,
-too, and does not get longer by it.
+A tool call that states its run time works so long, at its end; before, it waited. One that the log shows unfinished
+goes on until nobody knows when: it is taken to work until the log ends, or else until it was last seen.
+
+Time in which the run waits for a person is taken out of all times: every moment inside a human intervention, or inside
+a wait that the stated duration of a turn reveals, in which no model works, no tool in the background, and no tool of an
+agent that people do not talk to. A tool call that is open meanwhile waits, too, and does not get longer by it.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
 from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
 from orchtrace_corpus.trace.view.graph import Graph, ranks
+from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, without
+from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, settle
 
 _STEP = Unit.STEP
 _TOOL_RESULT, _TOOL_CALL, _HUMAN = EventType.TOOL_RESULT, EventType.TOOL_CALL, EventType.HUMAN
@@ -44,10 +49,13 @@ class Timing:
         off_clock: The numbers of the events that are copied context or warm-ups. They take no time, start no clock, and
             no agent acts in them.
         starts: When each began, in seconds from the earliest, waits for people taken out.
+        begins: When the work of each began: at its start, unless it is known to have waited first.
         ends: When each ended; where that is unknown, when it began.
         works: How long each computed; 0 for events that are not working.
-        unknown: The working events whose duration is unknown.
+        unknown: The working events whose duration is unknown, unfinished ones included.
         waited: How long the run waited for people.
+        stated: What the stated durations of turns settle.
+        last_seen: Until when each unfinished event is known to have gone on.
         unit: `s`, or `step` where the trace counts steps.
         begin: When the first event begins that is on the clock.
         end: When the last of them ends.
@@ -65,27 +73,45 @@ class Timing:
         self.sequence = sequence
         self.off_clock = of.copied | {number for number, event in enumerate(of.events) if event.warm_up}
         self.unit = "step" if trace.clock.unit is _STEP else "s"
-        finished = of.ends
-        calls = [n for n in of.of_type.get(_TOOL_CALL, ()) if finished[n] is None and of.events[n].call_id]
-        if calls:
-            finished = finished.copy()
-            results = {of.events[n].call_id: of.times[n] for n in of.of_type.get(_TOOL_RESULT, ())}
-            for number in calls:
-                finished[number] = results.get(of.events[number].call_id)
-        starts, ends, self.waited = _moments(of, finished, SECONDS[trace.clock.unit])
-        self.starts, self.ends = starts, ends
+        scale = SECONDS[trace.clock.unit]
+        finished, clock, seen = _clock(of, scale)
+        self.stated = settle(trace.turns, of, clock, scale) if trace.turns else NOTHING_STATED
+        waits = _waits(of, clock, self.stated, {turn.agent for turn in trace.turns})
+        self._place(clock, waits, seen)
+        self.waited = length(waits)
+        starts, begins, ends = self.starts, self.begins, self.ends
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
             for number in of.of_type.get(kind, ()):
-                self.works[number] = ends[number] - starts[number]
+                self.works[number] = ends[number] - begins[number]
         for number in self.off_clock:
             self.works[number] = 0.0
         lasting = [n for kind in _LASTING for n in of.of_type.get(kind, ()) if finished[n] is None]
-        self.unknown = sorted([number for number in lasting if number not in self.off_clock])
+        self.unknown = sorted(number for number in {*lasting, *seen} if number not in self.off_clock)
         self._acting, self.begin, self.end = sequence, min(starts), max(ends)
         if self.off_clock:
             self._acting = [number for number in sequence if number not in self.off_clock] or sequence
             self.begin, self.end = min([starts[n] for n in self._acting]), max([ends[n] for n in self._acting])
+
+    def _place(self, clock: Clock, waits: Intervals, seen: dict[int, float]) -> None:
+        """Place the events on a clock that stands still during waits for people; what else was no work delays work."""
+        self.starts, self.begins, self.ends, self.last_seen = clock.starts, clock.begins, clock.ends, seen
+        if waits:
+            self.starts, self.ends = _moments_without(waits, clock.starts), _moments_without(waits, clock.ends)
+            is_same = clock.begins is clock.starts
+            self.begins = self.starts if is_same else _moments_without(waits, clock.begins)
+            self.last_seen = dict(zip(seen, _moments_without(waits, list(seen.values())), strict=True))
+        if self.stated.waits or self.stated.people:
+            self.begins = self.begins.copy()
+        for number, pieces in self.stated.people.items():
+            self._delay(number, length(without(pieces, waits)))
+        if self.stated.sleep:
+            for number, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
+                if end > begin:
+                    self._delay(number, length(without(overlap([(begin, end)], self.stated.sleep), waits)))
+
+    def _delay(self, number: int, seconds: float) -> None:
+        self.begins[number] = min(self.begins[number] + seconds, self.ends[number])
 
     @property
     def elapsed(self) -> float:
@@ -114,13 +140,23 @@ class Timing:
         return {agent: sorted(numbers, key=self.ends.__getitem__) for agent, numbers in self.by_agent.items()}
 
     def if_waiting(self, calls: Iterable[int]) -> "Timing":
-        """The same run, some of its calls taken as waits: they are as long, and are no work."""
+        """The same run, some of its calls taken as waits: they are as long, and are no work.
+
+        Those that are unfinished are taken to have ended when they were last seen.
+        """
         import copy  # of few runs only
 
         found = copy.copy(self)
-        found.works = self.works.copy()
+        found.begins, found.ends, found.works = self.begins.copy(), self.ends.copy(), self.works.copy()
         for number in calls:
-            found.works[number] = 0.0
+            if number in self.last_seen:
+                found.ends[number] = max(self.last_seen[number], self.begins[number])
+                found.works[number] = found.ends[number] - found.begins[number]
+            else:
+                found.begins[number] = found.ends[number]
+                found.works[number] = 0.0
+        for name in ("finished", "ended"):  # which depend on when events end
+            found.__dict__.pop(name, None)
         return found
 
     @cached_property
@@ -152,50 +188,88 @@ class Timing:
         return ended, before
 
 
-def _moments(of: Graph, finished: list[float | None], scale: float) -> tuple[list[float], list[float], float]:
-    """When each event began and ended, waits for people taken out, and how long the run waited."""
+def _clock(of: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int, float]]:
+    """When events began and ended, waits left in; until when unfinished ones were seen.
+
+    Returns:
+        When each event ended in the unit of the trace, None where that is unknown; the same in seconds; and for each
+        unfinished event until when it is known to have gone on.
+    """
     zero = min(of.times)
+    calls, events, finished = of.of_type.get(_TOOL_CALL, ()), of.events, of.ends
+    answered = [n for n in calls if (finished[n] is None or events[n].background) and events[n].call_id]
+    blocked_until: dict[int, float] = {}
+    if answered:
+        finished = finished.copy()
+        results = {events[n].call_id: of.times[n] for n in of.of_type.get(_TOOL_RESULT, ())}
+        for number in answered:
+            result = results.get(events[number].call_id)
+            if finished[number] is None:
+                finished[number] = result
+            if events[number].background and result is not None:
+                blocked_until[number] = (result - zero) * scale
     starts = [(time - zero) * scale for time in of.times]
     ends = [
         start if end is None or end < time else (end - zero) * scale
         for start, end, time in zip(starts, finished, of.times, strict=True)
     ]
-    waits = _waits(of, starts, ends)
-    if waits:
-        starts, ends = _without(waits, starts), _without(waits, ends)
-    return starts, ends, sum(end - begin for begin, end in waits)
+    seen = {number: ends[number] for number in calls if events[number].unfinished}
+    if seen:
+        ends_of_log = max(ends)
+        ends = [ends_of_log if number in seen else end for number, end in enumerate(ends)]
+    begins = starts
+    timed = [number for number in calls if events[number].run_time is not None]
+    if timed:
+        begins = starts.copy()
+        for number in timed:
+            begins[number] = max(starts[number], ends[number] - (events[number].run_time or 0.0) * scale)
+    return finished, Clock(starts, begins, ends, blocked_until), seen
 
 
-def _waits(of: Graph, starts: list[float], ends: list[float]) -> list[tuple[float, float]]:
-    """When the run waited for a person: within a human intervention, and no model at work.
+def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str]) -> Intervals:
+    """When the run waited for a person: within an intervention or a stated wait, and nothing at work that goes on then.
 
-    A tool call of the agent that people talk to may wait, too; one of another agent works.
+    A tool call of the agent that people talk to may wait, too; one of another agent works, and so does one in the
+    background, behind its result, as far as its end is known.
     """
-    if not any(ends[number] > starts[number] for number in of.of_type.get(_HUMAN, ())):
+    starts, begins, ends, events = clock.starts, clock.begins, clock.ends, of.events
+    people = [n for n in of.of_type.get(_HUMAN, ()) if ends[n] > starts[n]]
+    if not people and not stated.people:
         return []
     changes: list[tuple[float, bool, int]] = []
-    asking = {of.events[number].target for number in of.of_type[_HUMAN]}
-    for number in of.of_type.get(_TOOL_CALL, ()) if "" not in asking else ():
-        if of.agents[number] not in asking and ends[number] > starts[number]:
-            changes += [(starts[number], False, 1), (ends[number], False, -1)]
-    for kind in (_HUMAN, *_MODEL_WORKS):
-        human = kind is _HUMAN
+    asking = {events[number].target for number in of.of_type.get(_HUMAN, ())} | talking
+    for number in of.of_type.get(_TOOL_CALL, ()):
+        if ends[number] <= starts[number] or events[number].unfinished:
+            continue
+        if "" in asking or of.agents[number] in asking:
+            if number not in clock.blocked_until:
+                continue
+            working = [(max(begins[number], clock.blocked_until[number]), ends[number])]
+        else:
+            working = [(begins[number], ends[number])]
+        if number in stated.people:
+            working = without(working, stated.people[number])
+        changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
+    for kind in _MODEL_WORKS:
         for number in of.of_type.get(kind, ()):
             if ends[number] > starts[number]:
-                changes += [(starts[number], human, 1), (ends[number], human, -1)]
+                changes += [(starts[number], False, 1), (ends[number], False, -1)]
+    asked = [(starts[n], ends[n]) for n in people]
+    asked += [interval for intervals in stated.people.values() for interval in intervals]
+    changes += [change for begin, end in asked for change in ((begin, True, 1), (end, True, -1))]
     changes.sort()
     waits = []
-    at, people, models = 0.0, 0, 0
-    for moment, human, change in changes:
-        if people and not models and moment > at:
+    at, waiting, working_now = 0.0, 0, 0
+    for moment, is_human, change in changes:
+        if waiting and not working_now and moment > at:
             waits.append((at, moment))
         at = moment
-        people += change if human else 0
-        models += 0 if human else change
+        waiting += change if is_human else 0
+        working_now += 0 if is_human else change
     return waits
 
 
-def _without(waits: list[tuple[float, float]], moments: list[float]) -> list[float]:
+def _moments_without(waits: Intervals, moments: Sequence[float]) -> list[float]:
     """The moments on a clock that stands still during the waits."""
     begins = [begin for begin, _ in waits]
     before = [0.0, *accumulate(end - begin for begin, end in waits)]
@@ -249,10 +323,10 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
         overlapping: Whether weights are durations, so that what began before the end of what it depends on
             adds only the time behind that end.
     """
-    agents, starts, incoming = times.of.agents, times.starts, times.incoming
+    agents, starts, incoming = times.of.agents, times.begins, times.incoming
     ended, befores = times.ended
     place = 0
-    reached = [start + weight for start, weight in zip(starts, weights, strict=True)] if overlapping else starts
+    reached = [begin + weight for begin, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
     heaviest: dict[str, int] = {}  # among each agent's events that have ended so far
     for number, ended_before in zip(times.sequence, befores, strict=True):
@@ -309,7 +383,10 @@ def critical_chain(times: Timing) -> Chain:
     counts up to that moment. Copied history released nothing: it happened elsewhere.
     """
     starts, incoming, happened = times.starts, times.incoming, times.of.events
-    ends = [start + work for start, work in zip(starts, times.works, strict=True)]
+    begins = [
+        begin if work > 0 else start for start, begin, work in zip(starts, times.begins, times.works, strict=True)
+    ]
+    ends = [begin + work for begin, work in zip(begins, times.works, strict=True)]
     rank = ranks(times.sequence)
 
     def lastly(number: int) -> tuple[bool, float, float, int]:
@@ -330,7 +407,7 @@ def critical_chain(times: Timing) -> Chain:
     limit = times.end
     events, parts, gaps = [], [], list[float]()
     while True:
-        end, begin = min(ends[number], limit), min(starts[number], limit)
+        end, begin = min(ends[number], limit), min(begins[number], limit)
         events.append(number)
         parts.append(end - begin)
         gaps.append(limit - end)

@@ -20,10 +20,12 @@ from orchtrace_corpus.trace.model.trace import (
     EdgeType,
     Event,
     EventType,
+    Excluded,
     Source,
     Tokens,
     Topology,
     Trace,
+    Turn,
     Unit,
 )
 
@@ -60,6 +62,19 @@ class Builder:
         self.events: dict[str, Event] = {}
         self._edges: dict[tuple[str, str, EdgeType], Edge] = {}
         self._agents: dict[str, Agent] = {}
+        self._turns: list[Turn] = []
+
+    def turn(self, agent: str, begin: float, end: float, run_time: float, excludes: Excluded) -> None:
+        """Add a turn whose duration the log states.
+
+        Args:
+            agent: Whose turn it is.
+            begin: When it began, in seconds since 1970.
+            end: When it ended.
+            run_time: How long it took as the log says, in seconds.
+            excludes: What that leaves out.
+        """
+        self._turns.append(Turn(agent, begin, end, run_time, excludes))
 
     def begin(
         self, kind: EventType, agent: str, time: float | None, file: str, line: int, end: float | None = None
@@ -181,6 +196,7 @@ class Builder:
                 unit, datetime.fromtimestamp(zero, UTC).isoformat().replace("+00:00", "Z") if zero > 0 else None
             ),
             agents=tuple(self._agents.values()),
+            turns=tuple(_relative(turn, zero) for turn in sorted(self._turns, key=attrgetter("t", "t_end", "agent"))),
             reasons=reasons,
             import_report={**self.report.as_data(), "token_totals": totals},
         )
@@ -239,6 +255,12 @@ class Builder:
             if spawn is not event and spawn.t == event.t and _leads(leaving, name, spawn.id):
                 undone.update((name, target) for target in leaving.pop(name))  # nobody brings about its own spawn
         return undone.union(closing_links(leaving))
+
+
+def _relative(turn: Turn, zero: float) -> Turn:
+    """A turn on the clock of its trace."""
+    begin = max(round(turn.t - zero, 6), 0.0)
+    return Turn(turn.agent, begin, max(round(turn.t_end - zero, 6), begin), round(turn.run_time, 6), turn.excludes)
 
 
 def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
@@ -349,6 +371,7 @@ def as_data(trace: Trace) -> dict[str, Any]:
         "topology": trace.topology.value,
         "clock": {"unit": trace.clock.unit.value, **data["clock"]},
         "agents": [_select(agent, order) for agent in data.get("agents", ())],
+        **({"turns": data["turns"]} if trace.turns else {}),
         "events": events,
         "edges": data["edges"],
         "rewards": data["rewards"],

@@ -1,0 +1,243 @@
+"""What the stated duration of a turn settles: how long its calls waited for people, or the machine slept.
+
+A turn that took 1,215 s and states 25 s without its waits for people waited for 1,190 s. Nobody waits for a person but
+a call of a tool, so these seconds lie in the calls of the turn, its agents' below included. In which of them, and when,
+follows only where one call is long enough; else the turn still says how long its calls waited together. A turn that
+states as much as it took waited for nobody: whatever went on in it was work.
+
+A turn that leaves out sleep says that much of it was no work of anybody, and nothing about waits.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from orchtrace_corpus.trace.model.trace import EventType, Excluded, Turn
+from orchtrace_corpus.trace.view.graph import Graph
+from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
+
+TOLERANCE_SECONDS = 1.0
+"""A row is written a moment after what it is about, so that waits below this are none."""
+
+_ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
+
+
+class CallWait(NamedTuple):
+    """How long a call of a turn waited, at least and at most, in seconds."""
+
+    number: int
+    least: float
+    most: float
+
+
+class TurnWait(NamedTuple):
+    """How long a turn waited.
+
+    Attributes:
+        turn: The turn.
+        seconds: How long nothing of it was work, beyond the waits for people that its events show.
+        calls: The calls that may have waited.
+    """
+
+    turn: Turn
+    seconds: float
+    calls: tuple[CallWait, ...]
+
+
+class StatedTurns(NamedTuple):
+    """What the turns of a trace settle, in seconds from its earliest event.
+
+    Attributes:
+        settled: The numbers of the calls and answers of which no wait is left unknown but its place.
+        waits: The turns that waited.
+        people: For each call that waited for a person, when.
+        sleep: When the machine slept.
+    """
+
+    settled: frozenset[int]
+    waits: tuple[TurnWait, ...]
+    people: Mapping[int, Intervals]
+    sleep: Sequence[tuple[float, float]]
+
+
+class Clock(NamedTuple):
+    """The times of a trace's events in seconds from its earliest, waits left in.
+
+    Attributes:
+        starts: When each event began.
+        begins: When its work began, where a stated run time says so; else `starts`.
+        ends: When it ended.
+        blocked_until: Until when a call in the background kept its agent from going on.
+    """
+
+    starts: list[float]
+    begins: list[float]
+    ends: list[float]
+    blocked_until: dict[int, float]
+
+
+NOTHING_STATED = StatedTurns(frozenset(), (), {}, ())
+"""What follows where no turn states its duration."""
+
+
+def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> StatedTurns:
+    """Return what the stated durations of turns settle.
+
+    Args:
+        turns: The turns of the trace.
+        of: Its graph.
+        clock: The times of its events.
+        scale: Seconds in a unit of the trace's clock.
+    """
+    zero = min(of.times)
+    events = _EventsByTime(of, clock)
+    settled: set[int] = set()
+    waits: list[TurnWait] = []
+    people: dict[int, Intervals] = {}
+    sleep: Intervals = []
+    for turn in sorted(turns, key=lambda turn: (turn.t, turn.t_end)):
+        begin, end = (turn.t - zero) * scale, (turn.t_end - zero) * scale
+        missing = end - begin - turn.run_time * scale
+        if turn.excludes is Excluded.SLEEP:
+            slept = _sleep(events.between(begin, end), clock, (begin, end), missing)
+            if slept is not None:
+                sleep.append(slept)
+                waits.append(TurnWait(turn, slept[1] - slept[0], ()))
+            continue
+        window = _Window(events.between(begin, end), of, clock, (begin, end))
+        settled |= window.inside()
+        missing = min(missing - length(window.known), length(union(window.open_time())))
+        if missing <= 0:
+            continue
+        for number, pieces in window.place(missing).items():
+            people[number] = union([*people.get(number, []), *pieces])
+        if missing > TOLERANCE_SECONDS:
+            waits.append(TurnWait(turn, missing, window.bounds(missing)))
+    return StatedTurns(frozenset(settled), tuple(waits), people, union(sleep))
+
+
+class _EventsByTime:
+    """Finds the calls, answers and interventions that go on at some time."""
+
+    def __init__(self, of: Graph, clock: Clock) -> None:
+        kinds = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWERS)
+        numbers = [n for kind in kinds for n in of.of_type.get(kind, ()) if n not in of.copied]
+        self._numbers = sorted(numbers, key=clock.starts.__getitem__)
+        self._starts = [clock.starts[n] for n in self._numbers]
+        self._ended = list(accumulate((clock.ends[n] for n in self._numbers), max))
+
+    def between(self, begin: float, end: float) -> list[int]:
+        """The numbers of the events that begin before the end of an interval, without most that end before it."""
+        first, last = bisect_left(self._ended, begin - TOLERANCE_SECONDS), bisect_right(self._starts, end)
+        return self._numbers[first:last]
+
+
+class _Window:
+    """What goes on from the begin of a turn to its end.
+
+    Attributes:
+        known: The waits for people that events show.
+    """
+
+    def __init__(self, numbers: Sequence[int], of: Graph, clock: Clock, turn: tuple[float, float]) -> None:
+        self._clock, self._turn = clock, turn
+        begin, end = turn
+        starts, ends, events = clock.starts, clock.ends, of.events
+        people = [n for n in numbers if events[n].type is EventType.HUMAN]
+        self.known = overlap(union((starts[n], ends[n]) for n in people), [turn])
+        self._numbers = [n for n in numbers if events[n].type is not EventType.HUMAN]
+        self._calls: dict[int, Intervals] = {}
+        models = []
+        for number in self._numbers:
+            if events[number].type is not EventType.TOOL_CALL:
+                models.append((starts[number], ends[number]))
+                continue
+            last = clock.blocked_until.get(number, ends[number])
+            if clock.begins[number] > starts[number]:
+                last = min(last, clock.begins[number])
+            first, last = max(begin, starts[number]), min(end, last)
+            if last > first:
+                self._calls[number] = without([(first, last)], self.known)
+        self._models = union(models)
+        self._alone = _alone(self._calls)
+
+    def open_time(self) -> Iterable[tuple[float, float]]:
+        """When any call may have waited."""
+        return (interval for intervals in self._calls.values() for interval in intervals)
+
+    def inside(self) -> set[int]:
+        """The calls and answers that began and ended within the turn."""
+        first, last = self._turn[0] - TOLERANCE_SECONDS, self._turn[1] + TOLERANCE_SECONDS
+        starts, ends, blocked_until = self._clock.starts, self._clock.ends, self._clock.blocked_until
+        return {n for n in self._numbers if starts[n] >= first and blocked_until.get(n, ends[n]) <= last}
+
+    def place(self, missing: float) -> dict[int, Intervals]:
+        """Lay the waits of the turn into its calls: the longest first, at their beginning, where nothing else went on.
+
+        A call waits before it works, and what waits alone stops the whole turn.
+        """
+        placed: dict[int, Intervals] = {}
+        free = {number: without(intervals, self._models) for number, intervals in self._alone.items()}
+        for candidates in (free, self._calls):
+            for number in sorted(candidates, key=lambda n: (-length(candidates[n]), n)):
+                if missing <= 0:
+                    return placed
+                taken = union(interval for pieces in placed.values() for interval in pieces)
+                pieces = _first(without(candidates[number], taken), missing)
+                if pieces:
+                    placed[number] = union([*placed.get(number, []), *pieces])
+                    missing -= length(pieces)
+        return placed
+
+    def bounds(self, missing: float) -> tuple[CallWait, ...]:
+        """Return how long each call that may have waited did so, at least and at most, the longest first."""
+        whole = length(union(self.open_time()))
+        found = []
+        for number, intervals in self._calls.items():
+            others = whole - length(self._alone.get(number, []))
+            most = min(missing, length(intervals))
+            if most > TOLERANCE_SECONDS:
+                found.append(CallWait(number, max(missing - others, 0.0), most))
+        return tuple(sorted(found, key=lambda wait: (-wait.most, wait.number)))
+
+
+def _alone(intervals: dict[int, Intervals]) -> dict[int, Intervals]:
+    """When each of several things went on, and no other of them."""
+    changes = []
+    for number, parts in intervals.items():
+        for begin, end in parts:
+            changes += [(begin, 1, number), (end, -1, number)]
+    changes.sort()
+    active: set[int] = set()
+    found: dict[int, Intervals] = {}
+    for (moment, change, number), following in pairwise([*changes, (0.0, 0, -1)]):
+        if change > 0:
+            active.add(number)
+        else:
+            active.discard(number)
+        if len(active) == 1 and following[0] > moment:
+            found.setdefault(next(iter(active)), []).append((moment, following[0]))
+    return {number: union(parts) for number, parts in found.items()}
+
+
+def _first(intervals: Intervals, seconds: float) -> Intervals:
+    """The first moments of intervals, so many seconds of them."""
+    found: Intervals = []
+    for begin, end in intervals:
+        if seconds <= 0:
+            break
+        found.append((begin, min(end, begin + seconds)))
+        seconds -= end - begin
+    return found
+
+
+def _sleep(
+    numbers: Iterable[int], clock: Clock, turn: tuple[float, float], missing: float
+) -> tuple[float, float] | None:
+    """When the machine slept during a turn: at the beginning of what took longest, which is the likeliest."""
+    if missing <= TOLERANCE_SECONDS:
+        return None
+    intervals = [(max(turn[0], clock.starts[n]), min(turn[1], clock.ends[n])) for n in numbers]
+    begin, end = max(intervals, key=lambda interval: interval[1] - interval[0], default=(0.0, 0.0))
+    return (begin, min(end, begin + missing)) if end > begin else None
