@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.formats import FormatError, Item
+from orchtrace_corpus.corpus.formats import FormatError, Item, completed
+from orchtrace_corpus.corpus.formats.citation import EntryDetails, VenueKind, merged_entry
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.corpus.made_papers import POOLS
@@ -105,6 +106,7 @@ ER  -
             },
             1,
             cited={"venue": "Beds 2024", "year": 2024},
+            details=EntryDetails(frozenset({VenueKind.CONFERENCE}), "inproceedings", month=5),
         )
     ]
 
@@ -148,9 +150,83 @@ def test_csl_of_others(toy: Corpus) -> None:
             2,
             {"urls": "https://example.org/a"},
             cited={"venue": "arXiv", "year": 2024},
+            details=EntryDetails(frozenset({VenueKind.PREPRINT}), month=5),
         ),
-        Item({"key": "b", "doi": "10.5555/abc"}, 6, cited={"year": 2020}),
+        Item({"key": "b", "doi": "10.5555/abc"}, 6, cited={"year": 2020}, details=EntryDetails()),
     ]
+
+
+JOURNAL_RIS = """TY  - JOUR
+ID  - Doe:2024
+TI  - Beds
+AU  - Doe, Jane
+ED  - Roe, Rich
+PY  - 2024
+DA  - 2024/07//
+T2  - Yard & Garden
+VL  - B7
+IS  - 3
+SP  - 101
+EP  - 119
+PB  - Bed Press
+SN  - 1234-5678
+KW  - size=small
+KW  - beds
+N1  - Lays out beds.
+ER  -
+"""
+JOURNAL_CSL = """[{"id": "Doe:2024", "type": "article-journal", "title": "Beds",
+  "author": [{"family": "Doe", "given": "Jane"}], "editor": [{"family": "Roe", "given": "Rich"}],
+  "issued": {"date-parts": [[2024, 7]]}, "container-title": "Yard & Garden", "volume": "B7", "issue": 3,
+  "page": "101-119", "publisher": "Bed Press", "ISSN": "1234-5678", "keyword": "size=small, beds",
+  "annote": "Lays out beds."}]"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("ris", JOURNAL_RIS), ("csl", JOURNAL_CSL)])
+def test_an_article_of_others_is_one_with_volume_number_and_pages(name: str, text: str, toy: Corpus) -> None:
+    (item,) = FORMATS[name].read(text.encode(), toy.taxonomy)
+
+    values, problems = completed(item, None)
+    assert problems == []
+    assert (item.keywords, item.annotation) == (("size=small",), "Lays out beds.")
+    assert values == {
+        "key": "Doe:2024",
+        "title": "Beds",
+        "authors": ["Doe, Jane"],
+        "year": 2024,
+        "venue": "Yard & Garden",
+        "bibtex": {
+            "volume": "B7",
+            "number": "3",
+            "pages": "101--119",
+            "publisher": "Bed Press",
+            "issn": "1234-5678",
+            "editor": "Roe, Rich",
+            "month": "July",
+        },
+    }
+
+
+def test_what_a_record_keeps_of_its_entry_stays_where_the_file_says_the_same(toy: Corpus) -> None:
+    (item,) = FORMATS["ris"].read(JOURNAL_RIS.encode(), toy.taxonomy)
+    kept = {"type": "article", "volume": "B7", "pages": "101-119", "number": "4", "note": r"\emph{Sic}", "month": "7"}
+
+    values, _ = completed(item, {"key": "doe", "venue": "Yard & Garden", "bibtex": kept})
+
+    assert values["bibtex"] == {
+        **kept,
+        "number": "3",
+        "publisher": "Bed Press",
+        "issn": "1234-5678",
+        "editor": "Roe, Rich",
+    }
+
+
+@pytest.mark.parametrize(
+    ("number", "latex"), [("3-4", "3--4"), ("3\u20134", "3--4"), ("TR-12", "TR-12"), ("50% & up", r"50\% \& up")]
+)
+def test_a_number_becomes_latex(number: str, latex: str) -> None:
+    assert merged_entry(EntryDetails(texts={"number": number}), {}, "Beds")["number"] == latex
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_new_paper_that_the_corpus_knows_or_nearly_knows_by_its_title_is_told_
         "new.bib:2: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by "
         "its identifier arXiv:2001.00009 [gate]",
         f"new.bib:3: {needed} summary, style, care, size; corpus add asks for them [other]",
-        f"new.bib:4: {needed} venue, urls, summary, style, care, size; corpus add takes tags from keywords, and asks for the rest [new]",
+        f"new.bib:4: {needed} venue, urls, summary, care, size; corpus add asks for them [new]",
     ]
     assert told[0] == told[1]
 

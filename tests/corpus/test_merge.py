@@ -196,3 +196,27 @@ def test_a_key_of_a_bibliography_becomes_a_key_to_cite_by(toy: Corpus) -> None:
     assert "  cite_key: Doe2024pond\n" in result.text
     refused = merged(toy, Item({**POND, "key": "Doe2024pond"}, 1))
     assert "F107 'Doe2024pond' is not a key" in refused.problems[0].message, "of our own table it is a mistake"
+
+
+def test_a_made_key_is_none_that_the_file_has_itself(toy: Corpus) -> None:
+    entry = {name: value for name, value in POND.items() if name not in ("year", "venue")}
+    cited = {"year": POND["year"], "venue": POND["venue"]}
+    own = {**entry, "key": "doe-2024", "urls": ["https://example.org/lake"], "title": "A Lake"}
+
+    result = merged(toy, Item({**entry, "key": "Doe:2024"}, 1, cited=cited), Item(own, 2, cited=cited))
+
+    assert (result.problems, result.added) == ((), ("doe-2024-2", "doe-2024"))
+    assert "- key: doe-2024-2\n" in result.text
+
+
+def test_a_new_paper_takes_tags_and_summary_from_keywords_and_annotation(toy: Corpus) -> None:
+    entry = {name: POND[name] for name in ("key", "title", "authors", "urls")}
+    cited = {"year": POND["year"], "venue": POND["venue"]}
+    words = ("style=formal", "water=daily", "size=small")
+
+    result = merged(toy, Item(entry, 1, cited=cited, keywords=words, annotation="Digs."))
+
+    assert (result.problems, result.added) == ((), ("pond",))
+    assert "  style: formal\n  care: {water: daily}\n  size: small\n  summary: Digs.\n" in result.text
+    refused = merged(toy, Item(entry, 1, cited=cited, keywords=("size=huge",)))
+    assert refused.problems[0].message.startswith("its keywords: unknown size 'huge'")

@@ -17,8 +17,8 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
 from orchtrace_corpus.corpus.cli.facets import format_tag
-from orchtrace_corpus.corpus.intake.drafts import Details, Draft, propose_key
-from orchtrace_corpus.corpus.intake.papers import PREPRINT, unmet_demands
+from orchtrace_corpus.corpus.intake.drafts import Details, Draft
+from orchtrace_corpus.corpus.intake.papers import PREPRINT, propose_key, unmet_demands
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem

@@ -20,8 +20,9 @@ from orchtrace_corpus.corpus.edit.edits import add_records, change_records, plai
 from orchtrace_corpus.corpus.formats import Item, Problem, completed
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
-from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
-from orchtrace_corpus.corpus.model.tagging import read_level, read_term
+from orchtrace_corpus.corpus.model.record_fields import Value, paper_style, tag_value
+from orchtrace_corpus.corpus.model.records import Tag
+from orchtrace_corpus.corpus.model.tagging import assign, read_level, read_term
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 
@@ -55,7 +56,6 @@ class _Part(NamedTuple):
     values: Mapping[str, Value]
     place: int | None
     told: str
-    is_tagged: bool
 
 
 def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, told: Mapping[int, str] = {}) -> Merge:
@@ -79,6 +79,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str,
         if record.get("cite_key"):  # the key that an entry came with, and leaves with
             places.setdefault(record["cite_key"], [place])
     problems = _wrong_keys(items, places)
+    taken = {*places, *(item.values.get("key") for item in items)}
     parts = []
     blank = []
     for item in items:
@@ -87,12 +88,17 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str,
         if not key:
             continue
         values, wrong = completed(item, None if here is None else present[here])
+        if here is None:
+            said, wrong_keywords = _said_of_new(item, taxonomy)
+            values = {**said, **values}
+            wrong += wrong_keywords
         values |= _tags(values, taxonomy)
         if here is not None:
             values["key"] = key = str(present[here].get("key", key))
         elif item.cited and not is_key(key) and is_cite_key(key):  # of a bibliography: cited by it as before
-            values["cite_key"], values["key"] = key, _own_key(key, places)
+            values["cite_key"], values["key"] = key, _own_key(key, taken)
             key = str(values["key"])
+            taken.add(key)
         deep = [name for name, value in values.items() if _depth(value) > 3]  # evidence: lists in mappings in a list
         wrong += (f"{printable(name)} holds lists in lists; no field does" for name in deep)
         problems += (Problem(item.line, f"{message} {_record(key)}") for message in wrong)
@@ -109,7 +115,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str,
                 for name, value in values.items()
                 if plain_value(value) != plain_value(present[here].get(name))
             }
-        parts.append(_Part(key, item.line, values, here, told.get(item.line, ""), bool(item.keywords)))
+        parts.append(_Part(key, item.line, values, here, told.get(item.line, "")))
     new = [part for part in parts if part.place is None]
     changing = [part for part in parts if part.place is not None and part.values]
     problems += _missing(new, present, taxonomy)
@@ -128,6 +134,19 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str,
         tuple(blank),
         {part.key: part.line for part in parts},
     )
+
+
+def _said_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[str]]:
+    """Return the tags and the summary that a citation gives of a new paper, and what is wrong with its keywords."""
+    tags: dict[str, Tag] = {}
+    try:
+        for keyword in item.keywords:
+            name, _, text = keyword.partition("=")
+            assign(tags, taxonomy.papers, name.strip(), text)
+    except CommandUseError as error:
+        return {}, [f"its keywords: {error}"]
+    said = {field: tag_value(tag) for field, tag in tags.items()}
+    return {**said, **({"summary": item.annotation} if item.annotation else {})}, []
 
 
 def _tags(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
@@ -191,8 +210,7 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
         if same is not None:
             message = f"no paper has this key, but {quote(str(same))} has its identifier; write that key"
         elif missing:
-            asked = "takes tags from keywords, and asks for the rest" if part.is_tagged else "asks for them"
-            message = part.told or f"no paper has this key yet, and a new one needs {missing}; corpus add {asked}"
+            message = part.told or f"no paper has this key yet, and a new one needs {missing}; corpus add asks for them"
         else:
             continue
         problems.append(Problem(part.line, f"{message} {_record(part.key)}"))

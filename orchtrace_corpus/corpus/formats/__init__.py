@@ -6,6 +6,7 @@ from typing import NamedTuple
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
+from orchtrace_corpus.corpus.formats.citation import EntryDetails, merged_entry
 from orchtrace_corpus.corpus.model.fields import OTHERS, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value
 
@@ -27,6 +28,7 @@ class Item(NamedTuple):
         cited: `year` and `venue` as a citation gives them: those of the venue, where the record has them.
         keywords: What a citation lists as its keywords; what is written `field=term` can be a tag.
         annotation: What it says in a sentence of the work.
+        details: What a format other than BibTeX says of the entry: its type, and fields such as `volume`.
     """
 
     values: Mapping[str, Value]
@@ -36,6 +38,7 @@ class Item(NamedTuple):
     cited: Mapping[str, Value] = {}
     keywords: tuple[str, ...] = ()
     annotation: str = ""
+    details: EntryDetails | None = None
 
 
 class Problem(NamedTuple):
@@ -102,6 +105,11 @@ def completed(item: Item, present: Mapping[str, object] | None) -> tuple[dict[st
         listed, given_names = _texts(present.get("authors")), _texts(values["authors"])
         if list(map(bare_author, listed)) == list(map(bare_author, given_names)):
             values["authors"] = listed
+    if item.details is not None:
+        known = present or {}
+        venue = values.get("proceedings") or known.get("proceedings") or values.get("venue") or known.get("venue") or ""
+        kept = merged_entry(item.details, _latex(known.get("bibtex")), str(venue))
+        values |= given({"bibtex": kept})
     for field, head in item.heads.items():
         if present is None:
             cut_short = [OTHERS] if field == "authors" and "," in head else []
@@ -116,6 +124,11 @@ def completed(item: Item, present: Mapping[str, object] | None) -> tuple[dict[st
         else:
             values[field] = [head, *(one for one in items[1:] if one != head)]
     return values, problems
+
+
+def _latex(value: object) -> dict[str, str]:
+    """Return the fields of an entry as LaTeX; none where there is no mapping."""
+    return {str(name): str(latex) for name, latex in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _texts(value: object) -> list[str]:

@@ -18,6 +18,7 @@ from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
 from orchtrace_corpus.corpus.formats.citation import (
+    MONTHS,
     VENUE_FIELDS,
     NamesError,
     VenueKind,
@@ -55,10 +56,7 @@ _EPRINT = frozenset("eprint archiveprefix eprinttype primaryclass eprintclass".s
 _TYPE_FIELD = "type_field"
 """What a record calls the field `type` of an entry, since `type` is what kind of entry it is."""
 _ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
-_MONTHS = {
-    name[:3].lower(): name
-    for name in "January February March April May June July August September October November December".split()
-}
+_MONTHS = {name[:3].lower(): name for name in MONTHS}
 _ENCODED_UNICODE = partial(encoded, unicode=True)  # one for all entries: by it, names and words are known again
 _WORD = r"[^\s\"#%'(),={}]+"
 _FIELD_START = r"([\w-]+)\s*=\s*(?=[{\"])"
@@ -334,6 +332,8 @@ def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
         raw = (block.raw or "").rstrip()
         end = line + raw.count("\n")
         missing = "a closing brace, a comma, '=' or its key is missing"
+        if key := re.match(r"@\s*\w+\s*\{\s*([^\s,{}]*([\"=])[^\s,{}]*)\s*,", raw):
+            missing = f"its key {quote(key[1])} holds {quote(key[2])}, which no key can"
         for begun in re.finditer(_FIELD_START, raw):
             value = raw[begun.end() : begun.end() + _length(raw[begun.end() :])]
             if not value or re.search(rf"\n\s*{_FIELD_START}", value):

@@ -9,12 +9,12 @@ BeaST, 2009, section 11).
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise_url
-from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS, TO_BE_WRITTEN, is_collective
+from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS, TO_BE_WRITTEN, bare_author, is_collective
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
@@ -153,6 +153,8 @@ class VenueKind(StrEnum):
     CHAPTER = "chapter"
     THESIS = "thesis"
     REPORT = "report"
+    DATASET = "dataset"
+    SOFTWARE = "software"
     OTHER = "other"
 
 
@@ -173,8 +175,22 @@ _TYPES = {
     **dict.fromkeys(("incollection", "inbook"), VenueKind.CHAPTER),
     **dict.fromkeys(("phdthesis", "mastersthesis", "thesis"), VenueKind.THESIS),
     **dict.fromkeys(("techreport", "report"), VenueKind.REPORT),
+    "dataset": VenueKind.DATASET,
+    "software": VenueKind.SOFTWARE,
 }
 """What is published as an entry of each type of BibTeX."""
+
+ENTRY_TYPES = {
+    VenueKind.JOURNAL: "article",
+    VenueKind.CONFERENCE: "inproceedings",
+    VenueKind.BOOK: "book",
+    VenueKind.CHAPTER: "incollection",
+    VenueKind.THESIS: "phdthesis",
+    VenueKind.REPORT: "techreport",
+    VenueKind.DATASET: "dataset",
+    VenueKind.SOFTWARE: "software",
+}
+"""The type of BibTeX for what another format says of an entry; `misc` for everything else."""
 
 
 VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
@@ -198,10 +214,17 @@ def venue_kind(venue: str) -> VenueKind:
 
 
 def paper_kind(paper: Paper) -> VenueKind:
-    """How a paper is published: by the type of the entry that it came from, else by its venue."""
-    kind = venue_kind(paper.cited_venue)
-    is_misc = paper.bibtex.get("type") and kind in (VenueKind.JOURNAL, VenueKind.CONFERENCE)
-    return _TYPES.get(paper.bibtex.get("type", ""), VenueKind.OTHER if is_misc else kind)
+    """Return how a paper is published: by the type of the entry that it came from, else by its venue."""
+    return entry_kind(paper.bibtex.get("type", ""), paper.cited_venue)
+
+
+def entry_kind(entry_type: str, venue: str) -> VenueKind:
+    """Return what an entry of a type, which may be empty, stands for at a venue."""
+    kind = venue_kind(venue)
+    if not entry_type:
+        return kind
+    fallback = VenueKind.OTHER if kind in (VenueKind.JOURNAL, VenueKind.CONFERENCE) else kind
+    return _TYPES.get(entry_type, fallback)
 
 
 PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PREPRINT)
@@ -209,31 +232,99 @@ PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PR
 
 
 def editors(paper: Paper) -> list[str]:
-    """The editors of a paper's entry of BibTeX, as a record has names; empty where there are none, or none is read."""
-    if "editor" not in paper.bibtex:  # as in most
-        return []
+    """Return the editors of a paper's entry of BibTeX, as a record has names; empty without any that can be read."""
+    return _names_in(paper.bibtex["editor"]) if "editor" in paper.bibtex else []
+
+
+def _names_in(latex: str) -> list[str]:
     try:
-        return read_names(paper.bibtex["editor"], decoded)
+        return read_names(latex, decoded)
     except (NamesError, LatexError):
         return []
 
 
 def is_edited(paper: Paper) -> bool:
-    """Whether those who stand as the authors are the editors: the entry that it came from named nobody else."""
+    """Return True if those who stand as the authors are the editors: the entry that it came from named nobody else."""
     return "editor" in paper.bibtex and editors(paper) == list(paper.authors)
 
 
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+"""The months as BibTeX's strings for them read."""
+
+
 def month_of(paper: Paper) -> int:
-    """The month that a paper's entry of BibTeX names, from 1; 0 without one."""
-    if "month" not in paper.bibtex:
-        return 0
-    text = plain(paper.bibtex["month"]).lower()
+    """Return the month that a paper's entry of BibTeX names, from 1; 0 without one."""
+    return _month_in(paper.bibtex["month"]) if "month" in paper.bibtex else 0
+
+
+def _month_in(latex: str) -> int:
+    text = plain(latex).lower()
     if text.isascii() and text.isdigit():
         return int(text) if 1 <= int(text) <= 12 else 0
-    return next((at for at, name in enumerate(_MONTHS, 1) if text[:3] == name), 0)
+    return next((at for at, name in enumerate(MONTHS, 1) if text[:3] == name[:3].lower()), 0)
 
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+class EntryDetails(NamedTuple):
+    """What a file of another format than BibTeX says of an entry beyond the fields of a record.
+
+    Attributes:
+        kinds: What its type can stand for; empty where the type says nothing.
+        type: The type of BibTeX for it.
+        texts: Its further fields by their names in BibTeX, as plain text.
+        editors: Its editors, as a record has names.
+        month: Its month from 1; 0 without one.
+    """
+
+    kinds: frozenset[VenueKind] = frozenset()
+    type: str = "misc"
+    texts: Mapping[str, str] = {}
+    editors: tuple[str, ...] = ()
+    month: int = 0
+
+
+_SAME_PLACE = {"issn": ("issn", "isbn"), "isbn": ("isbn", "issn")}
+"""Fields that other formats have one place for."""
+
+
+def merged_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
+    """Return what a record keeps of its entry, with what another format says of it brought in, as LaTeX.
+
+    A field that says the same stays as it is written, and so does one that the other format has no place for.
+
+    Args:
+        details: What the other format says.
+        present: What the record keeps of its entry so far.
+        venue: The venue that a citation of the record gives.
+    """
+    kept = dict(present)
+    if details.kinds and entry_kind(kept.get("type", ""), venue) not in details.kinds:
+        kept = {"type": details.type, **{name: latex for name, latex in kept.items() if name != "type"}}
+    for name, text in details.texts.items():
+        known = [plain(kept[other]) for other in _SAME_PLACE.get(name, (name,)) if other in kept]
+        if _comparable(text) not in map(_comparable, known):
+            kept[name] = _with_ranges(name, encoded(text, unicode=True))
+    named = map(bare_author, _names_in(kept.get("editor", "")))
+    if details.editors and list(named) != list(map(bare_author, details.editors)):
+        kept["editor"] = written_names(details.editors, partial(encoded, unicode=True))
+    if details.month and _month_in(kept.get("month", "")) != details.month:
+        kept["month"] = MONTHS[details.month - 1]
+    return kept
+
+
+def _comparable(text: str) -> str:
+    """Return what two spellings of a field have in common: dashes may be written otherwise."""
+    return re.sub(r"\s*[-\u2013]+\s*", "-", text).strip("- ")
+
+
+def _with_ranges(name: str, latex: str) -> str:
+    """Return a field with its ranges as BibTeX writes them, `1--9`; a hyphen may be of no range (`TR-12`)."""
+    if name not in ("volume", "number", "pages"):
+        return latex
+    dash = r"\s*[-\u2013]\s*" if name == "pages" or re.fullmatch(r"\d+-\d+", latex) else "\u2013"
+    return re.sub(rf"(?<=\w){dash}(?=\w)", "--", latex)
 
 
 def kept_fields(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:

@@ -3,14 +3,15 @@
 The document's envelope names its schema and version, as that of every report in JSON does; `corpus list --format
 json` gives records in the same shape, and they can be read here, too.
 
-An item of CSL-JSON, which citation processors such as pandoc and Zotero read, carries what a citation needs; tags
-(`keyword`) and summary (`annote`) are written for people and not read back. Variables and types:
+An item of CSL-JSON, which citation processors such as pandoc and Zotero read, carries what a citation needs, with type,
+volume, number and pages; a new paper takes its tags from `keyword` and its summary from `annote`. Variables and types:
 https://docs.citationstyles.org/en/stable/specification.html and the schema csl-data.json beside it.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -19,8 +20,10 @@ from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_syntax import JsonError, loads
 from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
 from orchtrace_corpus.corpus.formats.citation import (
+    ENTRY_TYPES,
     PUBLISHED_BY,
     VENUE_FIELDS,
+    EntryDetails,
     Name,
     VenueKind,
     editors,
@@ -148,8 +151,15 @@ _TYPES = {
     VenueKind.CHAPTER: "chapter",
     VenueKind.THESIS: "thesis",
     VenueKind.REPORT: "report",
+    VenueKind.DATASET: "dataset",
+    VenueKind.SOFTWARE: "software",
     VenueKind.OTHER: "webpage",
 }
+_KINDS = {name: kind for kind, name in _TYPES.items()} | {
+    "article-magazine": VenueKind.JOURNAL,
+    "article-newspaper": VenueKind.JOURNAL,
+}
+"""What an item of each type is; other types say nothing."""
 _PLACES = {
     "volume": "volume",
     "number": "issue",
@@ -240,11 +250,24 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
         "title": text("title"),
         "authors": _authors(item.get("author", []), line, problems),
     }
-    venue = next((found for name in _VENUES if (found := text(name))), "")
+    venue_variable = next((name for name in _VENUES if text(name)), "")
+    venue = text(venue_variable) if venue_variable else ""
     cited = given({"venue": venue, "year": _year(item.get("issued"), line, problems)})
     ids = identifiers([text("archive_location"), text("number")], text("DOI"))
-    url = text("URL")
-    return Item({**given(fields), **ids}, line, {"urls": url} if url else {}, cited=cited)
+    kind = _KINDS.get(text("type"))
+    texts = {name: text(place) for name, place in _PLACES.items() if place != venue_variable and text(place)}
+    details = EntryDetails(
+        frozenset({kind} if kind else ()),
+        ENTRY_TYPES.get(kind, "misc") if kind else "misc",
+        texts,
+        tuple(_authors(item.get("editor", []), line, problems)),
+        _month(item.get("issued")),
+    )
+    if not fields["authors"] and details.editors:
+        fields["authors"] = list(details.editors)
+    tags = tuple(part.strip() for part in re.split("[,;]", text("keyword")) if "=" in part)
+    heads = {"urls": text("URL")} if text("URL") else {}
+    return Item({**given(fields), **ids}, line, heads, (), cited, tags, text("annote") if tags else "", details)
 
 
 def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:
@@ -279,6 +302,14 @@ def _year(issued: object, line: int, problems: list[Problem]) -> int | None:
         problems.append(Problem(line, 'issued must give a year: {"date-parts": [[2025]]}'))
         return None
     return number
+
+
+def _month(issued: object) -> int:
+    """Return the month of a date, from 1; 0 where it has none."""
+    with suppress(KeyError, IndexError, TypeError, ValueError):
+        month = int(str(issued["date-parts"][0][1])) if isinstance(issued, dict) else 0
+        return month if 1 <= month <= 12 else 0
+    return 0
 
 
 def _on_one_line(text: str) -> str:

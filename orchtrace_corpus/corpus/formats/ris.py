@@ -1,7 +1,7 @@
 """Papers as RIS, the tagged lines that reference managers exchange, and such lines as records.
 
-There is no markup: a value is the rest of its line. A record carries what a citation needs; its tags
-(`KW`) and its summary (`N1`) are written for people and not read back.
+There is no markup: a value is the rest of its line. A record carries what a citation needs, with type, volume,
+number and pages; a new paper takes its tags from `KW` and its summary from `N1`.
 Tags: https://en.wikipedia.org/wiki/RIS_(file_format).
 """
 
@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
 from orchtrace_corpus.corpus.formats.citation import (
+    ENTRY_TYPES,
     PUBLISHED_BY,
     VENUE_FIELDS,
+    EntryDetails,
     Name,
     VenueKind,
     editors,
@@ -37,8 +39,16 @@ _TYPES = {
     VenueKind.CHAPTER: "CHAP",
     VenueKind.THESIS: "THES",
     VenueKind.REPORT: "RPRT",
+    VenueKind.DATASET: "DATA",
+    VenueKind.SOFTWARE: "COMP",
     VenueKind.OTHER: "ELEC",
 }
+_KINDS = {name: kind for kind, name in _TYPES.items()} | {
+    "CPAPER": VenueKind.CONFERENCE,
+    "MGZN": VenueKind.JOURNAL,
+    "NEWS": VenueKind.JOURNAL,
+}
+"""What a record of each type is; other types say nothing."""
 _PLACES = {
     "volume": "VL",
     "number": "IS",
@@ -137,13 +147,45 @@ def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem])
     def first(names: Sequence[str]) -> str:
         return next((value for name in names for value in tags.get(name, ()) if value), "")
 
-    key, title, year, venue = (first(names) for names in (("ID",), _TITLES, _YEARS, _VENUES))
+    key, title, year = (first(names) for names in (("ID",), _TITLES, _YEARS))
+    venue_tag = next((name for name in _VENUES if first((name,))), "")
+    venue = first((venue_tag,))
     authors = [_author(author) for name in _AUTHORS for author in tags.get(name, ()) if author.strip(", ")]
+    editors_named = tuple(_author(editor) for editor in tags.get("ED", ()) if editor.strip(", "))
     if year and not re.fullmatch(r"[1-9]\d{3}(?:[/-].*)?", year, re.ASCII):
         problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
         year = ""
     urls = list(dict.fromkeys(url for url in tags.get("UR", ()) if url))
     cited = given({"venue": venue, "year": int(year[:4]) if year else None})
     ids = identifiers([first(("AN",))], first(("DO",)))
-    fields = {"key": key, "title": title, "authors": authors}
-    return Item({**given(fields), **ids, **given({"urls": urls})}, line, cited=cited)
+    fields = {"key": key, "title": title, "authors": authors or list(editors_named)}
+    kind = _KINDS.get(first(("TY",)))
+    details = EntryDetails(
+        frozenset({kind} if kind else ()),
+        ENTRY_TYPES.get(kind, "misc") if kind else "misc",
+        dict(_details(tags, venue_tag)),
+        editors_named,
+        _month(first(("DA", "Y1", "PY"))),
+    )
+    keywords_given = tuple(keyword for keyword in tags.get("KW", ()) if "=" in keyword)
+    annotation = first(("N1",)) if keywords_given else ""
+    values = {**given(fields), **ids, **given({"urls": urls})}
+    return Item(values, line, {}, (), cited, keywords_given, annotation, details)
+
+
+def _details(tags: Mapping[str, Sequence[str]], venue_tag: str) -> Iterator[tuple[str, str]]:
+    """Yield the further fields of an entry by their names in BibTeX; the tag of the venue is none of them."""
+    values = {tag: next(filter(None, texts), "") for tag, texts in tags.items() if tag != venue_tag}
+    for name, tag in _PLACES.items():
+        if tag not in ("SN", "SP") and values.get(tag):
+            yield name, values[tag]
+    if pages := "\u2013".join(filter(None, (values.get("SP", ""), values.get("EP", "")))):
+        yield "pages", pages
+    for serial in filter(None, tags.get("SN", ())):
+        yield "isbn" if sum(c.isdigit() or c in "Xx" for c in serial) >= 10 else "issn", serial
+
+
+def _month(day: str) -> int:
+    """Return the month of a date such as `2020/07//`, from 1; 0 where it has none."""
+    found = re.match(r"\d{4}/(0?[1-9]|1[0-2])(?:/|$)", day)
+    return int(found[1]) if found else 0

@@ -133,9 +133,10 @@ def deduplicate(
             fresh.add(paper)
             drafts.append((number, paper, list(ties), result.search.source))
     taken = {paper.key for paper in (*pool.papers, *awaiting)}
+    reserved = {paper.key for _, paper, _, _ in drafts}
     candidates: list[Candidate] = []
     for _, paper, came_by, source in drafts:
-        key = paper.key if paper.key not in ("", *taken) else intake.key_for(paper, taken)
+        key = intake.propose_key(paper, taken, reserved)
         taken.add(key)
         tags = _screening(pool, (came_by[0], source), query_field)
         draft = Candidate(paper._replace(key=key, tags={}, evidence=()), Decision.UNREAD, found=day.isoformat())

@@ -279,7 +279,9 @@ def complete_papers(
         pool: The corpus that they come to.
         ask: Asks for what a draft lacks, with the keys that are taken; None where nobody is to be asked.
     """
+    candidates = list(candidates)
     taken = {paper.key for paper in pool.papers}
+    reserved = {one.paper.key for one in candidates}  # which the entries of a file came with
     records: list[Paper] = []
     gaps: dict[str, list[Gap]] = {}
     for one in candidates:
@@ -294,7 +296,7 @@ def complete_papers(
         paper = draft.complete(details.supported, pool.taxonomy)
         if missing := _paper_gaps(paper, draft, pool.taxonomy):
             gaps[one.name] = missing
-        records.append(paper._replace(key=propose_key(paper, taken)))
+        records.append(paper._replace(key=intake.propose_key(paper, taken, reserved)))
         taken.add(records[-1].key)
     return records, gaps
 
@@ -345,11 +347,6 @@ def screening_day(text: str) -> str:
     if text and not is_iso_date(text):
         raise CommandUseError(f"--screened {quote(text)} is not a date", "Write YYYY-MM-DD.")
     return text or today().isoformat()
-
-
-def propose_key(paper: Paper, taken: Collection[str]) -> str:
-    """The key of a paper if it has one that is not taken, else one made of its title."""
-    return paper.key if paper.key and paper.key not in taken else intake.key_for(paper, taken)
 
 
 def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[str, Tag]:

@@ -190,6 +190,17 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
     return next(key for key in keys if key not in taken)
 
 
+def propose_key(paper: Paper, taken: Collection[str], reserved: Collection[str] = ()) -> str:
+    """Return the key of a paper if it has one that is not taken, else one made of its title.
+
+    Args:
+        paper: The paper.
+        taken: The keys of other papers.
+        reserved: Keys that papers which come later brought with them: none is made that is among them.
+    """
+    return paper.key if paper.key and paper.key not in taken else key_for(paper, {*taken, *reserved})
+
+
 def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = ()) -> list[TagRule]:
     """The rules of the taxonomy that demand evidence of a paper with these tags, and the paper has none.
 

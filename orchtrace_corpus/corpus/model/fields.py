@@ -137,13 +137,13 @@ def key(name: str) -> Decoder:
 
 
 def cite_key(name: str) -> Decoder:
-    """A key that LaTeX can cite: no blank, and nothing that BibTeX or LaTeX acts on."""
-    return formed(name, "F107", is_cite_key, "a key to cite: leave out blanks, commas, braces, quotes and \\ # % ~ =")
+    """A key that BibTeX knows an entry by."""
+    return formed(name, "F107", is_cite_key, 'a key to cite: leave out blanks, commas, braces, " and =')
 
 
 def is_cite_key(value: str) -> bool:
-    """Whether the text can be the key of a BibTeX entry."""
-    return value.isprintable() and re.fullmatch(r"[^\s,{}\\#%~=\"]+", value) is not None
+    """Return True if BibTeX takes the text for the key of an entry, even one such as `a#b` that LaTeX hardly cites."""
+    return value.isprintable() and re.fullmatch(r"[^\s,{}=\"]+", value) is not None
 
 
 def is_key(value: str) -> bool:
