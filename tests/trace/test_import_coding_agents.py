@@ -13,6 +13,7 @@ from orchtrace_corpus.trace.model.import_report import Problem
 from tests.trace.conversationlogs import (
     LOGS,
     SESSION,
+    by_agent,
     ledger,
     moment,
     of_type,
@@ -234,6 +235,80 @@ def test_an_answer_does_not_begin_before_what_it_read(tmp_path: Path) -> None:
 
     (answer,) = (event for event in trace_of(tmp_path)["events"] if event["type"] == "inference")
     assert (answer["t"], answer["t_request"], answer["t_end"]) == (5, 5, 7)
+
+
+def copilot(path: Path, *events: tuple[float, str, dict[str, Any]]) -> Path:
+    """Write a session of Copilot CLI."""
+    rows = [(0, "session.start", {"sessionId": SESSION, "producer": "copilot-agent"}), *events]
+    return write(path / "events.jsonl", [
+        {"type": kind, "data": data, "timestamp": moment(second), "id": str(number)}
+        for number, (second, kind, data) in enumerate(rows)
+    ])  # fmt: skip
+
+
+def message(number: int, answer: str, tokens: Any, **more: Any) -> dict[str, Any]:
+    stated = {} if tokens is None else {"outputTokens": tokens}
+    return {"messageId": f"m{number}", "apiCallId": answer, "model": "m", "content": "…", **stated, **more}
+
+
+def test_output_that_messages_state_counts_once_for_each_answer(tmp_path: Path) -> None:
+    """One answer has two messages, of which either states the tokens; an agent below answers, too."""
+    child = {"parentToolCallId": "c3"}
+    copilot(
+        tmp_path,
+        (1, "user.message", {"content": "Go."}),
+        (4, "assistant.message", message(1, "a1", 40)),
+        (6, "assistant.message", message(2, "a2", None)),
+        (9, "assistant.message", message(3, "a2", 50)),
+        (9, "assistant.message", message(3, "a2", 50)),
+        (12, "assistant.message", message(4, "a3", 60, toolRequests=[{"toolCallId": "c3", "name": "task"}])),
+        (13, "assistant.message", message(5, "a3", 60)),
+        (13, "subagent.started", {"toolCallId": "c3", "agentName": "explore"}),
+        (15, "assistant.message", message(6, "b1", 7, **child)),
+        (17, "assistant.message", message(7, "b2", None, **child)),
+    )
+
+    trace = trace_of(tmp_path)
+    spent = {agent: tokens[1] for agent, tokens in by_agent(trace).items()}
+    assert spent == {"main": 150, "explore": 7}
+    assert trace["reasons"] == {"costs.tokens": "answers without usage: 1; answers that state their output alone: 4"}
+    assert ledger(trace) == {
+        "counted: output of an answer, of which the log states nothing else": 4,
+        "unknown: answers without usage": 1,
+        "unknown: input of answers that state their output alone": 4,
+    }
+    ends = [event["t_end"] for event in trace["events"] if event["agent"] == "main" and "t_end" in event]
+    assert ends == [3, 8, 12]
+
+
+def test_output_that_messages_state_is_left_out_where_the_answer_is_counted(tmp_path: Path) -> None:
+    usage = {"model": "m", "inputTokens": 100, "outputTokens": 40, "apiCallId": "a1"}
+    sums = {"m": {"usage": {"inputTokens": 300, "outputTokens": 90}}}
+    copilot(
+        tmp_path,
+        (1, "user.message", {"content": "Go."}),
+        (4, "session.usage_record", {"usage": usage}),
+        (4, "assistant.message", message(1, "a1", 40)),
+        (5, "session.shutdown", {"modelMetrics": {}}),
+        (7, "assistant.message", message(2, "a2", 50)),
+        (9, "assistant.message", message(3, "a3", 40)),
+        (10, "session.shutdown", {"modelMetrics": sums}),
+        (12, "assistant.message", message(4, "a4", 5)),
+    )
+
+    trace = trace_of(tmp_path)
+    assert by_agent(trace) == {"main": (400, 135, 0, 0, 0)}
+    assert trace["reasons"] == {"costs.tokens": "answers that state their output alone: 1"}
+    assert ledger(trace)["left out: usage of an answer that the log states again"] == 3
+
+
+@pytest.mark.parametrize("odd", [-1, "many", 1.5])
+def test_output_that_is_no_number_is_none(tmp_path: Path, odd: Any) -> None:
+    copilot(tmp_path, (1, "user.message", {"content": "Go."}), (4, "assistant.message", message(1, "a1", odd)))
+
+    trace = trace_of(tmp_path)
+    assert by_agent(trace) == {}
+    assert trace["reasons"] == {"costs.tokens": "usage that is not a number: 1"}
 
 
 def test_a_total_other_than_the_sum_of_the_answers_is_told(tmp_path: Path) -> None:

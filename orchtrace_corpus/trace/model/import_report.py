@@ -115,6 +115,8 @@ class LedgerLine(StrEnum):
     COPIED_HISTORY = "left out: history copied from another thread, counted there"
     COVERED = "counted with the answer behind them: answers without a count of their own"
     OWN = "counted: model call's own usage"
+    OUTPUT_ALONE = "counted: output of an answer, of which the log states nothing else"
+    NO_INPUT = "unknown: input of answers that state their output alone"
     AROUND = "counted: usage of the span around the one model call"
     SPAN_TOTAL = "counted: total of a span whose model calls report nothing, at the last of them"
     BLACK_BOX = "counted: total of a span without model calls in the log"
@@ -154,6 +156,7 @@ class Missing(StrEnum):
     ROLLOUTS = "sub-agents without a rollout among the files"
     USAGE = "answers without usage"
     NUMBERS = "usage that is not a number"
+    INPUT = "answers that state their output alone"
     RESTARTS = "counters that begin anew with tokens of answers that are not in the log"
     CALLS = "Model calls of the log that do not say what they spent"
 

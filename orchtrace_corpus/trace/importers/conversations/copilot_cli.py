@@ -101,6 +101,7 @@ class _Reading:
         self._spent: dict[str, steps.ModelCall] = {}  # of each agent the one whose message is still to come
         self._last: dict[str, steps.ModelCall] = {}
         self._segment = _Segment()
+        self._outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # what messages state, by their answers
         self._owners: dict[str, str] = {}  # agents by the ids of their calls
         self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
         self._asked: dict[str, _Event] = {}
@@ -197,7 +198,11 @@ class _Reading:
         if call is None:
             call = self._answer(event, service)
         if call.spent is None:
-            self._segment.calls.append(call)
+            if call not in self._segment.calls:
+                self._segment.calls.append(call)
+            call.end = max(call.end, event.time)  # one answer may have several messages
+        if (stated := data.get("outputTokens")) is not None:  # messages of one answer state it once
+            self._outputs.setdefault(id(call), (call, stated))
         call.model = call.model or masked(text_field(data, "model"))
         call.note_text(text_field(data, "content"), session.privacy)
         self._last[event.agent] = call
@@ -330,6 +335,8 @@ class _Reading:
             found = session.result_of(asked.agent, use)
             if found is not None:
                 found.error = steps.REJECTED
+        for call, stated in self._outputs.values():
+            session.spend_output(call, stated)
         for use in self._failed:
             found = session.result_of(self._owners.get(use, ROOT), use)
             if found is not None:

@@ -88,7 +88,7 @@ class Session:
         self._children: dict[tuple[str, str], str] = {}
         self._parents: dict[str, str] = {}
         self._covered: set[int] = set()
-        self._zeros = self._odd = self._absent = 0
+        self._zeros = self._odd = self._absent = self._without_input = 0
 
     def thread(self, key: str) -> steps.Transcript:
         """What an agent did; empty when it is first asked for."""
@@ -124,6 +124,16 @@ class Session:
             self.report.enter(LedgerLine.NO_NUMBER)
             self._odd += 1
         return known
+
+    def spend_output(self, call: ModelCall, stated: Any) -> None:
+        """Count the output of an answer, of which the log states nothing else; leave it out where that is counted."""
+        usage = Usage(output=stated)
+        if call.spent is not None or id(call) in self._covered:
+            self.leave_out(LedgerLine.REPEATED_USAGE, usage)
+            return
+        if self.spend(call, usage, LedgerLine.OUTPUT_ALONE).output:
+            self.report.enter(LedgerLine.NO_INPUT)
+            self._without_input += 1
 
     def ask(self, thread: steps.Transcript, call: ModelCall, time: float, first: float = 0.0) -> None:
         """Note when a model was asked: not before what it was to read was there, whatever the log's lengths say.
@@ -265,6 +275,7 @@ class Session:
             Missing.TRANSCRIPTS: self._absent,
             Missing.USAGE: max(without, 0) + self._zeros,
             Missing.NUMBERS: self._odd,
+            Missing.INPUT: self._without_input,
         }
         return builder.trace(topology=steps.topology(threads), missing=missing)
 
