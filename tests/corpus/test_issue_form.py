@@ -117,7 +117,7 @@ def test_what_is_not_answered_is_not_tagged_and_what_does_not_arise_is() -> None
     assert read(nothing, TAXONOMY) == ({}, {}, {}, (), {})
     assert read("### Care: Watering\n\nDoes not arise\n", TAXONOMY).tags == {"care": {}}
     assert read("", TAXONOMY) == ({}, {}, {}, (), {})
-    assert read("No headings at all.", TAXONOMY) == ({}, {}, {}, ())
+    assert read("No headings at all.", TAXONOMY) == ({}, {}, {}, (), {})
 
 
 def test_headings_that_are_repeated_or_unknown_are_passed_over_with_a_remark() -> None:
