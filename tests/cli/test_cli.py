@@ -623,7 +623,7 @@ def test_a_table_of_too_many_columns_is_said_to_be_one(monkeypatch: pytest.Monke
     monkeypatch.setattr(Output, "width", property(lambda self: 80))
 
     assert run_toy("list", "--columns", "all").stderr == (
-        "corpus: 33 columns are too many for this terminal; use --format csv\n4 papers\n"
+        "corpus: 35 columns are too many for this terminal; use --format csv\n4 papers\n"
     )
     assert run_toy("list").stderr == "4 papers\n"
 

@@ -65,8 +65,10 @@ def _tags(style: str, care: dict[str, str], tools: tuple[str, ...] | None, size:
     return {"style": style, "care": care, **({"tools": tools} if tools else {}), "size": size}
 
 
-def _more(models: tuple[str, ...], algorithm: str | None, benchmarks: tuple[str, ...]) -> dict[str, object]:
-    values = {"base_models": models, "algorithm": algorithm, "benchmarks": benchmarks}
+def _more(
+    models: tuple[str, ...], algorithm: tuple[str, ...], note: str | None, benchmarks: tuple[str, ...]
+) -> dict[str, object]:
+    values = {"base_models": models, "algorithm": algorithm, "algorithm_note": note, "benchmarks": benchmarks}
     return {name: value for name, value in values.items() if value}
 
 
@@ -105,7 +107,7 @@ PAPERS = st.builds(
     acl_id=st.one_of(st.none(), st.just("2025.acl-long.421")),
     urls=st.lists(_URLS, min_size=1, max_size=3, unique=True).map(tuple),
     code=st.one_of(st.none(), _URLS),
-    more=st.builds(_more, _TEXTS, st.one_of(st.none(), texts()), _TEXTS),
+    more=st.builds(_more, _TEXTS, _TEXTS, st.one_of(st.none(), texts()), _TEXTS),
     tags=st.builds(
         _tags,
         st.sampled_from(["formal", "meadow", "NA"]),

@@ -103,6 +103,6 @@ def hostile_paper(number: int, terms: tuple[Term, ...]) -> Paper:
         year=2020 + number, venue=HOSTILE, proceedings=HOSTILE, arxiv_id="2101.00001", doi="10.5555/<script>'\"",
         openreview_id="a\"b", acl_id="x'><b>", urls=(SCRIPT, "https://example.org/\"><script>window.hacked=1</script>"),
         code=SCRIPT if number else "https://example.org/\" onmouseover=\"window.hacked=1",
-        tags={**tags, "care": {"water": terms[1].id}}, more={"base_models": (HOSTILE,), "algorithm": HOSTILE, "benchmarks": (HOSTILE,)},
+        tags={**tags, "care": {"water": terms[1].id}}, more={"base_models": (HOSTILE,), "algorithm": (HOSTILE,), "algorithm_note": HOSTILE, "benchmarks": (HOSTILE,)},
         summary=HOSTILE, evidence=(evidence,), added="2026-01-01", notes=HOSTILE,
     )  # fmt: skip

@@ -490,7 +490,8 @@ corpus: 9 problems, so nothing was written:
 - --tag 'size' names no value
   Write --tag FIELD=VALUE.
 - a name is missing between commas
-- --set 'colour=red' sets no field (allowed: venue_year, proceedings, code, base_models, algorithm, benchmarks)
+- --set 'colour=red' sets no field (allowed: venue_year, proceedings, code, base_models, algorithm, algorithm_note, benchmarks, \
+benchmarks_note)
   Write --set FIELD=VALUE.
 - venue_year '24' is not a year
   Write four digits.
@@ -515,7 +516,7 @@ corpus: 7 problems, so nothing was written:
 - 'Ada Example, Ben Sample' is not an author's name: a comma stands between family and given name only
   Write ";" or " and " between authors: "Example, Ada; Sample, Ben". If it is one: "Ada Example, Ben Sample;"
 - --set 'algoritm=PPO' sets no field (did you mean 'algorithm'? allowed: venue_year, proceedings, code, base_models, \
-algorithm, benchmarks)
+algorithm, algorithm_note, benchmarks, benchmarks_note)
   Write --set FIELD=VALUE.
 - algorithm is set twice
   Set it once; write several as a,b.

@@ -583,7 +583,7 @@ def test_optional_fields_are_set_when_a_paper_is_added_and_later(root: Path) -> 
     assert changed.code == 0
     hill = oc.load(str(root))["hill-garden"]
     assert (hill.code, hill.venue_year) == (None, 2025)
-    assert (hill.more["algorithm"], hill.more["benchmarks"]) == ("PPO", ("Hills",))
+    assert (hill.more["algorithm"], hill.more["benchmarks"]) == (("PPO",), ("Hills",))
     assert hill.tags["size"] == "large"
 
 

@@ -23,13 +23,13 @@ PUBLISHED = (
 
 TOY_TABLE = """\
 key,title,authors,affiliation,year,venue_year,venue,proceedings,arxiv_id,doi,openreview_id,acl_id,urls,code,style,care,water,\
-prune,tools,size,base_models,algorithm,benchmarks,summary,evidence,added,cite_key,bibtex,notes,waive
+prune,tools,size,base_models,algorithm,algorithm_note,benchmarks,benchmarks_note,summary,evidence,added,cite_key,bibtex,notes,waive
 rose-garden,Röses: A Garden in Four Beds,"Müller, Änne ; O'Neill, Tom ; others",Garden School,2021,,Journal of Beds,,\
 2101.00001,10.5555/roses.1,,,https://example.org/roses ; https://example.org/roses/code,,formal,,daily,weekly,\
-spade ; shears,small,,,,Lays out four beds of roses.,"[{""tags"": [""care""], ""note"": ""The gardener waters every day."", \
+spade ; shears,small,,,,,,Lays out four beds of roses.,"[{""tags"": [""care""], ""note"": ""The gardener waters every day."", \
 ""source"": ""https://example.org/roses"", ""level"": ""visit"", ""confidence"": ""high""}]",2021-05-01,,,,
 long-grass,Long Grass and How to Keep It,{Meadow Team},,2023,,arXiv,,2302.00002,,,,https://example.org/grass,,meadow,{},,,,\
-large,,,,Keeps a meadow without any tool.,,2023-02-03,,,Seen in summer only.,
+large,,,,,,Keeps a meadow without any tool.,,2023-02-03,,,Seen in summer only.,
 """
 COLUMNS = """
 published:

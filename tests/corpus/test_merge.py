@@ -93,7 +93,7 @@ def test_all_problems_are_told_at_once_and_nothing_changes(toy: Corpus) -> None:
         "corpus add asks for them [Pond A]",
         "6: no paper has this key, but 'long-grass' has its identifier; write that key [grass]",
         "7: F102 unknown field 'colour' (allowed: key, title, authors, affiliation, year, venue_year, venue, proceedings, arxiv_id, doi, "
-        "openreview_id, acl_id, urls, code, style, care, tools, size, base_models, algorithm, benchmarks, summary, evidence, added, "
+        "openreview_id, acl_id, urls, code, style, care, tools, size, base_models, algorithm, algorithm_note, benchmarks, benchmarks_note, summary, evidence, added, "
         "cite_key, bibtex, notes, waive) [long-grass]",
         "8: F101 missing field 'confidence' [mixed-borders]",
         "8: F101 missing field 'level' [mixed-borders]",

@@ -274,9 +274,9 @@ def tag(
 
     "field=term" sets a tag, "field=a,b" a tag with several terms, "field=NA" marks it as not applicable, and
     "field=" removes an optional one. "stop=explicit" sets one level of sub_decisions and keeps the others,
-    "stop=none" removes it, "sub_decisions=none" removes all. The fields summary, notes, venue_year, proceedings,
-    code, base_models, algorithm and benchmarks of a paper are set in the same way, and the reason of an
-    exclusion. Nothing is written if the edit would cause new errors.
+    "stop=none" removes it, "sub_decisions=none" removes all. Other fields are set in the same way: of a paper
+    summary, notes and those of "corpus add --set", such as benchmarks=GAIA,GPQA; of an exclusion the reason.
+    Nothing is written if the edit would cause new errors.
 
     \b
     Examples:
