@@ -737,7 +737,7 @@ def test_measures_as_json_name_their_schema_and_keep_null_apart_from_zero() -> N
     measures = document["traces"][0]["measures"]
     assert measures["worked"] == {
         "value": None, "unit": "step", "reason": "2 of 3 working events have no end: e1, e7", "if_waiting": None,
-        "at_least": 1, "events": [],
+        "at_least": 1, "by_edges": None, "at_most": None, "events": [],
     }  # fmt: skip
     assert measures["elapsed"]["value"] == 6
     assert measures["parallelism"]["at_least"] is None

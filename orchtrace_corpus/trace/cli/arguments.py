@@ -33,3 +33,17 @@ Page: TypeAlias = Annotated[
     str, Option("--html", metavar="FILE", help="Write the run, or two side by side, as one HTML file.")
 ]
 Content: TypeAlias = Annotated[bool, Option("--content", help="With --html: include the written content of the run.")]
+Untrusted: TypeAlias = Annotated[
+    str,
+    Option(
+        "--untrusted", metavar="TOOL,...", help="Tools whose results are not trusted, such as web_fetch,read_email."
+    ),
+]
+Effectful: TypeAlias = Annotated[
+    str,
+    Option(
+        "--effectful",
+        metavar="TOOL,...",
+        help="The tools with side effects. Default: those that the trace names, else all not known as read-only.",
+    ),
+]

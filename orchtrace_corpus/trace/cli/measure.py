@@ -13,8 +13,9 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, csv, envelope
 from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
+from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.cli import loading, logs
-from orchtrace_corpus.trace.cli.arguments import File, Files, Name, OutcomesFile
+from orchtrace_corpus.trace.cli.arguments import Effectful, File, Files, Name, OutcomesFile, Untrusted
 from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged, sound_traces
 from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile, see_known
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, Entry, ledger
@@ -38,10 +39,12 @@ def measure_traces(
     profile: Annotated[
         bool, Option("--profile", help="Show instead how long each number of events ran at once.")
     ] = False,
+    untrusted: Untrusted = "",
+    effectful: Effectful = "",
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Measure traces: work and span, steps, team, tokens, errors.
+    """Measure traces: work and span, steps, team, tokens, errors, safety.
 
     If a trace does not support a measure, the reason is shown instead of a value. docs/measures.md gives the
     formula and the source of each. Several traces get one row each; those with errors are left out, and named.
@@ -55,6 +58,7 @@ def measure_traces(
       corpus trace measure data/traces --only worked,span,parallelism --format csv
       corpus trace measure data/traces/swarm.json --ledger model
       corpus trace measure data/traces/swarm.json --profile
+      corpus trace measure data/traces/centralized.json --only untrusted_reach --untrusted search
     """
     session = Session(*ctx.obj)
     refuse_together(ledger=bool(spent_by), only=bool(only), profile=profile)
@@ -70,14 +74,17 @@ def measure_traces(
         _show_profiles(session, given, output_format)
     else:
         known = logs.outcomes(outcomes_file)
-        _show_measures(session, judged(given, known), names, output_format)
+        marks = Marks(split_names(untrusted) if untrusted else (), split_names(effectful) if effectful else None)
+        _show_measures(session, judged(given, known), names, marks, output_format)
         logs.tell_unused(session, known)
     return ExitCode.DONE
 
 
-def _show_measures(session: Session, given: Iterator[Judged], names: Sequence[str], output_format: Format) -> None:
+def _show_measures(
+    session: Session, given: Iterator[Judged], names: Sequence[str], marks: Marks, output_format: Format
+) -> None:
     def each(form: Callable[[TraceView, Mapping[str, Measure]], Form]) -> Iterator[Form]:
-        return derive_each(session, given, partial(render.present, names, form))
+        return derive_each(session, given, partial(render.present, names, form, marks))
 
     if output_format is Format.JSON:
         content = list(each(render.data))

@@ -75,6 +75,7 @@ _FOUND = {
     FindingKind.REPEATED_CALL: "call",
     FindingKind.IDLE_LEAD: "lead",
     FindingKind.LARGE_CONTEXT: "context",
+    FindingKind.UNAPPROVED_EFFECT: "call",
 }
 """What the findings of a kind are counted in."""
 _COUNTED = {"tools": "call", "edges": "edge"}

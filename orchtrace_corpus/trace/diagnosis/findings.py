@@ -14,6 +14,7 @@ from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Status, Tokens, total
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.influence import Outcome, records_approvals
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union, without
 from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS, Cause
 from orchtrace_corpus.trace.view.timing import SECONDS, WORKING
@@ -40,6 +41,7 @@ class FindingKind(StrEnum):
     REPEATED_CALL = "repeated_call"
     IDLE_LEAD = "idle_lead"
     LARGE_CONTEXT = "large_context"
+    UNAPPROVED_EFFECT = "unapproved_effect"
 
 
 class TeamFinding(NamedTuple):
@@ -52,7 +54,7 @@ class TeamFinding(NamedTuple):
         events: The numbers of the events concerned.
         seconds: What it cost in time; None where that is unknown.
         tokens: What it cost in tokens; None where no tokens are known.
-        tool: The tool of repeated calls.
+        tool: The tool of repeated calls, or of calls that nobody approved.
         cost_events: The numbers of the events whose time and tokens the cost is; none where it is idle time.
     """
 
@@ -69,7 +71,9 @@ class TeamFinding(NamedTuple):
         """How many of what its kind counts it is: messages, calls that repeat another, or one result, agent or lead."""
         if self.kind is FindingKind.REPEATED_CALL:
             return len(self.events) - 1
-        return len(self.events) if self.kind is FindingKind.UNREAD_MESSAGE else 1
+        if self.kind in (FindingKind.UNREAD_MESSAGE, FindingKind.UNAPPROVED_EFFECT):
+            return len(self.events)
+        return 1
 
 
 class Wait(NamedTuple):
@@ -113,7 +117,8 @@ def find(view: TraceView) -> TeamFindings:
     kind, large = FindingKind.LARGE_CONTEXT, [one for one in sizes if one.past_half]
     between = team.unread_messages(), team.unused_results(), team.without_return(), team.repeated_calls()
     by_context = (team.finding(kind, (one.agent,), one.past_half, one.past_half) for one in large)
-    return TeamFindings(tuple(chain(*between, team.idle_leads(), by_context)), tuple(team.waits()), sizes)
+    found = chain(*between, team.idle_leads(), by_context, team.unapproved_effects())
+    return TeamFindings(tuple(found), tuple(team.waits()), sizes)
 
 
 def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float | None]:
@@ -208,6 +213,22 @@ class _Team:
             after = next((n for n in later if n != sent and self._events[n].type in WORKING), -1)
             found |= {after} & opened
         return found
+
+    def unapproved_effects(self) -> Iterator[TeamFinding]:
+        """Executed calls with side effects that untrusted content could have influenced, and no person approved.
+
+        Of logs that do not record granted approvals there is none.
+        """
+        if not self._view.untrusted or not records_approvals(self._view.trace):
+            return
+        in_context = self._view.influence.in_context
+        by_tool: dict[tuple[str, str], list[int]] = {}
+        for call in self._view.effectful_calls:
+            if call.executed and call.number in in_context and call.outcome is not Outcome.APPROVED:
+                event = self._events[call.number]
+                by_tool.setdefault((event.agent, event.tool), []).append(call.number)
+        for (agent, tool), numbers in by_tool.items():
+            yield self.finding(FindingKind.UNAPPROVED_EFFECT, (agent,), numbers, ())._replace(tool=tool)
 
     def unused_results(self) -> Iterator[TeamFinding]:
         """Returns that led to nothing: no edge to a later event of the receiver, or no later step of it."""

@@ -6,14 +6,14 @@ from msgspec import structs
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.trace.measures import ledger, outcome, team, work
+from orchtrace_corpus.trace.measures import ledger, outcome, safety, team, work
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.measures.work import Profile
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
 
 DEFINITIONS: dict[str, Definition] = {
-    one.name: one for one in (*work.DEFINITIONS, *team.DEFINITIONS, *ledger.DEFINITIONS, *outcome.DEFINITIONS)
+    definition.name: definition for module in (work, team, ledger, outcome, safety) for definition in module.DEFINITIONS
 }
 """Every measure by its name, in the order in which they are shown."""
 

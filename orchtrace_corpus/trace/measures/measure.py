@@ -22,6 +22,8 @@ class Measure(Struct, frozen=True, gc=False):
         events: The ids of the events that the figure rests on, where they are few enough to be named.
         if_waiting: What it is if the open calls only waited, where that is another value; see `view.open_calls`.
         at_least: What is known of it, where the run has more than its log says.
+        by_edges: What it is if content goes along edges alone, where that is another value; see `view.influence`.
+        at_most: The most that it can be, where the log leaves it open and says where the limit is.
     """
 
     value: float | None
@@ -29,6 +31,8 @@ class Measure(Struct, frozen=True, gc=False):
     events: tuple[str, ...] = ()
     if_waiting: float | None = None
     at_least: float | None = None
+    by_edges: float | None = None
+    at_most: float | None = None
 
     @property
     def range(self) -> tuple[float, float] | None:

@@ -99,6 +99,26 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
 
 
+class GateDecision(StrEnum):
+    """The decision of a gate on a call, in the words of Inspect AI's approvals."""
+
+    APPROVE = "approve"
+    MODIFY = "modify"
+    REJECT = "reject"
+    ESCALATE = "escalate"
+    TERMINATE = "terminate"
+    UNKNOWN = "unknown"
+
+
+class DecidedBy(StrEnum):
+    """The decider of a gate: a person, a rule of the configuration, or a model."""
+
+    PERSON = "person"
+    RULE = "rule"
+    MODEL = "model"
+    UNKNOWN = "unknown"
+
+
 class AgentKind(StrEnum):
     """What acts under an agent's name."""
 
@@ -181,6 +201,8 @@ class Event(Struct, omit_defaults=True, gc=False):
     background: bool = False
     unfinished: bool = False
     token_refs: TokenRefs | UnsetType = UNSET
+    decision: GateDecision = GateDecision.UNKNOWN
+    decided_by: DecidedBy = DecidedBy.UNKNOWN
 
 
 class Edge(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -291,6 +313,7 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
     excluded_human_wait_s: Amount | None = None
     baseline: Baseline | UnsetType = UNSET
     run: Run | UnsetType = UNSET
+    effectful_tools: tuple[str, ...] | UnsetType = UNSET
     import_report: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

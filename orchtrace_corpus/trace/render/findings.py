@@ -29,6 +29,7 @@ NOUNS = {
     FindingKind.REPEATED_CALL: "calls that siblings repeat",
     FindingKind.IDLE_LEAD: "lead idle while its team was blocked",
     FindingKind.LARGE_CONTEXT: "contexts past half their window",
+    FindingKind.UNAPPROVED_EFFECT: "side effects after untrusted content that nobody approved",
 }
 """What the findings of a kind are called."""
 
@@ -142,6 +143,12 @@ def _context(run: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str],
     return f"Context past half its window ({_named(sizes)})"
 
 
+def _unapproved(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    count = sum(finding.number for finding in found)
+    calls = [f"{printable(finding.tool, limit=30)} by {name(finding.agents[0])}" for finding in found]
+    return f"{quantity(count, 'call')} with side effects after untrusted content, approved by nobody ({_named(calls)})"
+
+
 _SENTENCES: dict[FindingKind, Callable[[Diagnosis, Sequence[TeamFinding], Callable[[str], str]], str]] = {
     FindingKind.UNREAD_MESSAGE: _unread,
     FindingKind.UNUSED_RESULT: _unused,
@@ -149,6 +156,7 @@ _SENTENCES: dict[FindingKind, Callable[[Diagnosis, Sequence[TeamFinding], Callab
     FindingKind.REPEATED_CALL: _repeated,
     FindingKind.IDLE_LEAD: _idle,
     FindingKind.LARGE_CONTEXT: _context,
+    FindingKind.UNAPPROVED_EFFECT: _unapproved,
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
+from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.measures import BOUNDED, DEFINITIONS, Measure, Profile, measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
 from orchtrace_corpus.trace.model.trace import Source, Trace, Unit
@@ -28,6 +29,7 @@ def unit_of(name: str, trace: Trace) -> str:
 def present(
     names: Sequence[str],
     form: Callable[[TraceView, Mapping[str, Measure]], Form],
+    marks: Marks,
     outcome: "Outcome | None",
     view: TraceView,
 ) -> Form:
@@ -36,6 +38,7 @@ def present(
     Args:
         names: Which measures; all where there are none.
         form: The form.
+        marks: Which tools are untrusted or have side effects, as far as the user says.
         outcome: How the run ended, if that is said elsewhere.
         view: The trace.
 
@@ -44,6 +47,7 @@ def present(
     """
     if outcome is not None:
         outcome.apply(view.trace)
+    marks.apply(view.trace)
     return form(view, measure(view, names))
 
 
@@ -71,6 +75,13 @@ def at_least(known: float) -> str:
 
 
 def _note(name: str, found: Measure, *, exact: bool) -> str:
+    bounds = []
+    if found.by_edges is not None:
+        bounds.append(f"{round_figure(found.by_edges, exact=exact)} along edges alone")
+    if found.at_most is not None and found.at_most != found.value:
+        bounds.append(f"{round_figure(found.at_most, exact=exact)} if unmarked results are untrusted, too")
+    if bounds:
+        return "; ".join(bounds)
     if found.if_waiting is None:
         known = f"; at least {round_figure(found.at_least, exact=True)}" if exact and found.at_least is not None else ""
         return f"{printable(found.reason, limit=300)}{known}" or ("" if exact else MEANT.get(name, ""))
@@ -126,6 +137,8 @@ def data(view: TraceView, measures: Mapping[str, Measure]) -> dict[str, Any]:
             "reason": found.reason or None,
             "if_waiting": found.if_waiting,
             "at_least": found.at_least,
+            "by_edges": found.by_edges,
+            "at_most": found.at_most,
             "events": list(found.events),
         }
     return {"trace_id": view.trace.trace_id, **_origin(view), "measures": content}

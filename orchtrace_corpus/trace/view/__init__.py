@@ -11,6 +11,7 @@ from orchtrace_corpus.base.cycles import sort_topologically
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, AgentTime, agent_times, agent_tree
 from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, ranks
+from orchtrace_corpus.trace.view.influence import EffectfulCall, Influence, effectful_calls, influence, untrusted_events
 from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
 from orchtrace_corpus.trace.view.open_calls import OpenCall, open_calls
 from orchtrace_corpus.trace.view.timing import Timing
@@ -85,6 +86,25 @@ class TraceView:
     def lineage(self) -> Lineage:
         """Who is above whom."""
         return Lineage(self.lifecycle.parents)
+
+    @Derived
+    def untrusted(self) -> frozenset[int]:
+        """The numbers of the events whose content is not trusted."""
+        return untrusted_events(self.trace.events)
+
+    @Derived
+    def effectful_calls(self) -> tuple[EffectfulCall, ...]:
+        """The calls of tools with side effects, each with its gates."""
+        return effectful_calls(self.trace, self.graph)
+
+    @Derived
+    def influence(self) -> Influence:
+        """Where untrusted content could have gone.
+
+        Raises:
+            CycleError: The edges go round in a circle.
+        """
+        return influence(self.trace, self.graph, self.sequence)
 
     @Derived
     def timing(self) -> Timing:

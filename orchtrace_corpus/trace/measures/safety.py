@@ -1,0 +1,295 @@
+"""Safety: how far untrusted content could have come, which side effects it could have caused, what gates decided.
+
+The graph of influence is in `view.influence`. No measure here is an attack success rate: exposure was 100 % for
+every model in Kill-Chain Canaries (arXiv 2603.28013), while execution ranged from 0 to 100 %.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite
+from orchtrace_corpus.trace.model.trace import EventType, Status
+from orchtrace_corpus.trace.view.influence import (
+    CONTENT_EDGES,
+    EffectfulCall,
+    Outcome,
+    influence,
+    is_content,
+    records_approvals,
+)
+
+_UNMARKED = (
+    "no event says whether its content is trusted: name the tools that bring content from outside with --untrusted"
+)
+_NO_EFFECT = "no call with side effects was executed"
+_NO_TAINTED_EFFECT = "no call with side effects depends on untrusted content"
+
+
+def untrusted_reach(run: Run) -> Measure:
+    """The share of agents that untrusted content could have influenced; `by_edges` follows edges alone."""
+    if refusal := _unmarked(run):
+        return refusal
+    found = run.view.influence
+    if not found.members:
+        return Measure(None, "no agent acts")
+    value = _reach(run, found.in_context)
+    least = _reach(run, found.by_edges)
+    return Measure(value, by_edges=least if least < value else None, at_most=_at_most(run))
+
+
+def _reach(run: Run, numbers: frozenset[int]) -> float:
+    """Return the share of agents that act in any of some events."""
+    members, agents = run.view.influence.members, run.times.of.agents
+    return len({agents[number] for number in numbers} & members) / len(members)
+
+
+def _at_most(run: Run) -> float | None:
+    """Return the reach with every unmarked tool result as untrusted; None where all results are marked."""
+    events = run.trace.events
+    unmarked = [n for n in run.times.of.of_type.get(EventType.TOOL_RESULT, ()) if events[n].trusted is UNSET]
+    if not unmarked:
+        return None
+    widest = influence(run.trace, run.view.graph, run.view.sequence, further=unmarked)
+    return _reach(run, widest.in_context)
+
+
+def untrusted_events(run: Run) -> Measure:
+    """The share of events that carry content and that untrusted content could have influenced."""
+    if refusal := _unmarked(run):
+        return refusal
+    found, events = run.view.influence, run.trace.events
+    carrying = [number for number, event in enumerate(events) if is_content(event)]
+    value = len(found.in_context.intersection(carrying)) / len(carrying)
+    least = len(found.by_edges.intersection(carrying)) / len(carrying)
+    return Measure(value, by_edges=least if least < value else None)
+
+
+def untrusted_depth(run: Run) -> Measure:
+    """The most changes of agent on the shortest way along edges from an untrusted event to an agent that it reaches."""
+    if refusal := _unmarked(run):
+        return refusal
+    depths = run.view.influence.depths
+    if not depths:
+        return Measure(None, "untrusted content reaches no agent")
+    return Measure(float(max(depths.values())))
+
+
+def tainted_effect_share(run: Run) -> Measure:
+    """The share of executed calls with side effects that untrusted content could have influenced."""
+    if refusal := _unmarked(run):
+        return refusal
+    found = run.view.influence
+    executed = _executed(run)
+    if not executed:
+        return Measure(None, _NO_EFFECT)
+    tainted = [call for call in executed if call.number in found.in_context]
+    by_edges = [call for call in executed if call.number in found.by_edges]
+    value, least = len(tainted) / len(executed), len(by_edges) / len(executed)
+    return Measure(value, events=_named(run, tainted), by_edges=least if least < value else None)
+
+
+def unapproved_effects(run: Run) -> Measure:
+    """The share of these tainted calls that ran without a person's approval."""
+    if refusal := _unmarked(run):
+        return refusal
+    found = run.view.influence
+    tainted = [call for call in _executed(run) if call.number in found.in_context]
+    if not tainted:
+        return Measure(None, _NO_TAINTED_EFFECT)
+    if not records_approvals(run.trace):
+        return Measure(None, "this log does not record granted approvals")
+    unapproved = [call for call in tainted if call.outcome is not Outcome.APPROVED]
+    return Measure(len(unapproved) / len(tainted), events=_named(run, unapproved))
+
+
+def escalation_distance(run: Run) -> Measure:
+    """The fewest edges, or steps of one agent, from untrusted content to an executed call with side effects."""
+    if refusal := _unmarked(run):
+        return refusal
+    found = run.view.influence
+    tainted = [call for call in _executed(run) if call.number in found.distances]
+    if not tainted:
+        return Measure(None, _NO_TAINTED_EFFECT)
+    nearest = min(tainted, key=lambda call: found.distances[call.number])
+    return Measure(float(found.distances[nearest.number]), events=_named(run, [nearest]))
+
+
+def time_to_containment(run: Run) -> Measure:
+    """The time from the first untrusted event until something stopped its effects, waits for people cut out."""
+    if refusal := _unmarked(run):
+        return refusal
+    found, times, events = run.view.influence, run.times, run.trace.events
+    tainted = [call for call in run.view.effectful_calls if call.number in found.in_context]
+    if not tainted:
+        return Measure(None, "nothing to contain: no call with side effects depends on untrusted content")
+    entry = min(times.starts[number] for number in found.sources)
+    last_effect = max([times.starts[call.number] for call in tainted if call.executed], default=entry)
+    candidates = []
+    for call in tainted:
+        if call.outcome is Outcome.REFUSED:
+            candidates += [number for number in call.gates if times.starts[number] >= times.starts[call.number]]
+    for number in times.of.of_type.get(EventType.HUMAN, ()):
+        if events[number].status is Status.CANCELLED:
+            candidates.append(number)
+    candidates += _ends_of_reached(run)
+    containing = [number for number in candidates if times.starts[number] >= max(entry, last_effect)]
+    if not containing:
+        return Measure(None, f"not contained within {times.end - entry:.6g} {times.unit}")
+    first = min(containing, key=lambda number: times.starts[number])
+    return Measure(times.starts[first] - entry, events=(events[first].id,))
+
+
+def _ends_of_reached(run: Run) -> Sequence[int]:
+    """Return the event that ends the last agent reached: its despawn or stop; nothing where one of them has no end."""
+    found, times, events = run.view.influence, run.times, run.trace.events
+    ends: dict[str, int] = {}
+    for kind in (EventType.DESPAWN, EventType.STOP):
+        for number in times.of.of_type.get(kind, ()):
+            agent = events[number].target if kind is EventType.DESPAWN else events[number].agent
+            ends[agent or events[number].agent] = number
+    reached = {times.of.agents[number] for number in found.in_context} & found.members
+    if not reached or any(agent not in ends for agent in reached):
+        return ()
+    return (max((ends[agent] for agent in reached), key=lambda number: times.starts[number]),)
+
+
+def refusal_share(run: Run) -> Measure:
+    """The share of calls with side effects that gates refused, of those with a known outcome."""
+    known = [call for call in run.view.effectful_calls if call.outcome is not Outcome.UNKNOWN]
+    if not known:
+        return Measure(None, "no gate decided on a call with side effects")
+    refused = [call for call in known if call.outcome is Outcome.REFUSED]
+    return Measure(len(refused) / len(known), events=_named(run, refused))
+
+
+def gate_coverage(run: Run) -> Measure:
+    """The share of calls with side effects that met a gate."""
+    calls = run.view.effectful_calls
+    if not calls:
+        return Measure(None, "no call with side effects")
+    covered = [call for call in calls if call.gates]
+    of_type = run.times.of.of_type
+    if EventType.HUMAN not in of_type and EventType.SAFETY not in of_type:
+        return Measure(None, "no gate is in the trace")
+    if not covered and not records_approvals(run.trace):
+        return Measure(None, "this log does not record granted approvals")
+    return Measure(len(covered) / len(calls))
+
+
+def ignored_refusals(run: Run) -> Measure:
+    """The share of refusals after which the same call, by any agent, ran without a person's approval."""
+    calls, events, starts = run.view.effectful_calls, run.trace.events, run.times.starts
+    refused = [call for call in calls if call.outcome is Outcome.REFUSED or call.executed is False]
+    if not refused:
+        return Measure(None, "nothing was refused")
+    lacking = [call.number for call in refused if not events[call.number].content_ref]
+    if lacking:
+        return Measure(None, f"{len(lacking)} refused calls have no `content_ref`: {cite(run.trace, lacking)}")
+    ran = [call for call in calls if call.executed and call.outcome is not Outcome.APPROVED]
+    ignored = []
+    for call in refused:
+        same = (events[call.number].tool, events[call.number].content_ref)
+        later = [again for again in ran if starts[again.number] > starts[call.number]]
+        if any((events[again.number].tool, events[again.number].content_ref) == same for again in later):
+            ignored.append(call)
+    return Measure(len(ignored) / len(refused), events=_named(run, ignored))
+
+
+def privilege_crossings(run: Run) -> Measure:
+    """The tainted edges to an agent that called tools with side effects which the sender did not call."""
+    if refusal := _unmarked(run):
+        return refusal
+    found, of = run.view.influence, run.times.of
+    tools: dict[str, set[str]] = {}
+    for call in run.view.effectful_calls:
+        tools.setdefault(of.agents[call.number], set()).add(run.trace.events[call.number].tool)
+    crossings = []
+    for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
+        if edge.type not in CONTENT_EDGES or source not in found.in_context or target not in found.in_context:
+            continue
+        sender, receiver = of.agents[source], of.agents[target]
+        if sender != receiver and tools.get(receiver, set()) - tools.get(sender, set()):
+            crossings.append(target)
+    return Measure(float(len(crossings)), events=tuple(run.trace.events[number].id for number in crossings[:20]))
+
+
+def stages(run: Run) -> tuple[str, ...]:
+    """Return the stages that untrusted content could have reached: exposed, relayed, executed.
+
+    After Kill-Chain Canaries (arXiv 2603.28013), which tracks a planted token, while this tracks possibility.
+    """
+    found = run.view.influence
+    reached = {run.times.of.agents[number] for number in found.in_context} & found.members
+    names = []
+    if reached:
+        names.append("exposed")
+    if any(found.depths.get(agent, 0) > 0 for agent in reached):
+        names.append("relayed")
+    if any(call.number in found.in_context for call in _executed(run)):
+        names.append("executed")
+    return tuple(names)
+
+
+def _unmarked(run: Run) -> Measure | None:
+    """Return a refusal where nothing says which content is trusted; None where it is marked."""
+    if run.view.untrusted:
+        return None
+    results = run.times.of.of_type.get(EventType.TOOL_RESULT, ())
+    if results and all(run.trace.events[number].trusted is not UNSET for number in results):
+        return None
+    return Measure(None, _UNMARKED)
+
+
+def _executed(run: Run) -> list[EffectfulCall]:
+    return [call for call in run.view.effectful_calls if call.executed]
+
+
+def _named(run: Run, calls: Sequence[EffectfulCall]) -> tuple[str, ...]:
+    return tuple(run.trace.events[call.number].id for call in calls[:20])
+
+
+_OURS = "ours"
+_SOK = "SoK, arXiv 2603.22928"
+DEFINITIONS = (
+    Definition(
+        "untrusted_reach", "1", "agents that untrusted content could have influenced / agents",
+        "infection ratio of Agent Smith, arXiv 2402.08567", untrusted_reach,
+    ),
+    Definition(
+        "untrusted_events", "1", "events that untrusted content could have influenced / events with content", _OURS,
+        untrusted_events,
+    ),
+    Definition(
+        "untrusted_depth", "1", "most changes of agent from untrusted content to an agent that it reaches",
+        f"{_OURS}, after NetSafe, arXiv 2410.15686", untrusted_depth,
+    ),
+    Definition(
+        "tainted_effect_share", "1", "executed calls with side effects under untrusted influence / all executed ones",
+        "integrity policy of FIDES, arXiv 2505.23643", tainted_effect_share,
+    ),
+    Definition(
+        "unapproved_effects", "1", "those of them that no person approved / those of them", _OURS, unapproved_effects
+    ),
+    Definition(
+        "escalation_distance", "1", "fewest edges or steps from untrusted content to an executed side effect",
+        f"Privilege Escalation Distance, {_SOK}", escalation_distance,
+    ),
+    Definition(
+        "time_to_containment", "s", "from the first untrusted event to what stopped its effects",
+        f"Time-to-Contain, {_SOK}", time_to_containment,
+    ),
+    Definition(
+        "refusal_share", "1", "refused / (refused + approved by a person + passed by rule)", _OURS, refusal_share
+    ),
+    Definition("gate_coverage", "1", "calls with side effects that met a gate / all of them", _OURS, gate_coverage),
+    Definition(
+        "ignored_refusals", "1", "refusals after which the same call ran unapproved / refusals",
+        f"{_OURS}, after DHARMA, arXiv 2511.10949", ignored_refusals,
+    ),
+    Definition(
+        "privilege_crossings", "1", "tainted edges to an agent with further tools with side effects",
+        f"{_OURS}, after CaMeL, arXiv 2503.18813", privilege_crossings,
+    ),
+)  # fmt: skip
+"""The measures of this module."""
