@@ -554,7 +554,7 @@ def test_measures_named_twice_are_given_once() -> None:
     ]
 
     header, *rows = run_corpus(*words, "--format", "csv").stdout.splitlines()
-    assert header == "trace,agents,worked,task_id,system,format,file"
+    assert header == "trace,agents,worked,worked_at_least,task_id,system,format,file"
     assert [row.count(",") for row in rows] == [6, 6]
 
 
