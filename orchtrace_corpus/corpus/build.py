@@ -43,7 +43,7 @@ from orchtrace_corpus.corpus.model.store import (
     read_searches,
 )
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
-from orchtrace_corpus.corpus.readme import LIST_FOLDER, readme, section_pages
+from orchtrace_corpus.corpus.readme import LIST_FOLDER, readme
 from orchtrace_corpus.corpus.render import statistics
 
 if TYPE_CHECKING:
@@ -161,11 +161,10 @@ def readme_documents(
         require_none("the claims have errors:", claims.findings)
         return evaluate(claims.claims, pool, candidates=awaiting.sound() if awaiting.places else None)
 
-    text = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested, verdicts)
-    has_list = any(region.name == "list" for region in regions.find_regions(present, README))
-    pages = section_pages(pool, contested) if has_list else {}
-    made = [document(root, path, _marked(page)) for path, page in pages.items()]
-    return [Document(README, present, text), *made, *_orphans(root, LIST_FOLDER, ".md", pages, lambda _: _GENERATED)]
+    made = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested, verdicts)
+    pages = [document(root, path, _marked(page)) for path, page in made.pages.items()]
+    left = _orphans(root, LIST_FOLDER, ".md", made.pages, lambda _: _GENERATED)
+    return [Document(README, present, made.text), *pages, *left]
 
 
 def _orphans(

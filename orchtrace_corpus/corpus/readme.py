@@ -4,19 +4,19 @@ Papers stand in the published order, later ones behind; by key where the corpus 
 
 Regions: `contents` (the sections below it), `counts` (head counts), `page` (what `corpus stats` shows),
 `list` (every paper, a section for each term of the first plain facet, on a page of its own where the taxonomy says
-so), `terms FIELD` (what a field's terms mean and who has them), `papers FILTER ...` (the papers that pass, as a table),
-`claims` (what claims come to over each pool), `figures NAME ...` (pictures that `corpus figures` draws, each with its
-numbers in words).
+so or the section is large), `terms FIELD` (what a field's terms mean and who has them), `papers FILTER ...` (the
+papers that pass, as a table), `claims` (what claims come to over each pool), `figures NAME ...` (pictures that
+`corpus figures` draws, each with its numbers in words).
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.base.text.layout import plain, pluralize
+from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.regions import Region, find_regions, replace_regions
 from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Term
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.claims import Verdict
@@ -39,7 +39,57 @@ SIZE_LIMIT_BYTES = 512 * 1024
 LIST_FOLDER = "docs/list"
 """Where sections of the list are that have a page of their own."""
 
+LIST_LIMIT_BYTES = 384 * 1024
+"""How much of the README its list may take; the rest is for what stands around it."""
+
+PAGE_LIMIT_BYTES = 480 * 1024
+"""How much of a section one page holds. GitHub shows no larger Markdown file as a page."""
+
 _PAGE_WIDTH = 80
+
+
+class ListSection(NamedTuple):
+    """A section of the list.
+
+    Attributes:
+        heading: Its heading as Markdown.
+        definition: What belongs in it; empty where the taxonomy has no sections.
+        items: A line for each paper.
+        path: The path of its own page, below the corpus's folder.
+        own_page: Whether it has one; None leaves it to the size.
+    """
+
+    heading: str
+    definition: str
+    items: tuple[str, ...]
+    path: str
+    own_page: bool | None
+
+    @property
+    def size(self) -> int:
+        """How many bytes its items take."""
+        return sum(len(line.encode()) + 1 for line in self.items)
+
+    @property
+    def parts(self) -> dict[str, list[str]]:
+        """Its items by the path of the page that holds them: one page, or more where one would be too large."""
+        parts: dict[str, list[str]] = {self.path: []}
+        path, size = self.path, 0
+        for line in self.items:
+            length = len(line.encode()) + 1
+            if size and size + length > PAGE_LIMIT_BYTES:
+                path, size = f"{self.path.removesuffix('.md')}--{len(parts) + 1}.md", 0
+                parts[path] = []
+            parts[path].append(line)
+            size += length
+        return parts
+
+
+class Readme(NamedTuple):
+    """README.md, and the pages of the sections of its list that stand elsewhere, by their paths."""
+
+    text: str
+    pages: Mapping[str, str]
 
 
 def readme(
@@ -49,8 +99,8 @@ def readme(
     observations: Callable[[], Sequence["Observation"]] = tuple,
     contested: Callable[[], Collection[tuple[str, str]]] = tuple,
     verdicts: Callable[[], Sequence["Verdict"]] = tuple,
-) -> str:
-    """The document with every region made anew.
+) -> Readme:
+    """Return the document with every region made anew, and the pages of its list.
 
     Args:
         text: The document.
@@ -65,7 +115,9 @@ def readme(
         InvalidCorpusError: What is known of scale, the disputes, the claims or the candidates have errors.
     """
     pool = pool._replace(papers=in_published_order(pool.papers, pool.published))
-    sources = _Sources(pool, cache(lambda: summarise(pool)), observations, cache(contested), verdicts)
+    contested = cache(contested)
+    sections = cache(lambda: list_sections(pool, contested()))
+    sources = _Sources(pool, cache(lambda: summarise(pool)), observations, contested, verdicts, sections)
 
     def body(region: Region) -> str:
         where = f"{path}:{text.count(chr(10), 0, region.start)}: region {quote(region.name)}"
@@ -76,10 +128,47 @@ def readme(
         except CorpusError as error:
             raise DataFileError(f"{where}: {error}") from error
 
-    filled = replace_regions(text, find_regions(text, path), body)
+    regions = find_regions(text, path)
+    filled = replace_regions(text, regions, body)
+    pages = dict(_pages(sections())) if any(region.name == "list" for region in regions) else {}
     # Contents last: they name the sections that the other regions bring.
-    regions = [region for region in find_regions(filled, path) if region.name == "contents"]
-    return replace_regions(filled, regions, lambda _: _contents(filled))
+    contents = [region for region in find_regions(filled, path) if region.name == "contents"]
+    return Readme(replace_regions(filled, contents, lambda _: _contents(filled)), pages)
+
+
+def list_sections(pool: Pool, contested: Collection[tuple[str, str]]) -> tuple[ListSection, ...]:
+    """Return the sections of the list, each with whether it is a page of its own.
+
+    So is a section for which the taxonomy says it, or that is larger than the taxonomy's `page_above`. Where the rest
+    is too large even so, the largest sections move as well, until it fits.
+    """
+    listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
+    facet = pool.taxonomy.section
+    if facet is None:
+        lines = tuple(item(paper, listed, contested) for paper in pool.papers)
+        heading = markdown_text(pool.taxonomy.noun.many.capitalize())
+        sections = [ListSection(heading, "", lines, f"{LIST_FOLDER}/papers.md", None)]
+    else:
+        by_term: dict[object, list[Paper]] = {}
+        for paper in pool.papers:
+            by_term.setdefault(paper.tags.get(facet.field), []).append(paper)
+        paths = _page_paths(facet.terms)
+        sections = []
+        for term in facet.terms:
+            lines = tuple(item(paper, listed, contested) for paper in by_term.get(term.id, ()))
+            heading, definition = markdown_text(term.label), markdown_text(term.definition)
+            sections.append(ListSection(heading, definition, lines, paths[term.id], term.own_page))
+    sizes = [section.size for section in sections]
+    moved = {index for index, section in enumerate(sections) if section.own_page}
+    free = [index for index, section in enumerate(sections) if section.own_page is None]
+    moved |= {index for index in free if sizes[index] > pool.taxonomy.page_above * 1024}
+    remaining = sum(size for index, size in enumerate(sizes) if index not in moved)
+    for index in sorted(free, key=lambda index: -sizes[index]):
+        if remaining > LIST_LIMIT_BYTES and index not in moved:
+            moved.add(index)
+            remaining -= sizes[index]
+    decided = (section._replace(own_page=index in moved) for index, section in enumerate(sections))
+    return tuple(section for section in decided if section.items or facet is None)
 
 
 def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]] = ()) -> str:
@@ -92,20 +181,6 @@ def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str,
     chips = (_chip(tag) for tag in tags if tag)
     sentence = summary if summary.endswith((".", "!", "?")) else f"{summary}."
     return f"- [{title}]({address(paper.urls[0])}) - {' '.join((f'{source}{code}.', *chips, sentence))}"
-
-
-def section_pages(pool: Pool, contested: Callable[[], Collection[tuple[str, str]]] = tuple) -> dict[str, str]:
-    """The sections of the list that have a page of their own, as documents by their paths below the corpus's folder."""
-    section = pool.taxonomy.section
-    pages = {}
-    own = [term for term in section.terms if term.own_page] if section else []
-    for term in own:
-        if papers := _section(pool, term):
-            items = _items(in_published_order(papers, pool.published), pool, contested())
-            back = "Part of [the list](../../README.md)."
-            head = f"# {markdown_text(term.label)}\n\n{markdown_text(term.definition)} {back}"
-            pages[_page_path(term)] = f"{head}\n\n{items}\n"
-    return pages
 
 
 def address(url: str) -> str:
@@ -141,6 +216,7 @@ class _Sources(NamedTuple):
     observations: Callable[[], Sequence["Observation"]]
     contested: Callable[[], Collection[tuple[str, str]]]
     verdicts: Callable[[], Sequence["Verdict"]]
+    sections: Callable[[], Sequence[ListSection]]
 
 
 def _body(name: str, sources: _Sources) -> str:
@@ -160,7 +236,7 @@ def _body(name: str, sources: _Sources) -> str:
 
         return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), pool.taxonomy, _PAGE_WIDTH))}```"
     if kind == "list":
-        return _list(pool, sources.contested())
+        return _list(sources.sections(), pool.taxonomy.noun)
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "claims" and not argument:
@@ -190,31 +266,45 @@ def _contents(text: str) -> str:
     return "\n".join(lines)
 
 
-def _list(pool: Pool, contested: Collection[tuple[str, str]]) -> str:
-    section = pool.taxonomy.section
-    if section is None:
-        return "## Papers\n\n" + _items(pool.papers, pool, contested)
-    parts = []
-    for term in section.terms:
-        if papers := _section(pool, term):
-            count = f"[{pluralize(len(papers), 'paper')}]({address(_page_path(term))})"
-            listed = count if term.own_page else _items(papers, pool, contested)
-            parts.append(f"## {markdown_text(term.label)}\n\n{markdown_text(term.definition)}\n\n{listed}\n")
-    return "\n".join(parts)
+def _list(sections: Sequence[ListSection], noun: Noun) -> str:
+    texts = []
+    for section in sections:
+        listed = _links(section, noun) if section.own_page else "\n".join(section.items)
+        texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, listed))))
+    return "\n\n".join(texts) + "\n"
 
 
-def _section(pool: Pool, term: Term) -> list[Paper]:
-    field = pool.taxonomy.section.field if pool.taxonomy.section else ""
-    return [paper for paper in pool.papers if paper.tags.get(field) == term.id]
+def _links(section: ListSection, noun: Noun) -> str:
+    """Link the pages of a section."""
+    first, *others = section.parts
+    further = (f"[{number}]({address(path)})" for number, path in enumerate(others, 2))
+    whole = f"[{noun.counted(len(section.items))}]({address(first)})"
+    return f"{whole}, continued on pages {', '.join(further)}" if others else whole
 
 
-def _items(papers: Sequence[Paper], pool: Pool, contested: Collection[tuple[str, str]]) -> str:
-    listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
-    return "\n".join(item(paper, listed, contested) for paper in papers)
+def _pages(sections: Sequence[ListSection]) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each page of the sections that have their own."""
+    for section in sections:
+        if not section.own_page:
+            continue
+        parts = section.parts
+        names = [path.rpartition("/")[2] for path in parts]
+        for number, (name, lines) in enumerate(zip(names, parts.values(), strict=True), 1):
+            head = " ".join(filter(None, (section.definition, "Part of [the list](../../README.md).")))
+            if len(names) > 1:
+                links = (str(at) if path == name else f"[{at}]({address(path)})" for at, path in enumerate(names, 1))
+                head += f" Pages: {', '.join(links)}."
+            title = section.heading if number == 1 else f"{section.heading}, page {number}"
+            yield f"{LIST_FOLDER}/{name}", "\n\n".join((f"# {title}", head, "\n".join(lines))) + "\n"
 
 
-def _page_path(term: Term) -> str:
-    return f"{LIST_FOLDER}/{re.sub('[^a-z0-9]+', '-', term.id.lower()).strip('-')}.md"
+def _page_paths(terms: Sequence[Term]) -> dict[str, str]:
+    """Return the path of each term's page: no two alike, and none that of a further page of another."""
+    names: dict[str, str] = {}
+    for number, term in enumerate(terms, 1):
+        name = re.sub("[^a-z0-9]+", "-", term.id.lower()).strip("-")
+        names[term.id] = name if name and name not in names.values() else f"{name}--term-{number}".lstrip("-")
+    return {term: f"{LIST_FOLDER}/{name}.md" for term, name in names.items()}
 
 
 def _terms(pool: Pool, field: str) -> str:

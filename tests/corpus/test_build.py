@@ -313,7 +313,7 @@ def test_a_list_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest
     for command in (["readme", "--check"], ["build", "--check"]):
         assert run_corpus("--root", str(root), *command).stderr == (
             "corpus: README.md is larger than 512 KiB; GitHub will cut it off\n"
-            "To mend: own_page: true on a section in data/taxonomy.yaml gives it a page of its own\n"
+            "To fix: leave out regions such as terms; a section of the list moves with own_page: true\n"
         )
 
 

@@ -1,5 +1,6 @@
 """A made-up list of 2,000 records with 14 facets, 300 of them articles: in from BibTeX, and out again without loss."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
@@ -88,7 +89,7 @@ def made_up_entries() -> Iterator[MadeUpEntry]:
         terms = (f"facet_{facet}=term_{facet}_{(number * 7 + facet * facet) % TERMS}" for facet in range(FACETS))
         fields["keywords"] = ", ".join(terms)
         fields["annotation"] = (
-            f"Describes the made-up work {number} in one whole sentence that is as long as they usually are."
+            f"Describes the made-up work {number} in one whole sentence, of about the length that a sentence of a real summary has, or a little more."
         )
         yield MadeUpEntry(kind, KEYS[number % len(KEYS)].format(number), fields)
 
@@ -153,3 +154,20 @@ def test_another_format_keeps_key_volume_number_pages_and_that_an_article_is_one
         assert (same.type == "article") == (entry.type == "article")
         for field in ("volume", "number", "pages"):
             assert (entry.key, field, same.text(field)) == (entry.key, field, entry.fields.get(field, ""))
+
+
+def test_the_readme_stays_below_what_github_shows_and_large_sections_are_pages(root: Path) -> None:
+    assert run_corpus("--root", str(root), "build").code == 0
+
+    text = (root / "README.md").read_text(encoding="utf-8")
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (root / "docs" / "list").glob("*.md")}
+    assert len(pages) == TERMS
+    for document in (text, *pages.values()):
+        assert len(document.encode()) < 512 * 1024
+    for name, page in pages.items():
+        assert f"[250 papers](docs/list/{name})" in text
+        assert "Part of [the list](../../README.md)." in page
+    listed = re.findall(r"^- \[.*?\]\((https://example\.org/\d+)\)", "\n".join((text, *pages.values())), re.MULTILINE)
+    assert len(listed) == len(set(listed)) == RECORDS
+    checked = run_corpus("--root", str(root), "check")
+    assert (checked.code, checked.stdout.splitlines()[-1]) == (0, "build     ok     up to date")

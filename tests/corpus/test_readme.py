@@ -11,7 +11,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Term
-from orchtrace_corpus.corpus.readme import address, item, readme, section_pages, slug
+from orchtrace_corpus.corpus.readme import ListSection, address, item, list_sections, readme, slug
 from tests.conftest import ROOT
 
 DOCUMENT = """\
@@ -36,7 +36,7 @@ NOTE = "<!-- Generated from data/ by `corpus build`; do not edit between these m
 
 
 def test_a_document_whole(toy: Corpus) -> None:
-    assert readme(DOCUMENT, "README.md", toy._pool) == (
+    assert readme(DOCUMENT, "README.md", toy._pool).text == (
         f"""\
 # Toy
 
@@ -147,7 +147,9 @@ def paged(toy: Corpus) -> Pool:
 def test_the_taxonomy_says_what_the_list_shows_and_which_section_is_a_page(toy: Corpus) -> None:
     pool = paged(toy)
 
-    assert readme("<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", "README.md", pool) == (
+    made = readme("<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", "README.md", pool)
+
+    assert made.text == (
         f"""\
 <!-- corpus:begin list -->
 {NOTE}
@@ -167,7 +169,7 @@ More than that.
 <!-- corpus:end list -->
 """
     )
-    assert section_pages(pool) == {
+    assert made.pages == {
         "docs/list/small.md": """\
 # Small
 
@@ -181,14 +183,90 @@ Up to an acre. Part of [the list](../../README.md).
 
 
 def test_making_it_twice_changes_nothing(toy: Corpus) -> None:
-    once = readme(DOCUMENT, "README.md", toy._pool)
+    once = readme(DOCUMENT, "README.md", toy._pool).text
 
-    assert readme(once, "README.md", toy._pool) == once
+    assert readme(once, "README.md", toy._pool).text == once
+
+
+LIST = "<!-- corpus:begin list -->\n<!-- corpus:end list -->\n"
+
+
+def own_pages(pool: Pool) -> dict[str, bool | None]:
+    return {section.heading: section.own_page for section in list_sections(pool, ())}
+
+
+def with_sections(toy: Corpus, small: bool | None, large: bool | None, page_above: float = 64) -> Pool:
+    *others, size = toy.taxonomy.papers
+    terms = tuple(term._replace(own_page=own) for term, own in zip(size.terms, (small, large), strict=True))
+    facets = (*others, size._replace(terms=terms))
+    return toy._pool._replace(taxonomy=toy.taxonomy._replace(papers=facets, page_above=page_above))
+
+
+def test_a_section_above_a_size_is_a_page_unless_the_taxonomy_says_otherwise(toy: Corpus) -> None:
+    assert own_pages(toy._pool) == {"Small": False, "Large": False}
+    assert own_pages(with_sections(toy, None, None, page_above=0.2)) == {"Small": True, "Large": False}
+    assert own_pages(with_sections(toy, None, None, page_above=0)) == {"Small": True, "Large": True}
+    assert own_pages(with_sections(toy, False, None, page_above=0)) == {"Small": False, "Large": True}
+    assert own_pages(with_sections(toy, None, True)) == {"Small": False, "Large": True}
+
+
+def test_the_largest_sections_move_until_the_list_fits(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {section.heading: section.size for section in list_sections(toy._pool, ())}
+    monkeypatch.setattr("orchtrace_corpus.corpus.readme.LIST_LIMIT_BYTES", sizes["Large"])
+
+    assert sizes["Small"] > sizes["Large"]
+    assert own_pages(toy._pool) == {"Small": True, "Large": False}
+    assert own_pages(with_sections(toy, False, None)) == {"Small": False, "Large": True}
+
+
+def test_a_section_that_is_too_large_for_one_page_has_several(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchtrace_corpus.corpus.readme.PAGE_LIMIT_BYTES", 250)
+
+    made = readme(LIST, "README.md", with_sections(toy, True, False))
+
+    first, second = "docs/list/small.md", "docs/list/small--2.md"
+    assert f"\n\n[3 papers]({first}), continued on pages [2]({second})\n\n" in made.text
+    heads = [text.partition("\n- ")[0] for text in made.pages.values()]
+    assert dict(zip(made.pages, heads, strict=True)) == {
+        first: "# Small\n\nUp to an acre. Part of [the list](../../README.md). Pages: 1, [2](small--2.md).\n",
+        second: "# Small, page 2\n\nUp to an acre. Part of [the list](../../README.md). Pages: [1](small.md), 2.\n",
+    }
+    assert [text.count("\n- [") for text in made.pages.values()] == [1, 2]
+
+
+def test_a_list_without_sections_can_be_a_page(toy: Corpus) -> None:
+    *others, size = toy.taxonomy.papers
+    taxonomy = toy.taxonomy._replace(papers=(*others, size._replace(required=False)), page_above=0)
+
+    made = readme(LIST, "README.md", toy._pool._replace(taxonomy=taxonomy))
+
+    assert "## Papers\n\n[4 papers](docs/list/papers.md)\n" in made.text
+    assert made.pages["docs/list/papers.md"].startswith("# Papers\n\nPart of [the list](../../README.md).\n\n- [")
+
+
+def test_no_two_sections_share_a_page(toy: Corpus) -> None:
+    *others, size = toy.taxonomy.papers
+    small, large = size.terms
+    facets = (*others, size._replace(terms=(small._replace(id="A.b"), large._replace(id="A b"))))
+    papers = tuple(
+        paper._replace(tags={**paper.tags, "size": {"small": "A.b", "large": "A b"}[str(paper.tags["size"])]})
+        for paper in toy.papers
+    )
+    pool = toy._pool._replace(taxonomy=toy.taxonomy._replace(papers=facets, page_above=0), papers=papers)
+
+    assert list(readme(LIST, "README.md", pool).pages) == ["docs/list/a-b.md", "docs/list/a-b--term-2.md"]
+
+
+def test_an_empty_section_is_left_out(toy: Corpus) -> None:
+    pool = toy._pool._replace(papers=toy.papers[:1])
+
+    assert own_pages(pool) == {"Small": False}
+    assert ListSection("A", "", (), "a.md", None).size == 0
 
 
 def test_other_regions(toy: Corpus) -> None:
     def region(name: str) -> str:
-        text = readme(f"<!-- corpus:begin {name} -->\n<!-- corpus:end {name} -->\n", "README.md", toy._pool)
+        text = readme(f"<!-- corpus:begin {name} -->\n<!-- corpus:end {name} -->\n", "README.md", toy._pool).text
         return text.split(NOTE)[1].split("<!-- corpus:end")[0].strip()
 
     assert region("terms style") == (
@@ -296,9 +374,9 @@ def test_the_list_has_the_published_order_whatever_that_of_the_file(real: Corpus
     assert pool.published is not None
     pool = pool._replace(papers=tuple(paper for paper in pool.papers if paper.published))
 
-    made = readme(text, "x.md", pool)
+    made = readme(text, "x.md", pool).text
 
-    assert made == readme(text, "x.md", pool._replace(papers=pool.papers[::-1]))
+    assert made == readme(text, "x.md", pool._replace(papers=pool.papers[::-1])).text
     titles = {paper.key: f"[{paper.title}]" for paper in pool.papers}
     methods = [key for key in pool.published.papers if real[key].tags["category"] == "rl_method"][:9]
     places = [made.index(titles[key]) for key in methods]

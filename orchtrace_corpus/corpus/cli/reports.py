@@ -181,7 +181,9 @@ def write_or_check(
     for document in documents:
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
-            session.output.note("To mend: own_page: true on a section in data/taxonomy.yaml gives it a page of its own")
+            session.output.note(
+                "To fix: leave out regions such as terms; a section of the list moves with own_page: true"
+            )
     orphans = {document.name for document in documents if document.is_orphan}
     if not check:
         for name in write(root, documents):

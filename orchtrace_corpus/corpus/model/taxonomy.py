@@ -147,7 +147,7 @@ class Term(NamedTuple):
     """A word of a vocabulary. Terms of one facet that share a `code` belong to one family.
 
     `synonyms` are other words for it, by which records are found. `standing` is that of a level of evidence.
-    `own_page`: this section of the README's list is a page of its own.
+    `own_page` says whether this section of the README's list is a page of its own; None leaves it to its size.
     """
 
     id: str
@@ -156,7 +156,7 @@ class Term(NamedTuple):
     code: str = ""
     standing: Standing = Standing.PRIMARY
     synonyms: tuple[str, ...] = ()
-    own_page: bool = False
+    own_page: bool | None = None
 
 
 class Facet(NamedTuple):
@@ -205,7 +205,8 @@ class Taxonomy(NamedTuple):
 
     `published` and `published_exclusions` are the columns of the tables that the survey has published, if it has any;
     `by_key` says whether the file of papers is sorted by their keys. `fields` are those of the survey's own that
-    papers have beside their tags, `omit` the fixed ones that it has no use for.
+    papers have beside their tags, `omit` the fixed ones that it has no use for. A section of the README's list that
+    takes more than `page_above` KiB is a page of its own.
     """
 
     title: str
@@ -218,6 +219,7 @@ class Taxonomy(NamedTuple):
     published: tuple[Column, ...] = ()
     published_exclusions: tuple[Column, ...] = ()
     by_key: bool = False
+    page_above: int | float = 64
     noun: Noun = Noun()
     fields: tuple[RecordField, ...] = ()
     omit: tuple[str, ...] = ()
@@ -423,6 +425,7 @@ _TAXONOMY = Schema(
         "title": fields.text("title"),
         "source": fields.text("source"),
         "by_key": decoders.flag("by_key"),
+        "page_above": decoders.number("page_above"),
         "noun": _noun,
         "fields": fields.record_list("fields", _FIELD, _own_field),
         "omit": decoders.term_list("omit", "optional field", _OPTIONAL, code="V101"),
