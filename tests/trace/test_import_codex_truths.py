@@ -146,10 +146,11 @@ def test_an_output_says_whether_its_call_has_failed(tmp_path: Path, main: Codex,
 
 
 @pytest.mark.parametrize(
-    ("value", "run_time", "commands", "cell"),
+    ("value", "run_time", "commands", "running"),
     [
         (script("completed", 12.5, result(0, 4.5), result(0, 8)), 12.5, (4.5, 8.0), ""),
-        ("Script running with cell ID x7 after explicit yield\nWall time 2.0 seconds\nOutput:\n", 2.0, (), "x7"),
+        ("Script running with cell ID x7 after explicit yield\nWall time 2.0 seconds\nOutput:\n", 2.0, (), "cell x7"),
+        ("Chunk ID: a\nWall time: 10.1 seconds\nProcess running with session ID 88\nOutput:\n", 10.1, (), "session 88"),
         ("Script completed\nOutput:\nx", None, (), ""),
         ("Chunk ID: a\nWall time: 0.0421 seconds\nProcess exited with code 0\nOutput:\n", 0.0421, (), ""),
         ("Exit code: 0\nWall time: 2 seconds\nOutput:\nWall time: 99 seconds", 2.0, (), ""),
@@ -158,12 +159,145 @@ def test_an_output_says_whether_its_call_has_failed(tmp_path: Path, main: Codex,
     ],
 )  # fmt: skip
 def test_an_output_says_how_long_the_tool_ran(
-    value: Any, run_time: float | None, commands: tuple[float, ...], cell: str
+    value: Any, run_time: float | None, commands: tuple[float, ...], running: str
 ) -> None:
     output = read_output(value)
 
     assert isinstance(output, Output)
-    assert (output.run_time, output.command_times, output.cell) == (run_time, commands, cell)
+    assert (output.run_time, output.command_times, output.running) == (run_time, commands, running)
+
+
+# What waited and what worked
+
+
+def command(seconds: float, code: int = 0) -> str:
+    """The output of a command."""
+    return f"Chunk ID: a1\nWall time: {seconds} seconds\nProcess exited with code {code}\nOutput:\nok\n"
+
+
+def worked(trace: dict[str, Any]) -> tuple[float, float, float, float]:
+    """How long models and tools of a trace worked, how long it waited for people, and how long it took."""
+    times = timing(trace)
+    tools = sum(times.works[number] for number, event in enumerate(times.of.events) if event.type == "tool_call")
+    figures = sum(times.works) - tools, tools, times.waited, times.elapsed
+    return tuple(round(figure, 6) for figure in figures)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("given", "output", "expected", "opened"),
+    [
+        ({}, command(0.9), (4, 1, 0, 5), 0),
+        ({}, command(299.9), (4, 300, 0, 304), 0),
+        ({}, command(2), (4, 2, 0, 304), 0),
+        ({"sandbox_permissions": "require_escalated"}, command(2), (4, 2, 298, 6), 0),
+        ({"sandbox_permissions": "require_escalated"}, command(299.5), (4, 300, 0, 304), 0),
+        ({"sandbox_permissions": "require_escalated"}, "ok", (4, 300, 0, 304), 1),
+        ({}, "ok", (4, 300, 0, 304), 1),
+    ],
+    ids=["brief", "long work", "no work", "approved", "approved at once", "asked", "unknown"],
+)
+def test_the_stated_run_time_decides_what_waited(
+    tmp_path: Path, main: Codex, given: dict[str, Any], output: str, expected: tuple[float, ...], opened: int
+) -> None:
+    end = 4.0 if expected[-1] == 5 else 303.0
+    main.call(3, "exec_command", "c1", cmd="make", **given)
+    main.output(end, "c1", output)
+    main.says(end + 2, "Done.")
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    view = TraceView(checked(trace))
+    assert worked(trace) == pytest.approx(expected, abs=0.51)
+    assert [view.timing.of.events[call.number].tool for call in view.open_calls] == ["exec_command"] * opened
+
+
+def test_a_command_that_waits_for_its_turn_begins_when_it_ran(tmp_path: Path, main: Codex) -> None:
+    """Two commands are called at once and run one after the other."""
+    main.call(3, "exec_command", "c1", cmd="a")
+    main.call(3, "exec_command", "c2", cmd="b")
+    main.output(13, "c1", command(10))
+    main.output(33, "c2", command(20))
+    main.says(34, "Done.")
+    main.write(tmp_path)
+
+    assert worked(trace_of(tmp_path)) == (3, 30, 0, 33)
+
+
+def test_the_time_of_a_script_that_asked_may_contain_the_wait(tmp_path: Path, main: Codex) -> None:
+    code = 'await tools.exec_command({cmd:"make", sandbox_permissions:"require_escalated"})'
+    execute(main, 3, "c1", code)
+    says(main, 303, "c1", script("completed", 300.0, result(0, 2.0)))
+    main.write(tmp_path)
+
+    view = TraceView(checked(trace_of(tmp_path)))
+    assert [call.cause for call in view.open_calls] == ["asked"]
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "terminated", "running with cell ID 3", ""])
+@pytest.mark.parametrize("kind", ["cell", "session"])
+def test_what_runs_on_is_unfinished_until_a_call_sees_its_end(
+    tmp_path: Path, main: Codex, kind: str, status: str
+) -> None:
+    """The same for scripts and for commands; of one that nobody waits for there is a range."""
+    if kind == "cell":
+        execute(main, 4, "c1")
+        says(main, 14, "c1", script("running with cell ID 3", 10.0))
+    else:
+        main.call(4, "exec_command", "c1", cmd="make")
+        main.output(14, "c1", "Wall time: 10.0 seconds\nProcess running with session ID 3\nOutput:\n")
+    runs_on = not status or "running" in status
+    if status and kind == "cell":
+        main.call(15, "wait", "c2", cell_id="3")
+        main.item(20, "function_call_output", call_id="c2", output=script(status, 5.0))
+    elif status:
+        ending = "running with session ID 3" if runs_on else "exited with code 0"
+        main.call(15, "write_stdin", "c2", session_id=3)
+        main.output(20, "c2", f"Wall time: 5.0 seconds\nProcess {ending}\nOutput:\n")
+    main.says(60, "Done.")
+    main.write(tmp_path)
+
+    view = TraceView(checked(trace_of(tmp_path)))
+    readings = [sum(times.works) for times in (view.timing_if_waiting, view.timing)]
+    last_seen = 20 if status else 14
+    assert readings == pytest.approx([59, 59 + (60 - last_seen) * runs_on])
+    assert [call.cause for call in view.open_calls] == ["unfinished"] * runs_on
+
+
+@pytest.mark.parametrize(("milliseconds", "slept"), [(100_000, 0), (99_200, 0), (40_000, 60), (None, 0)])
+def test_a_turn_that_states_less_than_its_rows_slept(
+    tmp_path: Path, main: Codex, milliseconds: int | None, slept: int
+) -> None:
+    main.event(1, "task_started", turn_id="t1")
+    main.call(91, "exec_command", "c1", cmd="ls")
+    main.output(92, "c1", command(0.9))
+    main.says(100, "Done.")
+    main.count(100, 100, 0, 2000, 0)
+    stated = {} if milliseconds is None else {"duration_ms": milliseconds}
+    main.event(101, "task_complete", turn_id="t1", **stated)
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    models, tools, waited, elapsed = worked(trace)
+    assert models == 98 - slept
+    assert (tools, waited, elapsed) == (1, 0, 99)
+
+
+def test_turns_of_a_copied_history_are_those_of_the_parent(tmp_path: Path, main: Codex) -> None:
+    main.event(1, "task_started", turn_id="t1")
+    main.says(30, "A")
+    main.count(30.1, 100, 0, 10, 0)
+    main.event(31, "task_complete", turn_id="t1", duration_ms=9_000)
+    main.write(tmp_path)
+    fork = Codex(A, 1800, forked_from_id=P)
+    fork.rows += main.rows[1:]
+    fork.total = main.total
+    fork.typed(1802, "And now?")
+    fork.says(1805, "B")
+    fork.count(1805.1, 10, 0, 1, 0)
+    fork.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert [(turn["agent"], turn["run_time"]) for turn in trace["turns"]] == [("main", 9)]
 
 
 # Spawns that are refused, and names

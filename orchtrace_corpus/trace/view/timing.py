@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
+from orchtrace_corpus.trace.model.trace import EventType, Excluded, Trace, Unit
 from orchtrace_corpus.trace.view.graph import Graph, ranks
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, without
 from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, settle
@@ -76,7 +76,7 @@ class Timing:
         scale = SECONDS[trace.clock.unit]
         finished, clock, seen = _clock(of, scale)
         self.stated = settle(trace.turns, of, clock, scale) if trace.turns else NOTHING_STATED
-        waits = _waits(of, clock, self.stated, {turn.agent for turn in trace.turns})
+        waits = _waits(of, clock, self.stated, _turn_takers(trace))
         self._place(clock, waits, seen)
         self.waited = length(waits)
         starts, begins, ends = self.starts, self.begins, self.ends
@@ -186,6 +186,11 @@ class Timing:
             begun[number] = True
             before.append(len(ended))
         return ended, before
+
+
+def _turn_takers(trace: Trace) -> set[str]:
+    """Return the agents whose turns, as the log states them, leave out waits for people: people talk to them."""
+    return {turn.agent for turn in trace.turns if turn.excludes is Excluded.PEOPLE}
 
 
 def _clock(of: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int, float]]:

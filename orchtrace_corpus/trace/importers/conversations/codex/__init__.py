@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.transcript_events import add_events
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.trace import Excluded, Status, Trace
 
 __all__ = ["read", "recognises", "ties"]
 
@@ -87,6 +87,7 @@ def _leave_out_copies(rollout: Rollout, trails: dict[str, Trails], report: Impor
     evidence.aimed = [aimed for aimed in evidence.aimed if aimed.tool_call.order > end]
     evidence.endings = [ending for ending in evidence.endings if ending.step.order > end]
     evidence.arrivals = [arrival for arrival in evidence.arrivals if arrival.step.order > end]
+    rollout.conversation.turns = [turn for turn in rollout.conversation.turns if turn.row > end]
     return restarts
 
 
@@ -301,4 +302,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     add_events(linked.threads, builder)
     if not builder:
         raise EmptyLogError(f"no item of a conversation in {shown(files[0])}")
+    for rollout in rollouts:
+        for turn in rollout.conversation.turns if rollout.thread.steps else ():
+            builder.turn(rollout.thread.agent, turn.begin, turn.end, turn.run_time, Excluded.SLEEP)
     yield builder.trace(topology=steps.topology(linked.threads), missing=linked.missing)

@@ -5,7 +5,7 @@ what it took. Most texts stand there twice, as an item of the conversation and a
 items count, and the events only where a rollout has none.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.conversations.codex.outputs import FORBIDD
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration
 from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Status
@@ -70,6 +70,15 @@ class Arrival(Struct):
     author: str = ""
 
 
+class StatedTurn(NamedTuple):
+    """A turn of which the rollout says how long it took, in seconds; `row` is that of its end."""
+
+    row: int
+    begin: float
+    end: float
+    run_time: float
+
+
 class SpawnEvidence(Struct):
     """All evidence of a rollout.
 
@@ -99,6 +108,8 @@ _PURPOSES = {
     **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), steps.MESSAGE),
     "request_user_input": steps.ASK,
 }
+_WRITING_SECONDS = 1.0
+_LONG_SECONDS = 30.0
 _HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))
 _UNFINISHED = frozenset(("in_progress", "searching", "generating"))
 _OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
@@ -112,8 +123,8 @@ _SILENT_EVENTS = frozenset(
         "agent_reasoning_section_break", "background_event", "collab_agent_interaction_end", "collab_close_end",
         "collab_resume_end", "context_compacted", "entered_review_mode", "error", "exec_command_end",
         "exited_review_mode", "item_completed", "mcp_tool_call_end", "patch_apply_end", "plan_update", "stream_error",
-        "task_complete", "task_started", "thread_name_updated", "thread_rolled_back", "thread_settings_applied",
-        "turn_complete", "turn_started", "view_image_tool_call", "warning", "web_search_end",
+        "thread_name_updated", "thread_rolled_back", "thread_settings_applied",
+        "view_image_tool_call", "warning", "web_search_end",
     )
 )  # fmt: skip
 
@@ -133,6 +144,7 @@ class Conversation:
         thread: The thread.
         counts: Its counter of tokens, row by row.
         evidence: What it tells about other threads.
+        turns: Its turns whose duration is stated.
         model: The model that answers from now on.
         odd: How many states of its counter are no numbers, with none behind them that would contain theirs.
     """
@@ -141,6 +153,7 @@ class Conversation:
         self.thread = thread
         self.counts: list[Count] = []
         self.evidence = SpawnEvidence()
+        self.turns: list[StatedTurn] = []
         self.model = ""
         self.odd = 0
         self._privacy, self._report, self._is_child = privacy, report, is_child
@@ -154,7 +167,11 @@ class Conversation:
         self._typed_items: list[steps.Step] = []
         self._tool_calls: dict[str, list[steps.ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
-        self._results: list[tuple[str, steps.ToolResult]] = []
+        self._results: list[tuple[str, steps.ToolResult, Output]] = []
+        self._approvals: dict[int, float] = {}  # since when calls, by their `id`, ask for an approval
+        self._running: dict[str, steps.ToolCall] = {}  # what still ran, with the call that said so last
+        self._awaited: dict[int, str] = {}  # what calls wait for that ran before, by the `id` of the call
+        self._begun: dict[str, float] = {}  # turns that go on, by their ids
         self._hosted_calls: list[steps.ToolCall] = []  # those of the service that had not ended when they were written
 
     def take_item(self, payload: Payload, at: Moment) -> None:
@@ -197,6 +214,7 @@ class Conversation:
             if _ANSWERS[kind] not in self._items:
                 self._output(at).note_text(string(payload.message) or string(payload.text), self._privacy)
         elif kind == "turn_aborted":
+            self._end_turn(payload, at)
             if not self._is_child:
                 self._add(steps.UserInput(at.time, at.place, waited=False, status=Status.CANCELLED), at)
         elif kind in _APPROVALS:
@@ -214,6 +232,12 @@ class Conversation:
                 self._end(name, status, brought, at)
         elif kind == "sub_agent_activity":
             self._take_activity(payload, at)
+        elif kind in ("task_started", "turn_started"):
+            self._begun[string(payload.turn_id)] = at.time
+            self._report.pass_over(kind)
+        elif kind in ("task_complete", "turn_complete"):
+            self._end_turn(payload, at)
+            self._report.pass_over(kind)
         elif kind == "web_search_end" and self._hosted_calls:
             self._end_hosted_call(self._hosted_calls.pop(0), "completed", at)
         elif kind in _SILENT_EVENTS:
@@ -228,18 +252,45 @@ class Conversation:
             doubled = set(map(id, self._typed_items))
             self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
         self.thread.fill_times()
-        for use, found in self._results:
+        for use, result, output in self._results:
             tool_calls = self._tool_calls.get(use)
             if tool_calls is None:
-                self._report.note(Problem.OUTPUT_WITHOUT_CALL, str(found.place))
+                self._report.note(Problem.OUTPUT_WITHOUT_CALL, str(result.place))
                 continue
             while len(tool_calls) > 1 and tool_calls[0].answer is not None:
                 del tool_calls[0]  # an id that is used again
             if tool_calls[0].answer is None:
-                steps.answer(tool_calls[0], found)
+                steps.answer(tool_calls[0], result)
+                self._note_run_time(tool_calls[0], result, output)
             else:
-                found.is_repeated = True
-                self._report.note(Problem.SECOND_OUTPUT, str(found.place))
+                result.is_repeated = True
+                self._report.note(Problem.SECOND_OUTPUT, str(result.place))
+        for tool_call in self._running.values():
+            if tool_call.answer is not None:
+                tool_call.more = {**(tool_call.more or {}), "background": True, "unfinished": True}
+
+    def _note_run_time(self, tool_call: steps.ToolCall, result: steps.ToolResult, output: Output) -> None:
+        """Note how long a tool ran: what it took beyond that, it waited, for a person where it had asked one.
+
+        The time of a script contains the waits of its tools.
+        """
+        asked = self._approvals.get(id(tool_call))
+        elapsed, run_time = result.time - tool_call.time, output.run_time
+        if run_time is None or tool_call.purpose is not steps.TOOL or (asked is not None and output.is_script):
+            return
+        waited = elapsed - run_time
+        if asked is None and waited <= _WRITING_SECONDS and elapsed <= _LONG_SECONDS:
+            return  # a row is written a moment after what it is about
+        tool_call.more = {**(tool_call.more or {}), "run_time": min(run_time, elapsed)}
+        if asked is not None and waited > _WRITING_SECONDS:
+            approval = steps.UserInput(result.time - run_time, tool_call.place, since=asked, asked=True)
+            approval.order = tool_call.order + 0.5
+            self.thread.steps.append(approval)
+
+    def _end_turn(self, payload: Payload, at: Moment) -> None:
+        begin = self._begun.pop(string(payload.turn_id), NO_TIME)
+        if NO_TIME not in (begin, at.time) and payload.duration_ms is not None:
+            self.turns.append(StatedTurn(at.row, begin, at.time, duration(payload.duration_ms, 1000)))
 
     def _add(self, step: steps.Step, at: Moment) -> None:
         step.order = float(at.row)
@@ -313,6 +364,7 @@ class Conversation:
     def _note_asking(self, calls: list[steps.ToolCall], at: Moment) -> None:
         """A call has asked for leave, and the log does not say when it was given."""
         for call in calls[-1:]:
+            self._approvals.setdefault(id(call), at.time)
             self._add(steps.SafetyEvent(at.time, at.place, tool=call.tool, status=Status.UNKNOWN, asking=call), at)
 
     def _take_call(self, kind: str, payload: Payload, call: steps.ModelCall, at: Moment) -> None:
@@ -321,12 +373,15 @@ class Conversation:
         given = payload.arguments if payload.arguments is not None else payload.input
         given = given if given is not None else payload.action
         purpose = _PURPOSES.get(name.rpartition(".")[2].rpartition("__")[2], steps.TOOL)
-        if purpose is steps.JOIN and "cell_id" in rows.parsed(given):
+        awaited = rows.awaited(name, given)
+        if awaited and purpose is steps.JOIN:
             purpose = steps.TOOL  # waits for a script of its own, and for no agent
         tool_call = steps.ToolCall(at.time, at.place, purpose=purpose, call=call, id=masked(use), tool=masked(name),
                   ref=self._privacy.reference(given))  # fmt: skip
         self._add(tool_call, at)
         self._tool_calls.setdefault(use, []).append(tool_call)
+        if awaited:
+            self._awaited[id(tool_call)] = awaited
         call.final = False
         if kind in _HOSTED_CALLS:
             self._end_hosted_call(tool_call, string(payload.status), at)
@@ -369,7 +424,9 @@ class Conversation:
                                   ref=self._privacy.reference(output.text or payload.output))  # fmt: skip
         self._add(result, at)
         use = string(payload.call_id) or string(payload.id)
-        self._results.append((use, result))
+        self._results.append((use, result, output._replace(text="", details={})))
+        if use in self._tool_calls:
+            self._note_running(self._tool_calls[use][-1], output.running)
         if use in self._spawns:
             self._note_spawned(self._spawns[use], output)
         elif use in self._tool_calls and self._tool_calls[use][-1].purpose is steps.JOIN:
@@ -377,6 +434,12 @@ class Conversation:
                 self._end(name, status, brought, at)
         if output.error == FORBIDDEN:
             self._add(steps.SafetyEvent(at.time, at.place, error=output.error), at)
+
+    def _note_running(self, tool_call: steps.ToolCall, running: str) -> None:
+        """Note what still runs behind the output of a call, which may have waited for something that ran before."""
+        self._running.pop(self._awaited.pop(id(tool_call), ""), None)
+        if running:
+            self._running[running] = tool_call
 
     def _note_spawned(self, spawn: Spawn, output: Output) -> None:
         """Note how the output of a call names the agent that has come into being, or that none has."""

@@ -24,6 +24,7 @@ _HEADER_END = re.compile(r"^(?:Final output|Output):[ \t]*$", re.MULTILINE)
 _EXITED = re.compile(r"exit code:? +(-?\d{1,9})\b|exited with code +(-?\d{1,9})\b", re.IGNORECASE)
 _WALL_TIME = re.compile(r"^Wall time:? +(\d{1,9}(?:\.\d{1,9})?) +seconds", re.MULTILINE | re.IGNORECASE)
 _SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
+_SESSION = re.compile(r"^Process running with session ID (\d{1,9})", re.MULTILINE)
 _TORN_RESULT = re.compile(r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b')
 _BESIDE_EXIT_CODE = frozenset(("chunk_id", "wall_time_seconds", "original_token_count", "output"))
 
@@ -38,7 +39,7 @@ class Output(NamedTuple):
         run_time: How long the tool ran, in seconds; None where that is not stated.
         is_script: Whether it is that of a script, whose tools it names.
         command_times: How long each command of the script ran, as far as it printed that.
-        cell: The cell in which a script still runs; empty where none does.
+        running: What still runs, as `cell` or `session` with its number; empty where nothing does.
     """
 
     text: str
@@ -47,7 +48,7 @@ class Output(NamedTuple):
     run_time: float | None = None
     is_script: bool = False
     command_times: tuple[float, ...] = ()
-    cell: str = ""
+    running: str = ""
 
 
 def read_output(value: Any) -> Output:
@@ -65,7 +66,8 @@ def read_output(value: Any) -> Output:
         error = _refusal(text) or error
     if not error and inner.get("success") is False:
         error = _TOOL_ERROR
-    return Output(text, details, error, _run_time(header, details))
+    session = _SESSION.search(header)
+    return Output(text, details, error, _run_time(header, details), running=f"session {session[1]}" if session else "")
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -122,7 +124,7 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
         error = _refusal("\n".join(parts).strip()) or _TOOL_ERROR
     elif any(codes):
         error = _EXIT_CODE
-    return Output(text, {}, error, _run_time(header, {}), True, times, script[2] or "")
+    return Output(text, {}, error, _run_time(header, {}), True, times, f"cell {script[2]}" if script[2] else "")
 
 
 def _command_results(text: str) -> Iterator[tuple[int, float | None]]:

@@ -130,6 +130,18 @@ def asks_for_approval(given: Any) -> bool:
     return wanted == "require_escalated" or details.get("with_escalated_permissions") is True
 
 
+def awaited(tool: str, given: Any) -> str:
+    """Return what a call waits for that ran before, as `cell` or `session` with its number; empty for other calls."""
+    if tool not in ("wait", "write_stdin"):
+        return ""
+    details = parsed(given)
+    for member in ("cell_id", "session_id"):
+        number = details.get(member)
+        if isinstance(number, (int, str)) and number != "":
+            return f"{member.removesuffix('_id')} {number}"
+    return ""
+
+
 def agent_named(details: dict[str, Any]) -> str:
     """The agent that arguments or an output name, by its thread or by its path."""
     names = ("agent_id", "new_thread_id", "thread_id", "agent_thread_id", "id", "target", "agent_path", "task_name")
