@@ -664,7 +664,7 @@ def test_a_run_of_tokens_without_a_price_makes_every_cost_a_least() -> None:
     runs = [made({**event, **more}, trace_id="run", costs=costs) for more in ({"cost_usd": 1.5}, {})]
 
     assert [figures(diagnose(one))["cost_usd"] | {"by_agent": 0, "by_model": 0, "by_tool": 0} for one in runs] == [
-        {"known": known, "at_least": is_least, "by_agent": 0, "by_model": 0, "by_tool": 0}
+        {"known": known, "at_least": is_least, "by_agent": 0, "by_model": 0, "by_tool": 0, "stated": None}
         for known, is_least in ((1.5, False), (None, True))
     ]
     table = overview([summarize(one) for one in runs], Shared(), has_prices=True, most=10)

@@ -261,6 +261,61 @@ def test_a_message_of_several_steps_is_as_many_answers(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("writer", [write, write_tree, lambda path, one: write_database(path / "opencode.db", one)])
+@pytest.mark.parametrize(
+    ("steps", "message", "expected"),
+    [
+        ((0.25, 0.5), 0.75, [0.25, 0.5]),
+        ((None, None), 0.75, [None, 0.75]),
+        ((0.25, None), 9, [0.25, None]),
+        ((0, 0), 0, [None, None]),
+        (("free", -1), 1e300, [None, None]),
+    ],
+)
+def test_the_cost_that_the_log_states_is_that_of_its_answers(
+    tmp_path: Path, writer: Callable[..., Path], steps: tuple[Any, ...], message: Any, expected: list[Any]
+) -> None:
+    """Each step states its own, and the message their sum; 0 is stated where no price is known."""
+    parts = []
+    for number, cost in enumerate(steps):
+        stated = {} if cost is None else {"cost": cost}
+        parts += [{"type": "step-start"}, call(f"c{number}", "read", 2 + number, 3), {**finish(used(10, 1)), **stated}]
+    trace = trace_of(writer(tmp_path, export(ASKED, ("assistant", 1, parts, {"cost": message, "modelID": "example"}))))
+
+    assert [event.get("cost_usd") for event in trace["events"] if "tokens" in event] == expected
+
+
+def test_the_cost_that_the_log_states_stands_beside_that_by_prices(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("date: 2026-03-01\ncurrency: USD\nmodels:\n  example: {input: 3, output: 15}\n")
+    more = {"modelID": "example", "tokens": used(100_000, 2_000)}
+    answers = [("assistant", 5 * number, [], {**more, "cost": cost}) for number, cost in ((1, 0.31), (2, 0.25), (3, 0))]
+    whole, part = (
+        str(write(tmp_path / name, export(ASKED, *answers[:number]))) for name, number in (("whole", 2), ("part", 3))
+    )
+
+    def shown(*arguments: str) -> list[str]:
+        lines = run_corpus("trace", "doctor", *arguments).stdout.splitlines()
+        first = next(number for number, line in enumerate(lines) if line.startswith("Cost"))
+        return [line.strip() for line in lines[first : first + 2]]
+
+    assert shown(whole)[0] == "Cost      0.5600 USD, as the log states it."
+    assert shown(part)[0] == "Cost      at least 0.5600 USD, as the log states it."
+    by_prices = "USD at the prices of 2026-03-01."
+    assert shown(whole, "--prices", str(prices)) == [f"Cost      0.6600 {by_prices}", "The log states 0.5600 USD."]
+    assert shown(part, "--prices", str(prices)) == [
+        f"Cost      0.9900 {by_prices}",
+        "The log states at least 0.5600 USD.",
+    ]
+    figures = json.loads(run_corpus("trace", "doctor", whole, "--prices", str(prices), "--format", "json").stdout)
+    assert [figures["sessions"][0]["cost_usd"][name] for name in ("known", "stated")] == [0.66, 0.56]
+    report = run_corpus("trace", "import", whole, "--prices", str(prices)).stderr
+    assert "Cost at the prices of 2026-03-01: 0.6600 USD.\nThe logs state 0.5600 USD." in report
+    assert "Cost as the logs state it: 0.5600 USD." in run_corpus("trace", "import", whole).stderr
+    measured = run_corpus("trace", "measure", part).stdout
+    assert "at least 0.56" in measured
+
+
 def test_one_text_is_known_by_its_own_hash_as_in_other_formats(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "Done."}, finish(used(5, 5)), {"type": "step-start"}]
     two = [{"type": "text", "text": "Done."}, {"type": "text", "text": "Quite."}, finish(used(5, 5))]

@@ -26,6 +26,7 @@ from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
 from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs, report_of
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 from orchtrace_corpus.trace.view.timing import SECONDS
 
@@ -217,12 +218,13 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
 
     The report's `prices` has the day of the table and whose it is, the first and the last day of the run, how many
     events have a cost, how many have none, by model, and which models of the table the run does not have. Costs that
-    the trace had before are not mixed with these.
+    the trace had before are not mixed with these; the report has the sum of those that its log states.
 
     Args:
         prices: The prices.
         trace: The trace.
     """
+    stated = _stated(trace)
     priced = 0
     unpriced: dict[str, int] = {}
     moment_of = _moments(trace)
@@ -242,7 +244,18 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
     used = {"date": prices.date, "currency": "USD", **_days(trace), "events": priced, "without": unpriced}
     used |= {"source": prices.source} if prices.source else {}
     used["unused"] = [model for model in prices.models if model not in met]
-    trace.import_report["prices"] = used
+    trace.import_report["prices"] = used | stated
+
+
+def _stated(trace: Trace) -> dict[str, Any]:
+    """What the log of a trace states of its cost, for the report; nothing where it states none."""
+    known = (report_of(trace) or ImportReport()).prices
+    if known is not None:
+        total, is_whole = known.stated_usd, known.has_all_stated
+    else:
+        costs = [event.cost_usd for event in trace.events if event.cost_usd is not None and not event.copied_context]
+        total, is_whole = (sum(costs) if costs else None), has_all_costs(trace)
+    return {} if total is None else {"stated_usd": round(total, 9), "has_all_stated": is_whole}
 
 
 def _moments(trace: Trace) -> Callable[[float], datetime | None]:

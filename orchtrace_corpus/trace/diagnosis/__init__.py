@@ -308,6 +308,8 @@ def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
         prices.source if prices else "",
         tuple(sorted(by_model, key=lambda pair: -pair[1])),
         cost_by_tool(trace),
+        prices.stated_usd if prices else None,
+        prices.has_all_stated if prices else True,
     )
 
 

@@ -200,6 +200,8 @@ class Cost(NamedTuple):
         source: Who keeps the prices; empty where the user gave a table, or the trace states the costs.
         by_model: Costs by model, highest first.
         by_tool: Costs by the tool that an answer called, highest first; `ledger` says how an answer is divided.
+        stated: What the log states beside costs by prices; None where it states nothing.
+        has_all_stated: Whether it states the cost of every answer.
     """
 
     by_agent: tuple[tuple[str, float], ...]
@@ -211,6 +213,8 @@ class Cost(NamedTuple):
     source: str = ""
     by_model: tuple[tuple[str, float], ...] = ()
     by_tool: tuple[tuple[str, float], ...] = ()
+    stated: float | None = None
+    has_all_stated: bool = True
 
 
 class ProblemKind(StrEnum):

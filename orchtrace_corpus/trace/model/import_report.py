@@ -204,6 +204,8 @@ class Prices(Struct):
         last_day: The last day of the run; empty where that is unknown.
         without: How many events have no cost, by model.
         unused: The models of the table that the run does not have.
+        stated_usd: What the log itself states; None where it states nothing.
+        has_all_stated: Whether it states the cost of every answer.
     """
 
     date: str
@@ -211,6 +213,8 @@ class Prices(Struct):
     last_day: str = ""
     without: dict[str, int] = {}
     unused: list[str] = []
+    stated_usd: float | None = None
+    has_all_stated: bool = True
 
 
 class Entry(NamedTuple):
@@ -361,4 +365,12 @@ def accounts_for_all(trace: Trace) -> bool:
 def has_all_costs(trace: Trace) -> bool:
     """Whether the costs of the events are all that the run cost, as far as the trace and its report say."""
     prices = (report_of(trace) or ImportReport()).prices
-    return has_all_tokens(trace) and not (prices and prices.without)
+    if prices is None:
+        return has_all_tokens(trace) and has_all_stated_costs(trace)
+    return has_all_tokens(trace) and not prices.without
+
+
+def has_all_stated_costs(trace: Trace) -> bool:
+    """Return True if a trace states the cost of every event that states tokens, or of none."""
+    spent = [event for event in trace.events if event.tokens and not event.copied_context]
+    return len({event.cost_usd is None for event in spent}) < 2

@@ -177,6 +177,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             "by_agent": dict(diagnosis.cost.by_agent),
             "by_model": dict(diagnosis.cost.by_model),
             "by_tool": dict(diagnosis.cost.by_tool),
+            "stated": diagnosis.cost.stated,
         },
         "lever": None if (lever := biggest_lever(diagnosis)) is None else lever._asdict(),
         **findings.as_data(diagnosis),

@@ -92,6 +92,9 @@ class Tally:
             known.without[model] = known.without.get(model, 0) + number
         known.unused = [model for model in known.unused if model in more.unused]
         known.date, known.last_day = more.date, max(known.last_day, more.last_day)
+        if more.stated_usd is not None:
+            known.stated_usd = (known.stated_usd or 0.0) + more.stated_usd
+        known.has_all_stated = known.has_all_stated and more.has_all_stated
         self._prices = known
 
     def lines(self, width: int | None) -> list[str]:
@@ -151,12 +154,17 @@ class Tally:
             yield f"The total is unknown in {noun(number, 'trace')}; {each} why, under `reasons`."
 
     def _cost(self) -> Iterator[str]:
-        if not self._prices:
-            return
         spent = [row.usd for row in self._shares["model"].values() if row.usd is not None]
+        if not self._prices:
+            if spent:
+                yield f"Cost as the logs state it: {'at least ' if self._unknown else ''}{money(sum(spent))} USD."
+            return
         without = self._prices.without
         total = f"{'at least ' if without or self._unknown else ''}{money(sum(spent))} USD" if spent else "unknown"
         yield f"Cost at {prices_of(self._prices.date, self._prices.last_day, self._prices.source)}: {total}."
+        if self._prices.stated_usd is not None:
+            least = "" if self._prices.has_all_stated else "at least "
+            yield f"The logs state {least}{money(self._prices.stated_usd)} USD."
         if without:
             ordered = sorted(without.items(), key=lambda pair: (-pair[1], pair[0]))
             named = [f"{printable(model)} ({noun(number, 'event')})" for model, number in ordered[:_MOST_SHOWN]]

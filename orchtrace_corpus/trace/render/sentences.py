@@ -275,15 +275,22 @@ class Sentences:
             return
         named = ", ".join(printable(model) for model in cost.without[:_MOST_SHARES])
         unused = [("", f"{unused_prices(cost.unused)}.")] if cost.unused and cost.without else []
+        stated = []
+        if cost.stated is not None:
+            least = "" if cost.has_all_stated else "at least "
+            stated.append(("", f"The log states {least}{money(cost.stated)} USD."))
         if not cost.by_agent:
             yield "Cost", f"unknown: no price, or no count, for {named}." if named else "unknown: no tokens are known."
             yield from unused
+            yield from stated
             return
         parts = [keep(f"{self._name(agent)} {money(usd)}") for agent, usd in cost.by_agent]
         shares = f" ({first_names_and_more(parts, _MOST_SHARES, ', …')})" if len(parts) > 1 else ""
-        at = f" at {prices_of(cost.date, cost.last_day, cost.source)}" if cost.date else ", as the trace states it"
+        source = "trace" if self._run.origin.form == "Trace" else "log"
+        at = f" at {prices_of(cost.date, cost.last_day, cost.source)}" if cost.date else f", as the {source} states it"
         least = "at least " if cost.is_least else ""
         yield "Cost", f"{least}{money(sum(usd for _, usd in cost.by_agent))} USD{at}{shares}."
+        yield from stated
         if shares := "".join(_costs(kind, of) for kind, of in (("model", cost.by_model), ("tool", cost.by_tool))):
             yield "", shares.rstrip()
         if cost.without:

@@ -5,6 +5,9 @@ from typing import Any
 MAX_COUNT = 10**12
 """A larger count is none: no call takes so many tokens. Sums of thousands of them still are exact as floats."""
 
+MAX_DOLLARS = 1e9
+"""A larger cost is none."""
+
 
 def count(value: Any) -> int | None:
     """Return a count: a whole number, also one written as `12.0`; None for anything else."""
@@ -13,6 +16,12 @@ def count(value: Any) -> int | None:
             return None
         value = int(value)
     return value if 0 <= value <= MAX_COUNT else None
+
+
+def dollars(value: Any) -> float | None:
+    """Return a cost in US dollars; None for anything else, and for 0, which programs write where they know no price."""
+    is_cost = type(value) in (float, int) and 0 < value <= MAX_DOLLARS
+    return float(value) if is_cost else None
 
 
 def string(value: Any) -> str:

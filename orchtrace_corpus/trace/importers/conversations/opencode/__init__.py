@@ -20,6 +20,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogF
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.usage import counts
+from orchtrace_corpus.trace.importers.core.values import dollars
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
@@ -147,7 +148,12 @@ def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Tr
 
 
 class _Round(Struct, gc=False):
-    """A step of an answer: its first and last moment, texts, calls and usage, whether no other follows, its amounts."""
+    """A step of an answer: its first and last moment, texts, calls and usage, whether no other follows.
+
+    Attributes:
+        cost: What it cost in US dollars; None where the log does not say.
+        stated: What its usage states.
+    """
 
     begin: float
     end: float
@@ -155,6 +161,7 @@ class _Round(Struct, gc=False):
     calls: Sequence[Part]
     usage: Any
     is_last: bool
+    cost: float | None = None
     stated: _Stated = ((), True, 0)
 
 
@@ -225,6 +232,8 @@ class _Family:
             self._report.enter_all(_RESTATED, {"total": of_message[2]})
             if len(rounds) == 1 and of_message != first.stated:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
+        if all(step.cost is None for step in rounds):
+            rounds[-1].cost = dollars(message.cost)
         over = message.created
         for one in rounds:
             over = self._take_one(thread, message, one, over)
@@ -241,6 +250,8 @@ class _Family:
             more["t_first_token"] = first
         if message.finish and is_last:
             more["finish_reason"] = message.finish
+        if one.cost is not None:
+            more["cost_usd"] = one.cost
         error = message.error if is_last else ""
         ref = one.texts[0] if one.texts else ""  # one text is known by its own hash, as in other formats
         call = steps.ModelCall(
@@ -278,13 +289,13 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     found: list[_Round] = []
     texts: list[str] = []
     calls: list[Part] = []
-    first, last, usage, is_empty = NO_TIME, NO_TIME, None, True
+    first, last, usage, cost, is_empty = NO_TIME, NO_TIME, None, None, True
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
-            found.append(_Round(first, last, texts, calls, usage, False))
+            found.append(_Round(first, last, texts, calls, usage, False, cost))
             first = last = NO_TIME
-            texts, calls, usage = [], [], None
+            texts, calls, usage, cost = [], [], None, None
         is_empty, begin, end = False, part.begin, part.end
         if begin != NO_TIME and not NO_TIME < first <= begin:
             first = begin
@@ -297,7 +308,9 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
             last = end
         if usage is None:
             usage = part.tokens
-    return [*found, _Round(first, last, texts, calls, usage, True)]
+        if part.cost is not None:
+            cost = dollars(part.cost)
+    return [*found, _Round(first, last, texts, calls, usage, True, cost)]
 
 
 def _stated(given: Any) -> _Stated:

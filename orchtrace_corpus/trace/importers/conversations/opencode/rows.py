@@ -66,6 +66,7 @@ class PartRow(Struct, gc=False):
     state: State | None = None
     time: Times | None = None
     tokens: Usage | _Odd = None
+    cost: Any = None
     synthetic: Any = None
 
 

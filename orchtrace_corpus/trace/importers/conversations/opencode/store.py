@@ -38,7 +38,7 @@ _OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 
 
 class Part(Struct, gc=False):
-    """A part of a message: a text, a call with its result, or the end of a step with its usage."""
+    """A part of a message: a text, a call with its result, or the end of a step with its usage and its cost."""
 
     kind: str
     begin: float = NO_TIME
@@ -49,6 +49,7 @@ class Part(Struct, gc=False):
     call: steps.ToolCall | None = None
     result: steps.ToolResult | None = None
     child: str = ""
+    cost: Any = None
 
 
 class Message(Struct, gc=False):
@@ -65,6 +66,7 @@ class Message(Struct, gc=False):
     tokens: Any = None
     error: str = ""
     finish: str = ""
+    cost: Any = None
     parts: dict[str, Part] = field(default_factory=dict)
 
 
@@ -190,7 +192,7 @@ class Store:
             name, session, place, row.role or "assistant", moment_ms(times.created), moment_ms(times.completed),
             row.agent or row.mode, self._masked(row.model_id or text_field(row.model, "modelID")), row.tokens,
             _error(row.error) if row.error is not None else "", self._masked(row.finish),
-            {} if known is None else known.parts,
+            row.cost, {} if known is None else known.parts,
         )  # fmt: skip
 
     def take_part(self, name: str, above: str, session: str, row: PartRow, place: steps.Place) -> None:
@@ -214,7 +216,8 @@ class Store:
             is_typed = kind in ("subtask", "file")
         elif not is_end:
             self._report.note_unknown(masked(f"part {kind}"))
-        parts[name] = Part(kind, begin, end, ref, is_typed, row.tokens if is_end else None)
+        usage, cost = (row.tokens, row.cost) if is_end else (None, None)
+        parts[name] = Part(kind, begin, end, ref, is_typed, usage, cost=cost)
 
     def _call(self, state: State, row: PartRow, place: steps.Place) -> Part:
         """A call of a tool, with its result where there is one."""
