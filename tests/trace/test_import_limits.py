@@ -20,7 +20,7 @@ NOON = 1_772_366_400.0  # 2026-03-01T12:00:00Z
 LATEST = 253_402_300_799.0  # 9999-12-31T23:59:59Z
 
 COUNTS_TAKEN = [1, 12.0, 2**31, 10**12]
-COUNTS_REFUSED = [-1, 1.5, "many", "12", "", True, [], {}, 10**12 + 1, 2**53 - 1, 2**53, 2**63, 1e300]
+COUNTS_REFUSED = [-1, 1.5, "many", "", True, [], {}, 10**12 + 1, 2**53 - 1, 2**53, 2**63, 1e300]
 INSTANTS_TAKEN = [1.0, NOON, 4e11 / 1000, LATEST - 1, LATEST]
 INSTANTS_REFUSED = [-1.0, 0.0, LATEST + 3600]
 

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 from msgspec import DecodeError, Raw, Struct
 
-from orchtrace_corpus.trace.importers.conversations.team import Team, object_lines
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
-from orchtrace_corpus.trace.importers.core.values import string, text_field
+from orchtrace_corpus.trace.importers.core.values import mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
-from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Topology, Trace
+from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.trace import Status, Topology, Trace
 
 _EVENTS = frozenset(("payload", "sender", "receiver", "delivery_stage"))
 _CALLS = ("LLMCall", "LLMStreamEnd")
@@ -77,13 +77,13 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: No agent said anything.
     """
-    run = _Run(privacy, ImportReport())
+    reading = _Reading(privacy)
     for file in files:
-        run.take_file(file)
-    trace = run.trace()
-    if trace is None:
-        raise EmptyLogError(f"no message of an agent in {', '.join(file.name for file in files[:3])}")
-    yield trace
+        reading.take_file(file)
+    try:
+        yield reading.trace()
+    except EmptyLogError as error:
+        raise EmptyLogError(f"no message of an agent in {', '.join(file.name for file in files[:3])}") from error
 
 
 class _Response(Struct, gc=False):
@@ -129,32 +129,30 @@ class _Called(NamedTuple):
 class _Open(NamedTuple):
     """A call that has no result yet, the agent that waits for it, and the task that it has given to another agent."""
 
-    thread: steps.Transcript
+    agent: str
     call: steps.ToolCall
     task: steps.Note | None = None
 
 
-class _Run:
-    """Takes the messages of a run in, each once, and makes the transcripts of its agents."""
+class _Reading:
+    """Takes the messages of a run in, each once, and reads them into a `Run`."""
 
-    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self._privacy, self._report = privacy, report
-        self._team = Team(privacy, report)
+    def __init__(self, privacy: Privacy) -> None:
+        self._run = Run("autogen", privacy, are_peers=True)
+        self._report = self._run.report
         self._messages: dict[str, _Said] = {}
         self._model_calls: list[_Called] = []
         self._managers: set[str] = set()
         self._last: tuple[Any, frozenset[str]] = (None, frozenset())  # the last payload, and the ids in it
         self._unread = 0
         self._time = NO_TIME
-        self._threads: dict[str, steps.Transcript] = {}
         self._calls: dict[str, _Open] = {}
         self._typed: list[steps.UserInput] = []  # what people wrote, and nobody has read
         self._thoughts: dict[str, str] = {}
         self._people: dict[str, float] = {steps.USER: NO_TIME}  # with the time at which they were asked
-        self._before: tuple[steps.Transcript, steps.Step, str] | None = None  # who spoke last, outside of tools
-        self._handoff: steps.ToolCall | None = None  # which nobody has followed yet
+        self._before: tuple[str, steps.Step, str] | None = None  # who spoke last, outside of tools
+        self._handoff: tuple[steps.ToolCall, str] | None = None  # with its receiver, who has not answered yet
         self._is_swarm = False
-        self._name = ""
 
     def take_file(self, file: LogFile) -> None:
         """The rows of an event log, or the messages of a result.
@@ -174,7 +172,7 @@ class _Run:
         for line, row in logs.rows(file, self._report, _Row):
             self._take_row(row if isinstance(row, _Row) else lenient(row, _Row) or _Row(), steps.Place(file.name, line))
         if self._report.unread > dropped:
-            self._unread += object_lines(file) - (self._report.records_read - before)
+            self._unread += logs.object_lines(file) - (self._report.records_read - before)
 
     def _take_row(self, row: _Row, place: steps.Place) -> None:
         sender = _agent_of(row.sender)
@@ -213,19 +211,22 @@ class _Run:
                 self._report.enter(LedgerLine.RESTATED)
             return
         self._messages[name] = _Said(message, place, time, masked(message["source"]))
-        self._name = self._name or text_field(message, "id")
+        self._run.name = self._run.name or text_field(message, "id")
 
-    def trace(self) -> Trace | None:
-        """The trace; None where no agent said anything."""
+    def trace(self) -> Trace:
+        """Return the trace.
+
+        Raises:
+            EmptyLogError: No agent said anything.
+        """
         said = sorted(self._messages.values(), key=attrgetter("time"))
         paid = self._match(said)
         for number, one in enumerate(said):
             self._say(one, paid.get(number))
         if self._before is not None:  # who has the last word ends the run
-            self._before[0].is_root = not self._before[0].parent
-        self._team.return_all()
-        topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
-        return self._team.trace(self._name or "run", form="autogen", topology=topology, unread=self._unread)
+            self._run.agent(self._before[0]).is_root = not self._run.is_spawned(self._before[0])
+        self._run.name = self._run.name or "run"
+        return self._run.trace(topology=Topology.SWARM if self._is_swarm else Topology.UNKNOWN, unread=self._unread)
 
     def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
         """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""
@@ -250,20 +251,14 @@ class _Run:
                 found[told] = called
                 self._report.enter(LedgerLine.RESTATED)
                 continue
-            thread = self._thread(called.agent)
             call = steps.ModelCall(called.time, called.place, end=called.time)
             self._spend(call, called.prompt, called.completion, called.response)
-            thread.add(call)
+            self._run.agent(called.agent).add(call)
         silent = self._managers - {called.agent for called in self._model_calls}
         for _ in silent - {one.source for one in said}:
             self._report.enter(LedgerLine.NO_USAGE)
-            self._team.lack(Missing.USAGE)
+            self._run.missing[Missing.USAGE] += 1
         return found
-
-    def _thread(self, name: str) -> steps.Transcript:
-        if name not in self._threads:
-            self._threads[name] = self._team.thread(name, key=name)
-        return self._threads[name]
 
     def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: _Response) -> None:
         """Give an answer its tokens; what came from a cache, and reasoning, only the service's own answer tells."""
@@ -271,7 +266,7 @@ class _Run:
         usage = response.usage if isinstance(response.usage, dict) else {}
         details = (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details"))
         read, written = (one if isinstance(one, dict) else {} for one in details)
-        self._team.spend(call, (prompt, completion, read.get("cached_tokens"), None, written.get("reasoning_tokens")))
+        self._run.spend(call, (prompt, completion, read.get("cached_tokens"), None, written.get("reasoning_tokens")))
 
     def _say(self, said: _Said, called: _Called | None) -> None:
         message, place, time, source = said.message, said.place, said.time, said.source
@@ -290,18 +285,17 @@ class _Run:
         elif kind == "HandoffMessage" and self._is_swarm:
             self._report.pass_over(kind)
         elif kind in _SILENT or kind in _ANSWERS:
-            thread = self._threads.get(source)
-            note = steps.Note(time, place)
-            if thread is not None:
-                thread.add(note)
-                self._before = self._before if caller else (thread, note, self._privacy.reference(content))
+            if source in self._run.agents:
+                note = steps.Note(time, place)
+                self._run.agent(source).add(note)
+                self._before = self._before if caller else (source, note, self._run.privacy.reference(content))
             self._report.pass_over(kind if kind in _SILENT else f"{kind} without a model")
         else:
             self._report.note_unknown(masked(f"message {kind}"[:100]))
 
     def _caller(self, source: str) -> _Open | None:
         """The call in which an agent works: one of its name, else the last that has given a task to somebody."""
-        waiting = [one for one in self._calls.values() if one.thread.key != source]
+        waiting = [one for one in self._calls.values() if one.agent != source]
         found = [one for one in waiting if one.call.tool == source] or [one for one in waiting if one.task is not None]
         return found[-1] if found else None
 
@@ -314,67 +308,66 @@ class _Run:
             self._report.pass_over("task of an agent that is a tool")
             return
         asked, self._people[source] = self._people[source], NO_TIME
-        ref = self._privacy.reference(said.message.get("content"))
+        ref = self._run.privacy.reference(said.message.get("content"))
         self._typed.append(steps.UserInput(said.time, said.place, ref=ref, since=asked, asked=asked != NO_TIME))
         self._before = None
 
     def _answer(self, said: _Said, called: _Called | None, caller: _Open | None) -> None:
         message, place, time, source = said.message, said.place, said.time, said.source
         content, usage = message.get("content"), message.get("models_usage")
-        thread = self._thread(source)
+        agent = self._run.agent(source)
         if caller is None:
-            self._deliver(thread)
-        elif not caller.call.target:
+            self._deliver(source)
+        elif not (child := self._run.child_of(caller.agent, caller.call.id)):
             if caller.task is not None:
-                thread.add(caller.task)
-            self._team.spawn(caller.thread, thread, caller.call)
-        elif not thread.parent and thread.agent != caller.call.target:  # one more of a team that is a tool
-            self._team.spawn(caller.thread, thread)
+                agent.add(caller.task)
+            self._run.spawn(source, caller.agent, caller.call)
+        elif source != child and not self._run.is_spawned(source):  # one more of a team that is a tool
+            self._run.spawn(source, caller.agent)
         call = steps.ModelCall(time, place, end=time, final=message.get("type") != "ToolCallRequestEvent")
-        call.note_text(self._thoughts.pop(source, ""), self._privacy)
-        call.note_text(string(content), self._privacy)
+        call.note_text(self._thoughts.pop(source, ""), self._run.privacy)
+        call.note_text(string(content), self._run.privacy)
         stated = usage if isinstance(usage, dict) else {}
         response = called.response if called is not None else _Response()
         self._spend(call, stated.get("prompt_tokens"), stated.get("completion_tokens"), response)
-        thread.add(call)
+        agent.add(call)
         for one in content if not call.final and isinstance(content, list) else ():
-            self._take_call(thread, call, one)
+            self._take_call(source, call, one)
         if caller is None:
-            self._before = thread, call, call.ref
+            self._before = source, call, call.ref
 
-    def _deliver(self, thread: steps.Transcript) -> None:
+    def _deliver(self, receiver: str) -> None:
         """What an agent reads when its turn comes: what people wrote, and what the one before it said."""
+        agent = self._run.agent(receiver)
         for typed in self._typed:
-            thread.add(typed)
+            agent.add(typed)
         self._typed = []
-        if self._before is not None and self._before[0] is not thread:
-            sender, step, ref = self._before
-            sent = self._handoff
-            if sent is None or sent.target != thread.agent:
-                sent = steps.ToolCall(step.last_time, step.place, purpose=steps.MESSAGE, target=thread.agent, ref=ref)
-                sender.add(sent)
-            got = steps.Delivery(step.last_time, step.place, sender=sender.agent, sent=sent)
-            thread.add(got)
-            self._handoff = None
-
-    def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, one: Any) -> None:
-        name, tool = text_field(one, "id"), masked(text_field(one, "name"))
-        found = steps.ToolCall(call.time, call.place, call=call, id=masked(name), tool=tool)
-        found.ref = self._privacy.reference(one.get("arguments") if isinstance(one, dict) else None)
-        thread.add(found)
-        if tool.startswith(_TRANSFER):
-            found.purpose, found.target = steps.MESSAGE, self._thread(tool.removeprefix(_TRANSFER)).agent
-            self._handoff, self._is_swarm = found, True
+        if self._before is None or self._before[0] == receiver:
+            return
+        sender, step, ref = self._before
+        if self._handoff is not None and self._handoff[1] == receiver:
+            agent.add(steps.Delivery(step.last_time, step.place, sent=self._handoff[0]))
         else:
-            self._calls[name] = _Open(thread, found)
+            self._run.message(sender, receiver, step.last_time, step.place, ref)
+        self._handoff = None
+
+    def _take_call(self, agent: str, answer: steps.ModelCall, one: Any) -> None:
+        call_id, tool = text_field(one, "id"), text_field(one, "name")
+        call = self._run.call(agent, call_id, tool, answer.time, answer.place, mapping(one).get("arguments"), answer)
+        if tool.startswith(_TRANSFER):
+            receiver = masked(tool).removeprefix(_TRANSFER)
+            self._run.address(call, receiver)
+            self._handoff, self._is_swarm = (call, receiver), True
+        else:
+            self._calls[call_id] = _Open(agent, call)
 
     def _take_results(self, content: Any, time: float, place: steps.Place) -> None:
-        for one in content if isinstance(content, list) else ():
-            known = self._calls.pop(text_field(one, "call_id"), None)
-            if known is not None:
-                error = "tool_error" if one.get("is_error") is True else ""
-                ref = self._privacy.reference(one.get("content"))
-                self._team.result(known.call, known.thread, time, place, error, ref)
+        for one in objects(content):
+            call_id = text_field(one, "call_id")
+            called = self._calls.pop(call_id, None)
+            if called is not None:
+                status, error = (Status.ERROR, "tool_error") if one.get("is_error") is True else (Status.OK, "")
+                self._run.result(called.agent, call_id, time, place, one.get("content"), status, error)
             elif not text_field(one, "name").startswith(_TRANSFER):
                 self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
 

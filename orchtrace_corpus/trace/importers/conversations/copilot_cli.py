@@ -10,13 +10,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import duration, moment
-from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
@@ -94,8 +93,8 @@ class _Reading:
     """Reads the events of a session."""
 
     def __init__(self, privacy: Privacy) -> None:
-        self._session = Session("copilot_cli", privacy)
-        self._report = self._session.report
+        self._run = Run("copilot_cli", privacy)
+        self._report = self._run.report
         self._seen: set[str] = set()
         self._answers: dict[tuple[str, str], steps.ModelCall] = {}  # by agent and call of the service
         self._spent: dict[str, steps.ModelCall] = {}  # of each agent the one whose message is still to come
@@ -133,26 +132,26 @@ class _Reading:
             taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(called, number)))
 
     def _take_start(self, event: _Event) -> None:
-        self._session.id = self._session.id or text_field(event.data, "sessionId")
-        self._session.version = masked(text_field(event.data, "copilotVersion")) or self._session.version
+        self._run.name = self._run.name or text_field(event.data, "sessionId")
+        self._run.version = masked(text_field(event.data, "copilotVersion")) or self._run.version
 
     def _take_input(self, event: _Event) -> None:
         """What a person typed; sub-agents, skills and the program itself say where it is from."""
         if event.agent == ROOT and event.data.get("source") in (None, "", "user"):
             self._last.pop(ROOT, None)  # what runs before the next answer, they have asked for themselves
-            ref = self._session.privacy.reference(event.data.get("content"))
-            self._session.thread(ROOT).add(steps.UserInput(event.time, event.place, ref=ref))
+            ref = self._run.privacy.reference(event.data.get("content"))
+            self._run.agent(ROOT).add(steps.UserInput(event.time, event.place, ref=ref))
         else:
-            self._session.thread(event.agent).add(steps.Note(event.time, event.place))
+            self._run.agent(event.agent).add(steps.Note(event.time, event.place))
 
     def _take_abort(self, event: _Event) -> None:
         stop = steps.UserInput(event.time, event.place, waited=False, status=Status.CANCELLED)
-        self._session.thread(event.agent).add(stop)
+        self._run.agent(event.agent).add(stop)
 
     def _answer(self, event: _Event, service: str) -> steps.ModelCall:
         """A new answer."""
         call = steps.ModelCall(event.time, event.place, end=event.time)
-        self._session.thread(event.agent).add(call)
+        self._run.agent(event.agent).add(call)
         self._last[event.agent] = call
         if service:
             self._answers[event.agent, service] = call
@@ -162,12 +161,12 @@ class _Reading:
         """What an answer spent, written when the model had answered, before what it said."""
         used = mapping(event.data.get("usage"))
         service = text_field(used, "apiCallId")
-        usage = Usage(*map(used.get, _KINDS))
+        usage = tuple(map(used.get, _KINDS))
         name = text_field(used.get("accounting"), "usageId")
         name = name and f"usage {name}"
         call = self._answers.get((event.agent, service)) if service else None
         if (call is not None and call.spent) or (name and name in self._seen):
-            self._session.leave_out(LedgerLine.REPEATED_USAGE, usage)
+            self._run.leave_out(LedgerLine.REPEATED_USAGE, usage)
             return
         self._seen.add(name)
         if call is None:
@@ -178,16 +177,16 @@ class _Reading:
         call.end = event.time
         if event.time >= 0:
             first = duration(used.get("timeToFirstTokenMs"), 1000)
-            thread = self._session.thread(event.agent)
-            self._session.ask(thread, call, event.time - duration(used.get("duration"), 1000), first)
+            thread = self._run.agent(event.agent)
+            thread.date_request(call, event.time - duration(used.get("duration"), 1000), first)
         if ending := masked(text_field(used, "finishReason")):
             call.more = {**(call.more or {}), "finish_reason": ending}
-        known = self._session.spend(call, usage)
+        put, got, *_ = self._run.spend(call, usage)
         before = self._segment.spent or (0, 0)
-        self._segment.spent = before[0] + (known.input or 0), before[1] + (known.output or 0)
+        self._segment.spent = before[0] + (put or 0), before[1] + (got or 0)
 
     def _take_message(self, event: _Event) -> None:
-        data, session = event.data, self._session
+        data, run = event.data, self._run
         name, service = text_field(data, "messageId"), text_field(data, "apiCallId")
         name = name and f"message {name}"
         if name and name in self._seen:
@@ -204,32 +203,32 @@ class _Reading:
         if (stated := data.get("outputTokens")) is not None:  # messages of one answer state it once
             self._outputs.setdefault(id(call), (call, stated))
         call.model = call.model or masked(text_field(data, "model"))
-        call.note_text(text_field(data, "content"), session.privacy)
+        call.note_text(text_field(data, "content"), run.privacy)
         self._last[event.agent] = call
         for one in objects(data.get("toolRequests")):
             use, tool = text_field(one, "toolCallId"), text_field(one, "name")
-            session.call(event.agent, use, tool, event.time, event.place, one.get("arguments"), call)
+            run.call(event.agent, use, tool, event.time, event.place, one.get("arguments"), call)
             self._own(event.agent, use)
 
     def _take_failure(self, event: _Event) -> None:
         error = masked(text_field(event.data, "errorType") or text_field(event.data, "errorCode")) or "error"
         model = masked(text_field(event.data, "model"))
         failed = steps.ModelCall(event.time, event.place, end=event.time, model=model, error=error)
-        self._session.thread(event.agent).add(failed)
+        self._run.agent(event.agent).add(failed)
 
     def _own(self, agent: str, use: str) -> None:
         self._owners.setdefault(use, agent)
-        call = self._session.calls.get((agent, use))
+        call = self._run.calls.get((agent, use))
         if call is not None and call.tool == "ask_user":
             call.purpose = steps.ASK
 
     def _take_call(self, event: _Event) -> None:
         """A tool begins; mostly its call is known from the answer."""
         data, use = event.data, text_field(event.data, "toolCallId")
-        call = self._session.calls.get((event.agent, use)) if use else None
+        call = self._run.calls.get((event.agent, use)) if use else None
         if call is None:
             tool, given, by = text_field(data, "toolName"), data.get("arguments"), self._last.get(event.agent)
-            self._session.call(event.agent, use, tool, event.time, event.place, given, by)
+            self._run.call(event.agent, use, tool, event.time, event.place, given, by)
             self._own(event.agent, use)
         elif event.time >= 0:
             call.time = max(call.time, event.time)
@@ -245,21 +244,21 @@ class _Reading:
         elif type(code) is int and code:
             status, error = Status.ERROR, "exit_code"
         content = found.get("content", failed.get("message"))
-        self._session.result(event.agent, use, event.time, event.place, content, status, error)
+        self._run.result(event.agent, use, event.time, event.place, content, status, error)
 
     def _take_request(self, event: _Event) -> None:
         self._asked[text_field(event.data, "requestId")] = event
 
     def _take_decision(self, event: _Event) -> None:
         """Whether a call may run: a person decides, who is waited for, or a rule."""
-        session, asked = self._session, self._asked.pop(text_field(event.data, "requestId"), None)
+        run, asked = self._run, self._asked.pop(text_field(event.data, "requestId"), None)
         if asked is None or asked.time < 0 or event.time < 0:
             return
         use = text_field(mapping(asked.data.get("permissionRequest")), "toolCallId")
-        call = session.calls.get((asked.agent, use))
+        call = run.calls.get((asked.agent, use))
         kind, source = text_field(mapping(event.data.get("result")), "kind"), string(event.data.get("decisionSource"))
         by_person = not any(word in source for word in _UNATTENDED) and asked.data.get("resolvedByHook") is not True
-        thread = session.thread(asked.agent)
+        thread = run.agent(asked.agent)
         if kind.startswith("approve") and by_person:
             thread.add(steps.UserInput(event.time, event.place, since=asked.time, asked=True))
             if call is not None:
@@ -277,9 +276,9 @@ class _Reading:
             return
         self._children[use] = child
         role = text_field(data, "agentName")
-        self._session.name(child, text_field(data, "agentDisplayName") or role, role)
+        self._run.agent(child, text_field(data, "agentDisplayName") or role, role)
         waits = data.get("executionMode") != "background"
-        self._session.delegate(child, self._owners.get(use, ROOT), use, event.place, waits=waits)
+        self._run.spawn(child, self._owners.get(use, ROOT), use, event.place, waits=waits)
 
     def _take_end(self, event: _Event) -> None:
         """A sub-agent is done: whoever started it in the background is told now."""
@@ -290,23 +289,23 @@ class _Reading:
         if not child:
             return
         is_error = "error" in data
-        if self._session.waits_for(child):
+        if self._run.waits_for(child):
             self._failed += [use] if is_error else []
         else:
             note = steps.Note(event.time, event.place)
-            self._session.thread(self._owners.get(use, ROOT)).add(note)
-            self._session.end(child, note, Status.ERROR if is_error else Status.OK)
+            self._run.agent(self._owners.get(use, ROOT)).add(note)
+            self._run.returned(child, note, Status.ERROR if is_error else Status.OK)
 
     def _take_shutdown(self, event: _Event) -> None:
         """The sums of what ran since the last shutdown: counted where the answers do not say what they spent."""
         given = event.data.get("modelMetrics") or mapping(event.data.get("accountingSnapshot")).get("modelMetrics")
         sums = {model: mapping(mapping(one).get("usage")) for model, one in mapping(given).items()}
         segment, self._segment = self._segment, _Segment()
-        used = {model: Usage(*map(one.get, _KINDS)) for model, one in sums.items()}
+        used = {model: tuple(map(one.get, _KINDS)) for model, one in sums.items()}
         total = [sum(count(one[kind]) or 0 for one in used.values()) for kind in (0, 1)]
         if segment.spent is not None or not any(total):
             for usage in used.values():
-                self._session.leave_out(LedgerLine.SESSION_TOTAL, usage)
+                self._run.leave_out(LedgerLine.SESSION_TOTAL, usage)
             if segment.spent is not None and tuple(total) != segment.spent and any(total):
                 self._report.note(Problem.SESSION_TOTAL_DIFFERS, str(event.place))
             return
@@ -315,11 +314,11 @@ class _Reading:
             fits = [call for call in segment.calls if call.model == masked(model) and call.spent is None]
             bearer = fits[-1] if fits else steps.ModelCall(event.time, event.place, end=event.time, model=masked(model))
             if not fits:
-                self._session.aside(ROOT).add(bearer)
-            self._session.spend(bearer, usage, LedgerLine.LAST_OF_MODEL)
+                self._run.aside(ROOT).add(bearer)
+            self._run.spend(bearer, usage, LedgerLine.LAST_OF_MODEL)
             bearer.basis = TokenBasis.PLACEHOLDER if bearer.spent else bearer.basis
             bearers.append(bearer)
-        self._session.cover([call for call in segment.calls if call.spent is None and call not in bearers])
+        self._run.cover([call for call in segment.calls if call.spent is None and call not in bearers])
 
     def trace(self, file: LogFile) -> Trace:
         """The trace.
@@ -327,21 +326,21 @@ class _Reading:
         Raises:
             EmptyLogError: Nothing ran.
         """
-        session = self._session
+        run = self._run
         folder, name = os.path.split(file.path_text)
         stem = os.path.basename(folder) if name == "events.jsonl" else os.path.splitext(name)[0]
-        session.id = session.id or masked_path(stem)
+        run.name = run.name or masked_path(stem)
         for use, asked in ((name.partition(" ")[2], asked) for name, asked in self._asked.items() if " " in name):
-            found = session.result_of(asked.agent, use)
+            found = run.result_of(asked.agent, use)
             if found is not None:
                 found.error = steps.REJECTED
         for call, stated in self._outputs.values():
-            session.spend_output(call, stated)
+            run.spend_output(call, stated)
         for use in self._failed:
-            found = session.result_of(self._owners.get(use, ROOT), use)
+            found = run.result_of(self._owners.get(use, ROOT), use)
             if found is not None:
                 found.status, found.error = Status.ERROR, "agent_error"
-        return session.trace()
+        return run.trace()
 
 
 _TAKERS: Mapping[str, Callable[[_Reading, _Event], None]] = {

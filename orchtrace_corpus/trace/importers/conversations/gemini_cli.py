@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, outcome
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
-from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.transcript import outcome
 from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
@@ -118,8 +118,8 @@ class _Reading:
     """
 
     def __init__(self, privacy: Privacy, mains: set[str]) -> None:
-        self._session = Session("gemini_cli", privacy)
-        self._report = self._session.report
+        self._run = Run("gemini_cli", privacy)
+        self._report = self._run.report
         self._mains = mains
         self._messages: dict[
             str, dict[str, tuple[dict[str, Any], steps.Place]]
@@ -133,7 +133,7 @@ class _Reading:
         if agent:
             self._keys.update({stem: agent, agent: agent})
         else:
-            self._session.id = self._session.id or header.session
+            self._run.name = self._run.name or header.session
         known, called = self._messages.setdefault(agent, {}), file.name
         for line, row in self._documents_rows(file) if header.is_laid_out else logs.rows(file, self._report):
             if "type" in row:
@@ -162,7 +162,7 @@ class _Reading:
         else:
             known = messages[name][0]
             if "tokens" in known:
-                self._session.leave_out(_REPEATED, _usage(mapping(known["tokens"])))
+                self._run.leave_out(_REPEATED, _usage(mapping(known["tokens"])))
             known.update(row)
 
     def trace(self, file: LogFile) -> Trace:
@@ -172,11 +172,11 @@ class _Reading:
             EmptyLogError: Nothing ran.
         """
         stem = os.path.splitext(os.path.basename(file.path_text))[0]
-        self._session.id = self._session.id or masked_path(stem)
+        self._run.name = self._run.name or masked_path(stem)
         for agent, messages in self._messages.items():
             for row, place in messages.values():
                 self._add(agent, row, place)
-        return self._session.trace()
+        return self._run.trace()
 
     def _add(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
         kind, time = row["type"], moment(row.get("timestamp"))
@@ -185,7 +185,7 @@ class _Reading:
         elif kind == "gemini":
             self._add_answer(agent, row, time, place)
         elif kind == "error":
-            self._session.thread(agent).add(steps.ModelCall(time, place, end=time, error="error"))
+            self._run.agent(agent).add(steps.ModelCall(time, place, end=time, error="error"))
         elif kind in ("info", "warning"):
             self._report.pass_over(kind)
         else:
@@ -197,21 +197,21 @@ class _Reading:
         if not text:
             return
         if agent == ROOT and not text.lstrip().startswith(_INJECTED):
-            typed = steps.UserInput(time, place, ref=self._session.privacy.reference(text))
-            self._session.thread(agent).add(typed)
+            typed = steps.UserInput(time, place, ref=self._run.privacy.reference(text))
+            self._run.agent(agent).add(typed)
         else:
-            self._session.thread(agent).add(steps.Note(time, place))
+            self._run.agent(agent).add(steps.Note(time, place))
 
     def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
-        session = self._session
+        run = self._run
         call = steps.ModelCall(time, place, end=time, model=masked(text_field(row, "model")))
-        call.ref = session.privacy.reference(_text(row.get("content")))
-        session.thread(agent).add(call)
+        call.ref = run.privacy.reference(_text(row.get("content")))
+        run.agent(agent).add(call)
         if row.get("tokens") is not None:
-            session.spend(call, _usage(mapping(row["tokens"])))
+            run.spend(call, _usage(mapping(row["tokens"])))
         for one in objects(row.get("toolCalls")):
             use, tool = text_field(one, "id"), text_field(one, "name")
-            session.call(agent, use, tool, time, place, one.get("args"), call)
+            run.call(agent, use, tool, time, place, one.get("args"), call)
             self._add_result(agent, use, one, time, place)
 
     def _add_result(self, agent: str, use: str, one: dict[str, Any], time: float, place: steps.Place) -> None:
@@ -225,7 +225,7 @@ class _Reading:
                     break
             status, end = outcome(word), moment(one.get("timestamp"))
             error = "tool_error" if status is _ERROR else ""
-            found = self._session.result(agent, use, max(end, time), place, content, status, error)
+            found = self._run.result(agent, use, max(end, time), place, content, status, error)
             ending = _ENDING.match(content) if type(content) is str else None
             if ending is not None and ending[1] != "GOAL":
                 found.status, found.error = Status.ERROR, masked(ending[1].lower())
@@ -233,8 +233,8 @@ class _Reading:
             child = self._keys.get(child, child)
             given, shown = mapping(one.get("args")), mapping(one.get("resultDisplay"))
             role = text_field(given, "agent_name") or text_field(shown, "agentName")
-            self._session.name(child, role, role)  # its own name is only an id
-            self._session.delegate(child, agent, use, place)
+            self._run.agent(child, role, role)  # its own name is only an id
+            self._run.spawn(child, agent, use, place)
 
 
 def _text(content: Any) -> str:
@@ -244,7 +244,7 @@ def _text(content: Any) -> str:
     return "\n".join([text for part in objects(content) if (text := text_field(part, "text"))])
 
 
-def _usage(tokens: dict[str, Any]) -> Usage:
+def _usage(tokens: dict[str, Any]) -> tuple[Any, ...]:
     """The usage of a message: thoughts, and what tools put into the prompt, are counted apart from the rest."""
     prompt, written, thought, added = map(tokens.get, ("input", "output", "thoughts", "tool"))
     asked = count(prompt)
@@ -253,4 +253,4 @@ def _usage(tokens: dict[str, Any]) -> Usage:
         said = count(written)
         if said is not None and count(tokens.get("total")) != prompt + said:
             written = said + (count(thought) or 0)
-    return Usage(prompt, written, tokens.get("cached"), None, thought)
+    return prompt, written, tokens.get("cached"), None, thought

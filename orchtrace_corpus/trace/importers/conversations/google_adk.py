@@ -7,23 +7,24 @@ Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_f
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Any, TypeAlias
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from orchtrace_corpus.trace.importers.conversations.team import Team, documents, traces_of
+from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, contents
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.run import Run, traces_of
 from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME
 from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
-from orchtrace_corpus.trace.model.trace import Topology, Trace
+from orchtrace_corpus.trace.model.trace import Status, Topology, Trace
 
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
 _TRANSFER = "transfer_to_agent"
@@ -31,6 +32,7 @@ _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_re
 _NAMES = (("id", "appName"), ("id", "app_name"))
 _MOST_BESIDE = 100
 """So many events of other branches are passed over to find what follows on one."""
+_OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 
 
 class _Call(Struct, gc=False):
@@ -104,7 +106,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         DataFileError: A file cannot be read.
         EmptyLogError: Nothing ran in any of them.
     """
-    yield from traces_of(files, _sessions, lambda one, _, report: _Session(*one, privacy, report).trace(), "event")
+
+    def trace(session: tuple[str, str, _Events], _: LogFile, report: ImportReport) -> Trace:
+        return _Session(*session, Run("google_adk", privacy, report, are_peers=True)).trace()
+
+    yield from traces_of(files, _sessions, trace, "event")
 
 
 class _Document(Struct, rename="camel", gc=False):
@@ -129,13 +135,13 @@ def _sessions(file: LogFile, report: ImportReport) -> Iterator[tuple[str, str, _
         DataFileError: The file cannot be read.
     """
     if not file.path.endswith(LINES):
-        data = contents(file)
+        data = logs.contents(file)
         is_line = data.find(b"\n", 0, -1) < 0 and data[:1] == b"{"
         with suppress(DecodeError, UnicodeDecodeError, RecursionError):
             if is_line and (one := _DOCUMENT.decode(data)).app_name:
                 yield one.id, one.app_name, zip(one.events or (), repeat(steps.Place(file.name, 1)))
                 return
-    for part in documents(file, report):
+    for part in logs.documents(file, report):
         members = part.members()
         in_python = "app_name" in members  # how members are spelled
         name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
@@ -152,7 +158,7 @@ def _one_by_one(events: Part, file: str, *, in_python: bool) -> Iterator[tuple[_
 class _Words(Struct, gc=False):
     """What somebody has said, until the others have read it; with the branches of those who have."""
 
-    thread: steps.Transcript | None
+    agent: str | None
     step: steps.Step
     ref: str
     branch: str
@@ -162,17 +168,14 @@ class _Words(Struct, gc=False):
 class _Session:
     """Reads the events of a session into the transcripts of its agents."""
 
-    def __init__(self, name: str, app: str, events: _Events, privacy: Privacy, report: ImportReport) -> None:
-        self._refer, self._report = privacy.reference, report
-        self._team = Team(privacy, report)
-        self._threads: dict[str, steps.Transcript] = {}  # by names, as they stand in the log and as others see them
-        self._calls: dict[str, tuple[steps.Transcript, steps.ToolCall]] = {}
+    def __init__(self, name: str, app: str, events: _Events, run: Run) -> None:
+        self._run, self._refer, self._report, self._masked = run, run.privacy.reference, run.report, run.masked
+        self._callers: dict[str, str] = {}  # who has called, by the ids of the calls
         self._words: dict[str, _Words] = {}  # the last of each, by who said them
-        self._reader: steps.Transcript | None = None  # who has read all that there is, and on which branch
+        self._reader: str | None = None  # who has read all that there is, and on which branch
         self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
         self._branch, self._topology = "", Topology.UNKNOWN
-        self._masked = cache(masked)  # of agents and tools there are few
-        self._id, self._app, self._events = name, app, self._read(events)
+        run.name, run.system, self._events = name or "session", app, self._read(events)
 
     def _read(self, events: _Events) -> list[_Event]:
         """The events, each with its place, and its time in seconds since 1970."""
@@ -197,8 +200,12 @@ class _Session:
         """Who has usage, and so is a model; where nobody has, all may be."""
         return frozenset(self._masked(event.author) for event in self._events if event.usage_metadata is not None)
 
-    def trace(self) -> Trace | None:
-        """The trace; None where nothing ran."""
+    def trace(self) -> Trace:
+        """Return the trace.
+
+        Raises:
+            EmptyLogError: Nothing ran.
+        """
         for number, event in enumerate(self._events):
             texts: list[str] = []
             calls: list[_Call] = []
@@ -216,17 +223,10 @@ class _Session:
                 self._take_input(event, "\n".join(texts), is_answer=is_answer)
             elif not is_answer:
                 self._take_answer(number, event, "\n".join(texts), calls, is_empty=not pieces)
-        last = next((words.thread for words in reversed(self._words.values()) if words.thread is not None), None)
+        last = next((words.agent for words in reversed(self._words.values()) if words.agent is not None), None)
         if last is not None:
-            last.is_root = True
-        return self._team.trace(self._id or "session", form="google_adk", system=self._app, topology=self._topology)
-
-    def _thread(self, name: str) -> steps.Transcript:
-        """What the agent does that has this name in the log."""
-        shown = masked(name)
-        found = self._threads.get(shown) or self._team.thread(shown, key=shown)
-        self._threads[name] = self._threads[shown] = found
-        return found
+            self._run.agent(last).is_root = True
+        return self._run.trace(topology=self._topology)
 
     def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
         if text or not is_answer:
@@ -235,24 +235,24 @@ class _Session:
             self._words, self._reader = {steps.USER: _Words(None, typed, ref, "")}, None
 
     def _take_result(self, one: _Answer, event: _Event) -> None:
-        known = self._calls.get(one.id)
-        if known is None:
+        caller = self._callers.get(one.id)
+        if caller is None:
             self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
             return
-        thread, call = known
-        error = "tool_error" if type(one.response) is dict and one.response.get("error") else ""
-        self._team.result(call, thread, event.timestamp, event.place, error, self._refer(one.response))
+        is_error = type(one.response) is dict and one.response.get("error")
+        status, error = (_ERROR, "tool_error") if is_error else (_OK, "")
+        self._run.result(caller, one.id, event.timestamp, event.place, one.response, status, error)
 
     def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         branch, time, place = event.branch, event.timestamp, event.place
-        usage, error = event.usage_metadata, event.error_code and masked(event.error_code)
-        thread = self._threads.get(event.author) or self._thread(event.author)
-        if self._reader is not thread or self._branch != branch:  # who goes on has nothing new to read
-            self._deliver(thread, branch)
+        usage, error = event.usage_metadata, event.error_code and self._masked(event.error_code)
+        agent = self._masked(event.author)
+        if self._reader != agent or self._branch != branch:  # who goes on has nothing new to read
+            self._deliver(agent, branch)
         ref = self._refer(text)
-        if usage is None and not calls and not error and self._paid and thread.key not in self._paid:
+        if usage is None and not calls and not error and self._paid and agent not in self._paid:
             self._report.pass_over("event of an agent that is not a model")
-            self._say(thread, steps.Note(time, place), ref, branch)
+            self._say(agent, steps.Note(time, place), ref, branch)
             return
         if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
@@ -267,10 +267,10 @@ class _Session:
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(more) is int and type(put) is int and more > 0 else put
         stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
-        self._team.spend(call, stated, reasoning_apart=True)
-        self._say(thread, call, ref, branch)
+        self._run.spend(call, stated, reasoning_apart=True)
+        self._say(agent, call, ref, branch)
         for one in calls:
-            self._take_call(one, thread, call)
+            self._take_call(one, agent, call)
 
     def _end(self, number: int, one: _Event) -> float:
         """When an answer was over at the latest.
@@ -287,47 +287,42 @@ class _Session:
             passed, at = other.branch, at + 1  # which mostly goes on for some events
         return begin
 
-    def _take_call(self, one: _Call, thread: steps.Transcript, call: steps.ModelCall) -> None:
-        tool, name, ref = self._masked(one.name), masked(one.id), self._refer(one.args)
-        found = steps.ToolCall(call.end, call.place, call=call, id=name, tool=tool, ref=ref)
-        if tool in _ASKS:
-            found.purpose = steps.ASK
-        elif tool == _TRANSFER:
-            target = self._thread(text_field(one.args, "agent_name"))
-            found.purpose, found.target = steps.MESSAGE, target.agent
-            self._handoffs[target.agent], self._reader = found, None
+    def _take_call(self, one: _Call, agent: str, answer: steps.ModelCall) -> None:
+        call = self._run.call(agent, one.id, one.name, answer.end, answer.place, one.args, answer)
+        if call.tool in _ASKS:
+            call.purpose = steps.ASK
+        elif call.tool == _TRANSFER:
+            receiver = self._masked(text_field(one.args, "agent_name"))
+            self._run.address(call, receiver)
+            self._handoffs[receiver], self._reader = call, None
             self._topology = Topology.SWARM
-        thread.add(found)
-        self._calls.setdefault(one.id, (thread, found))
+        self._callers.setdefault(one.id, agent)
 
-    def _say(self, thread: steps.Transcript, step: steps.Step, ref: str, branch: str) -> None:
+    def _say(self, agent: str, step: steps.Step, ref: str, branch: str) -> None:
         """An agent's last words take the place of those before, behind those of others."""
-        thread.add(step)
-        self._words.pop(thread.key, None)
-        self._words[thread.key] = _Words(thread, step, ref, branch)
+        self._run.agent(agent).add(step)
+        self._words.pop(agent, None)
+        self._words[agent] = _Words(agent, step, ref, branch)
 
-    def _deliver(self, thread: steps.Transcript, branch: str) -> None:
+    def _deliver(self, agent: str, branch: str) -> None:
         """What an agent reads before it answers: what people and other agents have said, and it has not read."""
-        self._reader, self._branch = thread, branch
-        sent = self._handoffs.pop(thread.agent, None)
+        self._reader, self._branch = agent, branch
+        transcript, sent = self._run.agent(agent), self._handoffs.pop(agent, None)
         if sent is not None:
-            thread.add(steps.Delivery(sent.time, sent.place, sent=sent))
+            transcript.add(steps.Delivery(sent.time, sent.place, sent=sent))
         for words in self._words.values():
-            if words.thread is thread or branch in words.readers or _is_beside(words.branch, branch):
+            if words.agent == agent or branch in words.readers or _is_beside(words.branch, branch):
                 continue
             if any(not _is_beside(reader, branch) for reader in words.readers):
                 continue
             step = words.step
-            if words.thread is None and isinstance(step, steps.UserInput):
-                thread.add(step if not words.readers else steps.Note(step.time, step.place))
-            elif words.thread is not None and (sent is None or words.step is not sent.call):
-                told = steps.ToolCall(step.last_time, step.place, purpose=steps.MESSAGE)
-                told.target, told.ref = thread.agent, words.ref
-                words.thread.add(told)
-                thread.add(steps.Delivery(told.time, told.place, sent=told))
+            if words.agent is None and isinstance(step, steps.UserInput):
+                transcript.add(step if not words.readers else steps.Note(step.time, step.place))
+            elif words.agent is not None and (sent is None or step is not sent.call):
+                self._run.message(words.agent, agent, step.last_time, step.place, words.ref)
             words.readers += (branch,)
         left = self._words.items()
-        self._words = {name: words for name, words in left if "" not in words.readers or words.thread is thread}
+        self._words = {name: words for name, words in left if "" not in words.readers or words.agent == agent}
 
 
 @lru_cache(maxsize=10_000)

@@ -12,13 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment_ms
-from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
@@ -140,8 +139,8 @@ class _Reading:
     """Reads the files of a session."""
 
     def __init__(self, privacy: Privacy) -> None:
-        self._session = Session("kimi_code", privacy)
-        self._report = self._session.report
+        self._run = Run("kimi_code", privacy)
+        self._report = self._run.report
         self._steps: dict[str, _Step] = {}  # of each agent the one that it is in
         self._aside: dict[str, _Step] = {}  # of each agent what is asked beside its steps
         self._cancelled: set[str] = set()  # agents whose turn was broken off, as the log has said already
@@ -151,12 +150,12 @@ class _Reading:
         """What the session says of its agents: who is below whom, which their records say better."""
         found = mapping(json_parts.decoded(logs.contents(file)))
         self._report.records_read += 1
-        self._session.id = text_field(found, "id") or self._session.id
+        self._run.name = text_field(found, "id") or self._run.name
         for name, one in mapping(found.get("agents")).items():
             above = text_field(one, "parentAgentId")
-            if above and _key(name) in self._session.threads:
-                self._session.name(_key(name), name, text_field(mapping(mapping(one).get("labels")), "profileName"))
-                self._session.delegate(_key(name), _key(above), "", steps.Place(file.name, 1))
+            if above and _key(name) in self._run.agents:
+                self._run.agent(_key(name), name, text_field(mapping(mapping(one).get("labels")), "profileName"))
+                self._run.spawn(_key(name), _key(above), "", steps.Place(file.name, 1))
 
     def take(self, file: LogFile) -> None:
         """The records of an agent."""
@@ -188,24 +187,24 @@ class _Reading:
                 if text_field(mapping(row.result), "decision") == "rejected":
                     self._refused.append((agent, string(row.tool_call_id)))
             case _ if kind.startswith(_SILENT):
-                self._session.version = self._session.version or masked(string(row.protocol_version))
+                self._run.version = self._run.version or masked(string(row.protocol_version))
                 self._report.pass_over(masked(kind))
             case _:
                 self._report.note_unknown(masked(kind) or "(no type)")
 
     def _take_prompt(self, row: _Row, agent: str, time: float, place: steps.Place, *, waited: bool) -> None:
         """What begins a turn, or is said in the middle of one: a person, or the program for another agent."""
-        thread = self._session.thread(agent)
+        thread = self._run.agent(agent)
         origin = text_field(mapping(row.origin), "kind")
         self._cancelled.discard(agent)
         if agent == ROOT and origin in ("", "user"):
-            ref = self._session.privacy.reference(row.input)
+            ref = self._run.privacy.reference(row.input)
             thread.add(steps.UserInput(time, place, ref=ref, waited=waited))
         else:
             thread.add(steps.Note(time, place))
 
     def _take_end_of_turn(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        thread, ending = self._session.thread(agent), string(row.reason)
+        thread, ending = self._run.agent(agent), string(row.reason)
         self._steps.pop(agent, None)
         if row.kind == "turn.cancel" or ending == "cancelled":
             if agent not in self._cancelled:
@@ -219,10 +218,10 @@ class _Reading:
         step = self._steps.setdefault(agent, _Step())
         if step.call is None:
             step.call = steps.ModelCall(time, place, end=time, model=step.model)
-            thread = self._session.thread(agent)
+            thread = self._run.agent(agent)
             thread.add(step.call)
             if step.asked != NO_TIME and time != NO_TIME:
-                self._session.ask(thread, step.call, step.asked)
+                thread.date_request(step.call, step.asked)
         return step.call
 
     def _take_usage(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
@@ -234,29 +233,29 @@ class _Reading:
         else:
             begin = min(aside.asked, time) if aside is not None and aside.asked != NO_TIME else time
             call = steps.ModelCall(begin, place, end=time, model=aside.model if aside is not None else "")
-            self._session.aside(agent).add(call)
+            self._run.aside(agent).add(call)
         call.model = call.model or masked(string(row.model))
-        self._session.spend(call, usage)
+        self._run.spend(call, usage, caches_apart=True)
 
     def _take_event(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
-        session, kind = self._session, text_field(event, "type")
+        run, kind = self._run, text_field(event, "type")
         use = text_field(event, "toolCallId")
         match kind:
             case "step.begin":
                 self._steps[agent] = _Step()
             case "content.part":
                 part = mapping(event.get("part"))
-                self._answer(agent, time, place).note_text(text_field(part, "text"), session.privacy)
+                self._answer(agent, time, place).note_text(text_field(part, "text"), run.privacy)
             case "tool.call":
                 tool, by = text_field(event, "name"), self._answer(agent, time, place)
-                call = session.call(agent, use, tool, time, place, event.get("args"), by)
+                call = run.call(agent, use, tool, time, place, event.get("args"), by)
                 call.purpose = steps.ASK if tool == "AskUserQuestion" else call.purpose
             case "tool.result":
                 found = mapping(event.get("result"))
                 is_error = found.get("isError") is True
                 status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
-                session.result(agent, use, time, place, found.get("output"), status, error)
-                known = session.calls.get((agent, use))
+                run.result(agent, use, time, place, found.get("output"), status, error)
+                known = run.calls.get((agent, use))
                 if known is not None and count(found.get("durationMs")) is not None:
                     known.more = {"run_time": duration(found["durationMs"], 1000)}
             case "step.end":
@@ -276,11 +275,11 @@ class _Reading:
             call = self._answer(agent, time, place)
             del self._steps[agent]
         if used and call.spent is None:
-            self._session.spend(call, _usage(used))
+            self._run.spend(call, _usage(used), caches_apart=True)
         elif used and used == step.used and call.spent is not None:
-            self._session.spent.enter(LedgerLine.REPEATED_USAGE, call.spent)
+            self._run.restate(LedgerLine.REPEATED_USAGE, call)
         elif used:
-            self._session.leave_out(LedgerLine.REPEATED_USAGE, _usage(used))
+            self._run.leave_out(LedgerLine.REPEATED_USAGE, _usage(used), caches_apart=True)
         more = call.more or {}
         if ending := masked(text_field(event, "finishReason")):
             more["finish_reason"] = ending
@@ -296,16 +295,16 @@ class _Reading:
             return
         if kind == "subagent.spawned":
             above = _key(row.parent_agent_id) if row.parent_agent_id is not None else agent
-            self._session.name(child, child, string(row.subagent_name))
+            self._run.agent(child, child, string(row.subagent_name))
             waits = row.run_in_background is not True
-            self._session.delegate(child, above, string(row.parent_tool_call_id), place, waits=waits)
+            self._run.spawn(child, above, string(row.parent_tool_call_id), place, waits=waits)
             return
         if row.usage is not None:
-            self._session.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)))
-        if self._session.is_delegated(child) and not self._session.waits_for(child):
+            self._run.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)), caches_apart=True)
+        if self._run.is_spawned(child) and not self._run.waits_for(child):
             note = steps.Note(time, place)
-            self._session.thread(agent).add(note)
-            self._session.end(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
+            self._run.agent(agent).add(note)
+            self._run.returned(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
 
     def trace(self, file: LogFile) -> Trace:
         """The trace.
@@ -313,18 +312,15 @@ class _Reading:
         Raises:
             EmptyLogError: Nothing ran.
         """
-        session = self._session
-        session.id = session.id or masked_path(os.path.basename(_folder(file)))
+        run = self._run
+        run.name = run.name or masked_path(os.path.basename(_folder(file)))
         for agent, use in self._refused:
-            found = session.result_of(agent, use)
+            found = run.result_of(agent, use)
             if found is not None:
                 found.status, found.error = Status.ERROR, steps.REJECTED
-        return session.trace()
+        return run.trace()
 
 
-def _usage(used: dict[str, Any]) -> Usage:
-    """A usage, of which the kinds of input are apart."""
-    other, read, written = (used.get(name) for name in ("inputOther", "inputCacheRead", "inputCacheCreation"))
-    parts = [count(one) for one in (other, read, written)]
-    whole = None if parts[0] is None else sum(one or 0 for one in parts)
-    return Usage(other if whole is None else whole, used.get("output"), read, written)
+def _usage(used: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what a usage states, the kinds of input apart."""
+    return *map(used.get, ("inputOther", "output", "inputCacheRead", "inputCacheCreation")), None

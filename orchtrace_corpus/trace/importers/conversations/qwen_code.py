@@ -11,18 +11,18 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from orchtrace_corpus.trace.importers.conversations.session import ROOT, Session, ends, outcome
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
+from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
-from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.transcript import notified, outcome
 from orchtrace_corpus.trace.importers.core.values import count, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
-from orchtrace_corpus.trace.model.trace import Status, Tokens, Trace
+from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _META = frozenset(("agentType", "parentSessionId"))
 _SILENT = frozenset((
@@ -169,8 +169,8 @@ class _Reading:
     """Reads the files of a session, and at last what the telemetry says of all of them."""
 
     def __init__(self, privacy: Privacy) -> None:
-        self._session = Session("qwen_code", privacy)
-        self._report = self._session.report
+        self._run = Run("qwen_code", privacy)
+        self._report = self._run.report
         self._rows: set[str] = set()
         self._known: set[str] = set()  # agents of which a row was read
         self._answers: dict[str, steps.ModelCall] = {}  # of each agent the one that its next row may belong to
@@ -185,29 +185,29 @@ class _Reading:
         child, role = text_field(meta, "agentId"), text_field(meta, "agentType")
         self._report.records_read += 1
         if child:
-            self._session.name(child, child, role)
+            self._run.agent(child, child, role)
             above, use = text_field(meta, "parentAgentId") or ROOT, text_field(meta, "toolUseId")
-            self._session.delegate(child, above, use, place, waits=meta.get("isBackgrounded") is not True)
+            self._run.spawn(child, above, use, place, waits=meta.get("isBackgrounded") is not True)
 
     def take_rows(self, file: LogFile) -> None:
         """The rows of the session, or of a sub-agent."""
-        session, seen, name = self._session, self._rows, file.name
+        run, seen, name = self._run, self._rows, file.name
         for number, found in logs.rows(file, self._report, _Row):
             row = found if type(found) is _Row else json_parts.lenient(found, _Row) or _Row()
             place = steps.Place(name, number)
             if row.uuid and row.uuid in seen:
                 self._report.pass_over("row that repeats an earlier one")
                 if row.usage_metadata is not None:
-                    session.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(mapping(row.usage_metadata).get, _COUNTS)))
+                    run.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(mapping(row.usage_metadata).get, _COUNTS)))
                 continue
             seen.add(row.uuid)
             agent = row.agent_id or ROOT
             if agent not in self._known:  # its first row says more of it, and of the session
                 self._known.add(agent)
-                session.id = session.id or row.session_id
-                session.version = session.version or masked(row.version)
+                run.name = run.name or row.session_id
+                run.version = run.version or masked(row.version)
                 if agent != ROOT and row.agent_name is not None:
-                    session.name(agent, agent, string(row.agent_name))
+                    run.agent(agent, agent, string(row.agent_name))
             self._take(row, agent, moment(row.timestamp), place)
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
@@ -230,27 +230,27 @@ class _Reading:
 
     def _take_answer(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row of an answer: the first has its usage, and its calls may come in further rows."""
-        session, call = self._session, self._answers.get(agent)
+        run, call = self._run, self._answers.get(agent)
         if call is None or row.usage_metadata is not None:
             call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
-            session.thread(agent).add(call)
+            run.agent(agent).add(call)
             if row.usage_metadata is not None:
                 used = tuple(map(mapping(row.usage_metadata).get, _COUNTS))
-                session.spend(call, _usage(*used))
+                run.spend(call, _usage(*used))
                 self._spent.setdefault((agent, count(used[0]), count(used[3])), []).append(call)
         call.end = max(call.end, time)
         for part in parts:
             if part.function_call and (called := mapping(part.function_call)):
                 use, tool = text_field(called, "id"), text_field(called, "name")
-                session.call(agent, use, tool, time, place, called.get("args"), call)
+                run.call(agent, use, tool, time, place, called.get("args"), call)
                 self._calls.setdefault((agent, tool), []).append(use)
         said = "\n".join([part.text for part in parts if part.text and part.thought is not True])
-        call.note_text(said, session.privacy)
+        call.note_text(said, run.privacy)
 
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """A row that the model is given: results of calls, what a person typed, what the program says."""
         texts: list[str] = []
-        thread = self._session.thread(agent)
+        thread = self._run.agent(agent)
         for part in parts:
             if part.function_response and (answered := mapping(part.function_response)):
                 self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)
@@ -261,18 +261,18 @@ class _Reading:
         text = "\n".join(texts)
         is_typed = row.subtype in _TYPED and row.provenance in (None, "real_user") and row.kind == "user"
         if is_typed and agent == ROOT:
-            thread.add(steps.UserInput(time, place, ref=self._session.privacy.reference(text), waited=not row.subtype))
+            thread.add(steps.UserInput(time, place, ref=self._run.privacy.reference(text), waited=not row.subtype))
             return
         note = steps.Note(time, place)
         thread.add(note)
-        self._noticed += [(agent, use, status, note) for use, status in ends(text)]
+        self._noticed += [(agent, use, status, note) for use, status in notified(text)]
 
     def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
         use, response = text_field(answered, "id"), mapping(answered.get("response"))
         status = outcome(noted.status or ("error" if "error" in response else "success"))
         error = masked(noted.error_type) or "tool_error" if status is Status.ERROR else ""
         content = response.get("output", response.get("error"))
-        found = self._session.result(agent, use, time, place, content, status, error)
+        found = self._run.result(agent, use, time, place, content, status, error)
         display = noted.result_display
         if type(display) is dict and "task_execution" in display.values():
             self._results.append((agent, use, found, display))
@@ -282,7 +282,7 @@ class _Reading:
         if not child and len(names := event.prompt_id.split("#")) == 3:  # SESSION#AGENT#ROUND of a sub-agent
             child = names[1]
         if child and child not in self._known and event.subagent_name:
-            self._session.name(child, child, event.subagent_name)
+            self._run.agent(child, child, event.subagent_name)
         said = moment(event.timestamp)
         end = time if said == NO_TIME else said
         begin = max(end - duration(event.duration_ms, 1000), 0.0) if end >= 0 else NO_TIME
@@ -294,9 +294,9 @@ class _Reading:
         Raises:
             EmptyLogError: Nothing ran.
         """
-        session = self._session
-        session.id = session.id or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
-        with_rows = {agent for agent, thread in session.threads.items() if thread.steps}
+        run = self._run
+        run.name = run.name or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
+        with_rows = {agent for agent, thread in run.agents.items() if thread.steps}
         alone = {told.agent for told in self._telemetry} - with_rows
         asked: dict[str, steps.ModelCall] = {}
         for told in self._telemetry:
@@ -307,86 +307,86 @@ class _Reading:
             elif kind == "api_error":
                 error, model = masked(event.error_type) or "api_error", masked(event.model)
                 failed = steps.ModelCall(told.begin, told.place, end=told.end, model=model, error=error)
-                session.thread(told.agent).add(failed)
+                run.agent(told.agent).add(failed)
             elif kind == "tool_call":
                 self._settle_call(told, asked.get(response), is_alone=told.agent in alone)
             else:
                 self._report.pass_over(masked(f"telemetry {kind}"))
         self._link()
-        return session.trace()
+        return run.trace()
 
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
         """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""
-        event, session = told.event, self._session
+        event, run = told.event, self._run
         waiting = self._spent.get((told.agent, count(event.input_token_count), count(event.total_token_count)))
         if waiting:
-            call, thread = waiting.pop(0), session.thread(told.agent)
+            call, thread = waiting.pop(0), run.agent(told.agent)
             call.model = call.model or masked(event.model)
-            session.spent.enter(_REPEATED, call.spent or Tokens())
+            run.restate(_REPEATED, call)
         else:
             call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(event.model))
             written: Any = event.response_text  # which is decoded already where the event has another shape
-            call.ref = session.privacy.reference(json_parts.decoded(written) if type(written) is Raw else written)
-            thread = session.thread(told.agent) if is_alone else session.aside(told.agent)
+            call.ref = run.privacy.reference(json_parts.decoded(written) if type(written) is Raw else written)
+            thread = run.agent(told.agent) if is_alone else run.aside(told.agent)
             thread.add(call)
             spent = event.input_token_count, event.output_token_count, event.thoughts_token_count
             usage = _usage(*spent, event.total_token_count, event.cached_content_token_count)
-            session.spend(call, usage, LedgerLine.TELEMETRY)
+            run.spend(call, usage, LedgerLine.TELEMETRY)
         if told.begin != NO_TIME and told.begin <= call.end:
             call.end = told.end
-            session.ask(thread, call, told.begin, duration(event.ttft_ms, 1000))
+            thread.date_request(call, told.begin, duration(event.ttft_ms, 1000))
         return call
 
     def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:
         """A call that the telemetry tells of: when it began, and of an agent without rows the call itself."""
-        event, session = told.event, self._session
+        event, run = told.event, self._run
         tool = event.function_name
         waiting = self._calls.get((told.agent, tool), [])
         use = event.call_id or next(iter(waiting), "")  # earlier versions give no id: calls of a tool end in order
-        call = session.calls.get((told.agent, use))
+        call = run.calls.get((told.agent, use))
         if call is not None:
             if use in waiting:
                 waiting.remove(use)
             call.time = max(told.begin, call.time)
-            found = session.result_of(told.agent, use)
+            found = run.result_of(told.agent, use)
             if found is not None and event.decision == "reject":
                 found.error = steps.REJECTED
         elif is_alone:
             key = use or str(told.place)
             status = outcome(event.status)
             error = masked(event.error_type) or "tool_error" if status is Status.ERROR else ""
-            session.call(told.agent, key, tool, told.begin, told.place, event.function_args, by).id = masked(use)
-            session.result(told.agent, key, told.end, told.place, None, status, error)
+            run.call(told.agent, key, tool, told.begin, told.place, event.function_args, by).id = masked(use)
+            run.result(told.agent, key, told.end, told.place, None, status, error)
         else:
             self._report.pass_over("telemetry of a call without a row")
 
     def _link(self) -> None:
         """Find the sub-agents of calls: by the notes beside their files, else by the order in which they ran."""
-        session = self._session
-        free = [key for key in session.threads if key != ROOT and not session.is_delegated(key)]
+        run = self._run
+        free = [key for key in run.agents if key != ROOT and not run.is_spawned(key)]
         for agent, use, found, display in self._results:
-            child, name = session.child_of(agent, use), text_field(display, "subagentName")
+            child, name = run.child_of(agent, use), text_field(display, "subagentName")
             if not child:
                 fits = [key for key in free if use and key.endswith(f"-{use}")]
                 fits = fits or [key for key in free if name and key.startswith(f"{name}-")]
                 child = fits[0] if fits else f"{name or 'agent'}-{use}"
                 free = [key for key in free if key != child]
-                session.name(child, child, name)
-                session.delegate(child, agent, use, found.place, waits=display.get("status") != "background")
+                run.agent(child, child, name)
+                run.spawn(child, agent, use, found.place, waits=display.get("status") != "background")
             if summary := mapping(display.get("executionSummary")):
                 used = summary.get("inputTokens"), summary.get("outputTokens"), summary.get("cachedTokens")
-                session.leave_out(LedgerLine.CHILD_TOTAL, Usage(*used, reasoning=summary.get("thoughtTokens")))
+                run.leave_out(LedgerLine.CHILD_TOTAL, (*used, None, summary.get("thoughtTokens")))
             if (ending := text_field(display, "terminateReason")) not in ("", "GOAL"):
                 found.status, found.error = Status.ERROR, masked(ending.lower())
         for agent, use, status, step in self._noticed:
-            if child := session.child_of(agent, use):
-                session.end(child, step, status)
+            if child := run.child_of(agent, use):
+                run.returned(child, step, status)
 
 
-def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> Usage:
+def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> tuple[Any, ...]:
     """A usage as Gemini's API has it: thoughts are in the candidates unless the total says otherwise."""
     if hidden := count(thought):
         asked, said = count(prompt), count(written)
         if asked is not None and said is not None and (count(total) or 0) - asked - said >= hidden:
             written = said + hidden
-    return Usage(prompt, written, cached, None, thought)
+    return prompt, written, cached, None, thought

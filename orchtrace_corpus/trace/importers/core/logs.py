@@ -21,6 +21,7 @@ from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
+from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".db", ".eval")
@@ -257,6 +258,35 @@ class JsonDocument:
     def value(self) -> Any:
         """The value decoded; None where it cannot be."""
         return self.top.value()
+
+
+def documents(file: LogFile, report: ImportReport) -> Iterator[parts.Part]:
+    """Yield the objects of a file, undecoded: the document that it is, those of its array, or one on each line.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    if not file.path.endswith(LINES):
+        with suppress(msgspec.DecodeError, RecursionError):
+            top = parts.whole(contents(file))
+            yield from top.elements() if top.is_array else (top,)
+            return
+    for line, raw in rows(file, report, msgspec.Raw):
+        data = bytes(raw) if isinstance(raw, msgspec.Raw) else parts.encoded(raw)
+        yield parts.Part(data, msgspec.Raw(data), 0, line)
+
+
+def object_lines(file: LogFile) -> int:
+    """Count the lines of a log that are objects, whole or not; others are what programs print besides.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    try:
+        with open(file.path, "rb") as handle:
+            return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(MOST_LINE_BYTES), b""))
+    except OSError as error:
+        raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
 
 class Head:

@@ -4,6 +4,7 @@ Importers read rows into transcripts, one for each agent; `transcript_events` ma
 list of steps, each with the moment and the place in the log where it was noted.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -250,16 +251,39 @@ class Transcript(Struct):
         models = [step.model for step in self.steps if isinstance(step, ModelCall) and step.model]
         return max(dict.fromkeys(models), key=models.count, default="")
 
-    def fill_times(self) -> None:
-        """Give a time to steps whose row has none: that of the step before, or else of the first that has one."""
-        is_lacking = NO_TIME in [step.time for step in self.steps]
-        known = next((step.time for step in self.steps if step.time != NO_TIME), 0.0)
-        for step in self.steps if is_lacking else ():
+    def fill_times(self) -> Step | None:
+        """Give a time to steps whose row has none: that of the step before, or else of the first that has one.
+
+        Returns:
+            The first step without a time; None where all have one.
+        """
+        times = [step.time for step in self.steps]
+        if NO_TIME not in times:
+            return None
+        known = next((time for time in times if time != NO_TIME), 0.0)
+        for step in self.steps:
             if step.time == NO_TIME:
                 step.time = known
                 if isinstance(step, ModelCall):
                     step.end = max(step.end, known)
             known = step.time
+        return self.steps[times.index(NO_TIME)]
+
+    def date_request(self, call: ModelCall, time: float, first: float = 0.0) -> None:
+        """Note when a model was asked: not before what it was to read was there, whatever the log's lengths say.
+
+        Args:
+            call: An answer among the steps.
+            time: When its request is said to have gone out.
+            first: How many seconds later the first token came; 0 where nobody says.
+        """
+        place = int(call.order)
+        before = self.steps[place - 1].last_time if place else time
+        call.time = begin = max(min(max(time, before), call.end), 0.0)
+        more = call.more = call.more or {}
+        more["t_request"] = begin
+        if first > 0:
+            more["t_first_token"] = max(min(time + first, call.end), begin)
 
 
 class Linked(NamedTuple):
@@ -277,6 +301,23 @@ class Linked(NamedTuple):
 def mark(text: str) -> int:
     """A number by which a text is known again, whatever its blanks and capitals."""
     return hash(" ".join(text.split()).lower())
+
+
+_NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
+_OUTCOMES = {
+    **dict.fromkeys(("error", "failed", "failure"), Status.ERROR),
+    **dict.fromkeys(("completed", "success", "succeeded", "ok"), Status.OK),
+}
+
+
+def outcome(word: str) -> Status:
+    """Return how something ended, by the word for it."""
+    return _OUTCOMES.get(word, Status.CANCELLED)
+
+
+def notified(text: str) -> list[tuple[str, Status]]:
+    """Return the ids of the calls of whose end a `<task-notification>` tells, each with how it ended."""
+    return [(call_id, outcome(word)) for call_id, word in _NOTIFIED.findall(text)]
 
 
 def note_deciders(transcripts: Iterable[Transcript]) -> None:

@@ -43,6 +43,22 @@ def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
     return any(count is None and value is not None for value, count in zip(stated, known, strict=True))
 
 
+def joined(known: tuple[int | None, ...], *, caches_apart: bool, reasoning_apart: bool) -> tuple[int | None, ...]:
+    """Return the first five counts of a `Usage` with caches in the input, and reasoning in the output.
+
+    Args:
+        known: Input, output, cache reads, cache writes, reasoning.
+        caches_apart: Whether the input is stated without what came from and went to caches.
+        reasoning_apart: Whether the output is stated without reasoning.
+    """
+    put, got, read, written, reasoning = known
+    if caches_apart and put is not None:
+        put += (read or 0) + (written or 0)
+    if reasoning_apart and got is not None:
+        got += reasoning or 0
+    return put, got, read, written, reasoning
+
+
 def divided(usage: tuple[int | None, ...], report: ImportReport) -> Tokens:
     """Return the first five counts of a `Usage` as the schema has them.
 

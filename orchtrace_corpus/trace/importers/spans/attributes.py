@@ -67,7 +67,7 @@ _HANDOFF = "handoff to "
 _HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices")
 """The members of an answer in which calls are looked for."""
 
-_INTEGERS = frozenset({"intValue", "int_value"})
+_MOST_DIGITS = 20
 _NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})
 _FLAT = ("llm.output_messages.", "gen_ai.completion.")
 _FLAT_CALLS = tuple(zip(_FLAT, (".tool_call.", ".tool_calls."), strict=True))
@@ -188,8 +188,7 @@ def _value(value: Any) -> Any:
         return None
     for kind, content in value.items():
         if kind not in _NESTED:
-            is_text = type(content) is str and kind in _INTEGERS  # Protobuf's JSON writes integers of 64 bits so
-            return int(content) if is_text and content.isascii() and content.isdigit() else content
+            return content
         inner = items(mapping(content).get("values"))
         if kind.startswith("array"):
             return [_value(each) for each in inner]
@@ -230,11 +229,17 @@ def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     return (Kind.INFERENCE if is_model else Kind.CHAIN), ""
 
 
+def _number(value: Any) -> Any:
+    """Return a whole number also where it is written as text, as the JSON of Protobuf has those of 64 bits."""
+    is_digits = type(value) is str and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS
+    return int(value) if is_digits else value
+
+
 def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> Usage | None:
     found: dict[str, int] = {}
     for kind, attributes in names.items():
         for attribute in attributes:
-            if attribute in known and (number := count(known[attribute])) is not None:
+            if attribute in known and (number := count(_number(known[attribute]))) is not None:
                 found[kind] = number
                 break
     return Usage(**found) if found else None

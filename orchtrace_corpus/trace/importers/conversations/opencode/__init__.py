@@ -6,6 +6,7 @@ A session is put together here: an answer for each step of a message, which call
 import os
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -13,11 +14,11 @@ from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations.opencode.rows import Usage
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
-from orchtrace_corpus.trace.importers.conversations.team import Team
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.usage import counts
 from orchtrace_corpus.trace.importers.core.values import dollars
@@ -141,9 +142,8 @@ def _families(parents: dict[str, str]) -> Iterator[list[str]]:
 
 def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Trace]:
     for family in _families({name: session.parent for name, session in store.sessions.items()}):
-        trace = _Family([store.sessions[name] for name in family], privacy, report).trace()
-        if trace is not None:
-            yield trace
+        with suppress(EmptyLogError):
+            yield _Family([store.sessions[name] for name in family], privacy, report).trace()
             report = ImportReport()
 
 
@@ -172,38 +172,44 @@ class _Family:
         by_time = attrgetter("created", "id")
         self._messages = {one.id: sorted(one.messages.values(), key=by_time) for one in sessions}
         self._sessions = [sessions[0], *sorted(sessions[1:], key=self._begun)]  # so that names are numbered by time
-        self._team = Team(privacy, report)
+        self._run = Run("opencode", privacy, report)
         self._privacy, self._report = privacy, report
         self._answers = current_answers()
-        self._spawns: list[tuple[steps.Transcript, steps.ToolCall, str]] = []
+        self._spawns: list[tuple[str, steps.ToolCall, str]] = []
 
-    def trace(self) -> Trace | None:
-        """The trace; None where nothing ran."""
-        team, top = self._team, self._sessions[0]
-        threads: dict[str, steps.Transcript] = {}
+    def trace(self) -> Trace:
+        """Return the trace.
+
+        Raises:
+            EmptyLogError: Nothing ran.
+        """
+        run, top = self._run, self._sessions[0]
+        run.name, run.version = top.id, top.version
         for session in self._sessions:
             messages = self._messages[session.id]
             role = session.agent or next((name for one in messages if (name := masked(one.agent))), "")
-            called, role = ("main", "") if session is top else (role, role)
-            thread = threads[session.id] = team.thread(called, key=session.id, role=role, is_root=session is top)
+            agent = run.agent(session.id, "main") if session is top else run.agent(session.id, role or "agent", role)
+            agent.is_root = session is top
             for message in messages:
                 if message.role == "user":
-                    self._take_input(thread, message)
+                    self._take_input(agent, message)
                 else:
-                    self._take_answer(thread, message)
-        if top.parent and top.parent not in threads and threads[top.id].steps:
-            self._report.note(Problem.NO_PARENT_ROLLOUT, str(threads[top.id].steps[0].place))
+                    self._take_answer(agent, message)
+        first = next(iter(run.agents[top.id].steps), None)
+        if top.parent and top.parent not in run.agents and first is not None:
+            self._report.note(Problem.NO_PARENT_ROLLOUT, str(first.place))
+        known = set(run.agents)
         for parent, call, child in self._spawns:
-            if child in threads and threads[child] is not parent:
-                team.spawn(parent, threads[child], call)
-            elif call.answer is None or call.answer.status is not Status.ERROR:
-                team.spawn_absent(call, call.role or child, call.role)
+            if child not in known or child == parent:
+                if call.answer is not None and call.answer.status is Status.ERROR:
+                    continue
+                child = f"{child} of {call.id}"
+                run.agent(child, call.role or child, call.role)
+            run.spawn(child, parent, call)
         for session in self._sessions[1:]:
-            thread = threads[session.id]
-            if not thread.parent and thread.steps and session.parent in threads:
-                team.spawn(threads[session.parent], thread)
-        team.return_all()
-        return team.trace(top.id, form="opencode", version=top.version)
+            if session.parent in known and not run.is_spawned(session.id):
+                run.spawn(session.id, session.parent)
+        return run.trace()
 
     def _begun(self, session: Session) -> tuple[float, str]:
         return next(((one.created, one.id) for one in self._messages[session.id]), (0.0, ""))
@@ -261,7 +267,7 @@ class _Family:
             call.note_text(text, self._privacy)
         thread.add(call)
         amounts, reasoning_apart, _ = one.stated
-        self._team.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
+        self._run.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
         if call.spent is not None and created != NO_TIME:  # a fork copies messages under new ids
             self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
         for part in calls:
@@ -280,7 +286,7 @@ class _Family:
             result.time, tool_call.answer = end, result
             thread.add(result)
         if part.child:
-            self._spawns.append((thread, tool_call, part.child))
+            self._spawns.append((thread.key, tool_call, part.child))
         return end
 
 

@@ -1,0 +1,442 @@
+"""One run of a team of agents while its log is read: what each agent did and spent, who spawned whom, what came back.
+
+An importer reads its rows into a `Run`, in the order of the log, and asks it for the trace. Agents go by the keys that
+they have in the log, and calls by their ids. A call, its result, the agent that it spawned and the rows of that agent
+may come in any order: when all is read, results go to their calls, sub-agents to those who spawned them, messages to
+their receivers, and the whole becomes a trace.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.builder import Builder
+from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, Purpose, Step, ToolCall, Transcript
+from orchtrace_corpus.trace.importers.core.transcript_events import add_events
+from orchtrace_corpus.trace.importers.core.usage import Spent, counts, divided, has_odd, joined
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
+
+ROOT = ""
+"""The key of the agent that people talk to, where the log has one."""
+
+_MAIN = "main"
+_Session = TypeVar("_Session")
+_OWN, _REPORTED, _OK, _ERROR = LedgerLine.OWN, TokenBasis.REPORTED, Status.OK, Status.ERROR  # soonest found so
+
+
+class Task(NamedTuple):
+    """What a sub-agent was spawned to do, or is told later.
+
+    Attributes:
+        parent: The key of the agent that called.
+        call: The call, or its id; empty where the log does not say.
+        place: Where the log says so; None for where the sub-agent begins.
+        waits: Whether the result of the call is what the sub-agent gives back.
+    """
+
+    parent: str
+    call: ToolCall | str
+    place: Place | None
+    waits: bool
+
+
+class Run:
+    """The agents of a run, each by the key that it has in the log.
+
+    Attributes:
+        name: What the run is called.
+        system: What ran, if that is not called as the format of its log.
+        version: The version of the program that wrote the log.
+        report: What becomes of the records of the log.
+        privacy: How contents are referred to.
+        agents: What each agent did.
+        calls: The calls of each agent, by its key and their ids.
+        missing: How many records lack their tokens, for what the run cannot see by itself.
+
+    Args:
+        form: The format of the log.
+        privacy: How contents are referred to.
+        report: A report that has been begun.
+        are_peers: Whether no agent is known by `ROOT`, and none needs to be spawned, as in a group chat.
+    """
+
+    def __init__(
+        self, form: str, privacy: Privacy, report: ImportReport | None = None, *, are_peers: bool = False
+    ) -> None:
+        self.name = self.system = self.version = ""
+        self.report, self.privacy = report or ImportReport(), privacy
+        self.agents: dict[str, Transcript] = {}
+        self.calls: dict[tuple[str, str], ToolCall] = {}
+        self.missing = dict.fromkeys((Missing.TRANSCRIPTS, Missing.USAGE, Missing.NUMBERS, Missing.INPUT), 0)
+        self.masked = cache(masked)  # of models and tools there are few, which are met again and again
+        self._form, self._are_peers = form, are_peers
+        self._spent, self._unused = Spent(self.report), ImportReport()
+        self._called: dict[str, str] = {}
+        self._asides: dict[str, Transcript] = {}
+        self._results: list[tuple[str, str, steps.ToolResult]] = []
+        self._first_results, self._indexed = dict[tuple[str, str], steps.ToolResult](), 0
+        self._tasks: dict[str, list[Task]] = {}
+        self._children: dict[tuple[str, str], str] = {}
+        self._parents: dict[str, str] = {}
+        self._addressed: list[tuple[ToolCall, Transcript]] = []
+        self._returned: list[tuple[str, steps.Return]] = []
+        self._explained: set[int] = set()  # answers whose usage is 0 or no number, by `id`
+        self._covered: set[int] = set()  # answers whose usage is counted with another, by `id`
+
+    def agent(self, key: str, name: str = "", role: str = "") -> Transcript:
+        """Return what an agent did, to which steps are added; empty when it is first asked for.
+
+        Args:
+            key: Its key in the log.
+            name: What it is called, where that is not its key; the first name counts.
+            role: What it is for; the first role counts.
+        """
+        known = self.agents.get(key)
+        if known is None:
+            known = self.agents[key] = Transcript("", key, is_root=key == ROOT and not self._are_peers)
+        if name and not self._called.get(key):
+            self._called[key] = name
+        if role and not known.role:
+            known.role = masked(role)
+        return known
+
+    def aside(self, key: str) -> Transcript:
+        """Return what a program let a model do beside the conversation of an agent, such as to find a title."""
+        return self._asides.setdefault(key, Transcript("", key, aside="side calls"))
+
+    def call(
+        self, key: str, call_id: str, tool: str, time: float, place: Place, arguments: Any, answer: ModelCall | None
+    ) -> ToolCall:
+        """Add a call of a tool by an agent; one that is written again is the same call.
+
+        Args:
+            key: The agent.
+            call_id: The id of the call; empty where it has none.
+            tool: The tool.
+            time: When it was called.
+            place: Where the log says so.
+            arguments: What it was given.
+            answer: The answer that asked for it.
+        """
+        known = self.calls.get((key, call_id)) if call_id else None
+        if known is not None:
+            self.report.note(Problem.CALL_WRITTEN_TWICE, str(place))
+            return known
+        ref = self.privacy.reference(arguments)
+        call = ToolCall(time, place, 0.0, steps.TOOL, answer, masked(call_id), self.masked(tool), ref)
+        if answer is not None:
+            answer.final = False
+        if call_id:
+            self.calls[key, call_id] = call
+        self.agent(key).add(call)
+        return call
+
+    def result(
+        self, key: str, call_id: str, time: float, place: Place, content: Any, status: Status = _OK, error: str = ""
+    ) -> steps.ToolResult:
+        """Add the result of a call, which may be read before the call is."""
+        result = steps.ToolResult(time, place, 0.0, None, False, status, error, self.privacy.reference(content))
+        self.agent(key).add(result)
+        self._results.append((key, call_id, result))
+        return result
+
+    def result_of(self, key: str, call_id: str) -> steps.ToolResult | None:
+        """Return the first result of a call of an agent; None where there is none."""
+        for agent, named, result in self._results[self._indexed :]:
+            self._first_results.setdefault((agent, named), result)
+        self._indexed = len(self._results)
+        return self._first_results.get((key, call_id))
+
+    def address(self, call: ToolCall, receiver: str, purpose: Purpose = steps.MESSAGE) -> None:
+        """Say that a call is about another agent: a message to it, a wait for it, or its end."""
+        call.purpose = purpose
+        self._addressed.append((call, self.agent(receiver)))
+
+    def message(
+        self, sender: str, receiver: str, time: float, place: Place, ref: str = "", answer: ModelCall | None = None
+    ) -> None:
+        """Add a message that an agent sends without a call of a tool, and that another receives."""
+        sent = ToolCall(time, place, call=answer, ref=ref)
+        self.address(sent, receiver)
+        self.agent(sender).add(sent)
+        self.agent(receiver).add(steps.Delivery(time, place, sent=sent))
+
+    def spawn(
+        self, child: str, parent: str, call: ToolCall | str = "", place: Place | None = None, *, waits: bool = True
+    ) -> None:
+        """Say that an agent was spawned by a call of another, or, if it is known already, that it was told more.
+
+        Without a call, the spawn is concluded from where the child begins. A spawn by which an agent would be above
+        itself is left out.
+
+        Args:
+            child: The agent.
+            parent: The agent that called.
+            call: The call, or its id, which may be read later; empty where the log does not say.
+            place: Where the log says so; None for where the child begins.
+            waits: Whether the result of the call is what the agent gives back.
+        """
+        if child != ROOT or self._are_peers:
+            self._children.setdefault((parent, call if isinstance(call, str) else call.id), child)
+            self._tasks.setdefault(child, []).append(Task(parent, call, place, waits))
+
+    def is_spawned(self, child: str) -> bool:
+        """Return True if anybody is known to have spawned an agent."""
+        return child in self._tasks
+
+    def waits_for(self, child: str) -> bool:
+        """Return True if the result of a call is what an agent gives back."""
+        return any(task.waits for task in self._tasks.get(child, ()))
+
+    def child_of(self, parent: str, call_id: str) -> str:
+        """Return the agent that a call has spawned; empty where that is none."""
+        return self._children.get((parent, call_id), "")
+
+    def returned(
+        self, child: str, step: Step, status: Status = _OK, content: Any = None, error: str = "agent_error"
+    ) -> None:
+        """Say that a sub-agent has told whoever spawned it, at a step of theirs, what came of its work.
+
+        This goes before the results of the calls that spawned it.
+        """
+        ref = self.privacy.reference(content)
+        done = steps.Return.at_step(step, "", status, error if status is _ERROR else "", ref)
+        self._returned.append((child, done))
+
+    def spend(
+        self,
+        call: ModelCall,
+        stated: tuple[Any, ...],
+        line: LedgerLine = _OWN,
+        *,
+        caches_apart: bool = False,
+        reasoning_apart: bool = False,
+    ) -> tuple[int | None, ...]:
+        """Count what an answer spent, as the log states it.
+
+        Args:
+            call: The answer.
+            stated: Input, output, cache reads, cache writes, reasoning; None for what is not stated.
+            line: The line of the ledger.
+            caches_apart: Whether the input is stated without what came from and went to caches.
+            reasoning_apart: Whether the output is stated without reasoning.
+
+        Returns:
+            The same as counts, the input with caches and the output with reasoning; None for what is no count.
+        """
+        known = counts(stated)
+        is_odd = known is not stated and has_odd(stated, known)
+        is_known = known[0] is not None or known[1] is not None
+        if is_odd:
+            self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
+        if is_odd or (is_known and not any(known)):
+            self.report.enter(LedgerLine.NO_NUMBER if is_odd else LedgerLine.ZERO)
+            self.missing[Missing.NUMBERS if is_odd else Missing.USAGE] += 1
+            self._explained.add(id(call))
+        if caches_apart or reasoning_apart:
+            known = joined(known, caches_apart=caches_apart, reasoning_apart=reasoning_apart)
+        if is_known and any(known):
+            call.spent, call.basis = divided(known, self.report), _REPORTED
+            self._spent.enter(line, call.spent)
+        return known
+
+    def spend_output(self, call: ModelCall, stated: Any) -> None:
+        """Count the output of an answer, of which the log states nothing else; leave it out where that is counted."""
+        usage = (None, stated, None, None, None)
+        if call.spent is not None or id(call) in self._covered:
+            self.leave_out(LedgerLine.REPEATED_USAGE, usage)
+        elif self.spend(call, usage, LedgerLine.OUTPUT_ALONE)[1]:
+            self.report.enter(LedgerLine.NO_INPUT)
+            self.missing[Missing.INPUT] += 1
+
+    def restate(self, line: LedgerLine, call: ModelCall) -> None:
+        """Note that the log states the usage of an answer again, which is counted."""
+        self._spent.enter(line, call.spent or Tokens())
+
+    def leave_out(
+        self, line: LedgerLine, stated: tuple[Any, ...], *, caches_apart: bool = False, reasoning_apart: bool = False
+    ) -> None:
+        """Note usage that is counted elsewhere, stated as for `spend`."""
+        known = joined(counts(stated), caches_apart=caches_apart, reasoning_apart=reasoning_apart)
+        self._spent.enter(line, divided(known, self._unused))
+
+    def cover(self, calls: Iterable[ModelCall]) -> None:
+        """Say of answers without usage that it is counted with another."""
+        before = len(self._covered)
+        self._covered.update(map(id, calls))
+        if len(self._covered) > before:
+            self.report.enter(LedgerLine.COVERED, len(self._covered) - before)
+
+    def trace(
+        self, *, topology: Topology = Topology.UNKNOWN, unit: Unit = Unit.SECOND, unread: int | None = None
+    ) -> Trace:
+        """Return the trace of all that was added.
+
+        Args:
+            topology: How the agents are arranged, if no spawn says so.
+            unit: `STEP` where the log has no times, and those of the steps only count.
+            unread: How many lines could not be read, of which nobody knows what they say; None for all.
+
+        Raises:
+            EmptyLogError: Nothing ran.
+        """
+        for transcript in (*self.agents.values(), *self._asides.values()):
+            undated = transcript.fill_times()
+            if undated is not None:
+                self.report.note(Problem.NO_ROW_TIME, str(undated.place))
+        self._join_results()
+        self._name_agents()
+        self._link_subagents()
+        for call, receiver in self._addressed:
+            call.target = receiver.agent
+        acting = [one for one in (*self.agents.values(), *self._asides.values()) if one.steps]
+        self._spent.settle()
+        self._account_for_silent(acting)
+        steps.note_deciders(acting)
+        steps.add_returns(list(self._returns()), acting)
+        name = masked(self.name) or "session"
+        builder = Builder(name, name, system=masked(self.system) or self._form, form=self._form,
+                          version=masked(self.version), privacy=self.privacy, report=self.report)  # fmt: skip
+        add_events(acting, builder)
+        if not builder:
+            raise EmptyLogError(f"no message of an agent in {name}")
+        arranged = steps.topology(acting)
+        if arranged is Topology.UNKNOWN:
+            arranged = topology
+        return builder.trace(topology=arranged, missing=self.missing, unit=unit, unread=unread)
+
+    def _join_results(self) -> None:
+        for key, call_id, result in self._results:
+            call = self.calls.get((key, call_id))
+            if call is None:
+                self.report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
+            elif call.answer is not None:
+                result.is_repeated = True
+                self.report.note(Problem.SECOND_RESULT, str(result.place))
+            else:
+                steps.answer(call, result)
+
+    def _name_agents(self) -> None:
+        """Give every agent its name, also one without rows; of equal names, later ones get a number."""
+        for key in (*self._tasks, *self._asides):
+            self.agent(key)
+        names = Names()
+        names.new(steps.USER)
+        for key, transcript in self.agents.items():
+            wanted = _MAIN if transcript.is_root and key == ROOT else masked(self._called.get(key) or key)
+            transcript.agent = names.new(wanted or "agent")
+
+    def _link_subagents(self) -> None:
+        """Let sub-agents be spawned by the calls that the log names, or where they begin."""
+        for child, tasks in self._tasks.items():
+            for task in tasks:
+                self._assign(child, task)
+        for key, aside in self._asides.items():
+            aside.agent, aside.parent = self.agents[key].agent, self.agents[key].parent
+        if self._are_peers:
+            return
+        for transcript in self.agents.values():
+            if transcript.steps and not transcript.is_root and not transcript.parent:
+                self.report.note(Problem.NO_SPAWN, str(transcript.steps[0].place))
+
+    def _assign(self, child: str, task: Task) -> None:
+        """Let a call spawn an agent; to one that lives already, it is a message."""
+        transcript, parent = self.agents[child], self.agents.get(task.parent)
+        if parent is None or not parent.steps:
+            return
+        first = min(transcript.steps, key=lambda step: step.at, default=None)
+        if self._is_above(child, task.parent):
+            self.report.note(Problem.SPAWN_CYCLE, str(task.place or (first.place if first else "")))
+            return
+        call = self.calls.get((task.parent, task.call)) if isinstance(task.call, str) else task.call
+        is_known = child in self._parents
+        if call is None or call.target:  # one that nobody noted, or that has spawned another, too
+            begin = first or call
+            if is_known or begin is None:
+                return
+            if call is None:
+                self.report.note(Problem.SPAWN_INFERRED, str(begin.place))
+                call = ToolCall(begin.time, task.place or begin.place, is_inferred=True)
+            else:
+                call = ToolCall(begin.time, task.place or begin.place, call=call.call, tool=call.tool)
+            parent.add(call)
+        call.purpose = steps.MESSAGE if is_known else steps.SPAWN
+        call.target = transcript.agent
+        if not is_known:
+            self._parents[child] = task.parent
+            call.role, transcript.parent, transcript.is_root = transcript.role, parent.agent, False
+            if not transcript.steps:
+                self.missing[Missing.TRANSCRIPTS] += 1
+                self.report.note(Problem.NO_TRANSCRIPT, str(call.place))
+
+    def _is_above(self, child: str, parent: str) -> bool:
+        """Return True if an agent is the other or above it, so that the other cannot have spawned it."""
+        above: str | None = parent
+        while above is not None and above != child:
+            above = self._parents.get(above)
+        return above == child
+
+    def _returns(self) -> Iterator[tuple[Transcript, steps.Return]]:
+        """Yield what comes back from sub-agents: what the log records, else the results of the calls that waited."""
+        recorded = {child for child, _ in self._returned}
+        for child, done in self._returned:
+            if child in self._parents:
+                done.child = self.agents[child].agent
+                yield self.agents[self._parents[child]], done
+        for child in self._parents:
+            for task in self._tasks[child] if child not in recorded else ():
+                call = task.call if isinstance(task.call, ToolCall) else self.calls.get((task.parent, task.call))
+                result = call.answer if call is not None and task.waits else None
+                if result is not None:
+                    error = result.error or ("agent_error" if result.status is _ERROR else "")
+                    name = self.agents[child].agent
+                    yield self.agents[task.parent], steps.Return.at_step(result, name, result.status, error, result.ref)
+
+    def _account_for_silent(self, acting: Sequence[Transcript]) -> None:
+        """Enter the answers in the ledger that nobody said anything about; one that a service refused cost nothing."""
+        silent, known = 0, self._explained | self._covered
+        for transcript in acting:
+            for step in transcript.steps:
+                if type(step) is ModelCall and step.spent is None and id(step) not in known:
+                    silent += not (step.error and step.final and not step.ref)
+        self.missing[Missing.USAGE] += silent
+        for line, records in (
+            (LedgerLine.NO_USAGE, silent),
+            (LedgerLine.NO_TRANSCRIPT, self.missing[Missing.TRANSCRIPTS]),
+        ):
+            if records:
+                self.report.enter(line, records)
+
+
+def traces_of(
+    files: Sequence[LogFile],
+    sessions: Callable[[LogFile, ImportReport], Iterable[_Session]],
+    trace: Callable[[_Session, LogFile, ImportReport], Trace],
+    what: str,
+) -> Iterator[Trace]:
+    """Yield the traces of files that may hold several sessions, each with a report of its own.
+
+    Args:
+        files: The files.
+        sessions: Returns the sessions of a file.
+        trace: Makes the trace of one.
+        what: What none of them has if there is no trace, such as `event`.
+
+    Raises:
+        DataFileError: A file cannot be read.
+        EmptyLogError: Nothing ran in any of them.
+    """
+    is_empty, report = True, ImportReport()
+    for file in files:
+        for session in sessions(file, report):
+            with suppress(EmptyLogError):
+                yield trace(session, file, report)
+                is_empty, report = False, ImportReport()
+    if is_empty:
+        raise EmptyLogError(f"no {what} of an agent in {', '.join(file.name for file in files[:3])}")
