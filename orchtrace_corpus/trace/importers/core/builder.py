@@ -318,71 +318,19 @@ def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float
     return {"agent": agents, "model": models}
 
 
-_FIRST = ("id", "t", "type", "agent", "t_end")
-_LAST = ("source", "seq", "cost_usd")
-_ANY = (
-    *("to", "role", "tool", "call_id", "model", "tokens", "token_basis"),
-    *("content_ref", "copied_context", "warm_up", "status", "error_type", "inferred"),
-)
-_ANSWERED = ("tool", "call_id", "status", "error_type", "content_ref")
-_BY_TYPE: Mapping[str, Sequence[str]] = {EventType.TOOL_RESULT: _ANSWERED, EventType.SAFETY: _ANSWERED}
-_ANY_IN_SPANS = (
-    *("to", "role", "tool", "call_id", "model", "content_ref"),
-    *("status", "error_type", "inferred", "tokens", "token_basis"),
-)
-_SENT_IN_SPANS = ("inferred", "from", "to", "content_ref", "status", "error_type")
-_BY_TYPE_IN_SPANS: Mapping[str, Sequence[str]] = {
-    EventType.TOOL_CALL: ("tool", "call_id", "inferred", "content_ref", "tokens", "token_basis"),
-    EventType.TOOL_RESULT: ("content_ref", "tool", "call_id", "inferred", "status", "error_type"),
-    EventType.MESSAGE: _SENT_IN_SPANS,
-    EventType.STOP: _SENT_IN_SPANS,
-}
-_SENT = (*_FIRST, "to", "tool", "call_id", "content_ref", "source", "status", "error_type", "seq")
-_AGENT = ("id", "role", "model", "parent", "kind")
-_AGENT_IN_SPANS = ("id", "role", "parent", "kind", "model")
-_KINDS = {"codex": ("input", "cache_read", "output", "reasoning")}
-"""The order of the kinds of tokens, where it is another than that of the schema."""
-
-_CONVERSATIONS = ("claude_code", "codex")
-
-
 def as_data(trace: Trace) -> dict[str, Any]:
-    """An imported trace as JSON has it: always the same fields in the same order, so that its text is stable."""
+    """Return an imported trace as JSON has it: fields in the order of the model, but what a trace is about comes first.
+
+    `system`, `topology` and the unit of the clock are there even where they have their default values.
+    """
     data: dict[str, Any] = to_builtins(trace)
-    form = trace.events[0].source.format if isinstance(trace.events[0].source, Source) else ""
-    is_spans = form not in _CONVERSATIONS
-    by_type, others = (_BY_TYPE_IN_SPANS, _ANY_IN_SPANS) if is_spans else (_BY_TYPE, _ANY)
-    orders = {kind.value: (*_FIRST, *by_type.get(kind, others), *_LAST) for kind in EventType}
-    kinds = _KINDS.get(form, ())
-    events = []
-    for event in data["events"]:
-        order = orders[event["type"]] if is_spans or event["type"] != "message" or "tool" not in event else _SENT
-        events.append(_select(event, order))
-        if kinds and "tokens" in event:
-            events[-1]["tokens"] = _select(event["tokens"], kinds)
-    report = data["import_report"]
-    for found in report["token_totals"].values() if kinds else ():
-        found.update({name: _select(one, kinds) for name, one in found.items()})
-    order = _AGENT_IN_SPANS if is_spans else _AGENT
-    return {
+    first = {
         "trace_id": trace.trace_id,
         "task_id": trace.task_id,
         "system": trace.system,
         "topology": trace.topology.value,
         "clock": {"unit": trace.clock.unit.value, **data["clock"]},
-        "agents": [_select(agent, order) for agent in data.get("agents", ())],
-        **({"turns": data["turns"]} if trace.turns else {}),
-        "events": events,
-        "edges": data["edges"],
-        "rewards": data["rewards"],
-        "costs": data["costs"],
-        **{name: data[name] for name in ("metrics", "baseline", "run", "excluded_human_wait_s") if data.get(name)},
-        **({"reasons": trace.reasons} if trace.reasons else {}),
-        "import_report": report,
+        "agents": data.get("agents", []),
     }
-
-
-def _select(fields: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
-    """Fields in an order; those that it does not name come last, as the schema has them."""
-    found = {name: fields[name] for name in order if name in fields}
-    return found if len(found) == len(fields) else {**found, **fields}
+    report = data.pop("import_report")
+    return {**first, **{name: value for name, value in data.items() if name not in first}, "import_report": report}
