@@ -187,3 +187,65 @@ def test_evidence_that_does_not_speak_of_a_tag_meets_no_demand(root: Path) -> No
     path.write_text(text.replace("tags: [care, style]", "tags: [style]"), encoding="utf-8")
 
     assert "E101 Daily care needs an item of evidence" in run(root, "validate").stdout
+
+
+FACT = """\
+  code: https://github.com/beds/roses
+  algorithm: [Pruning]
+"""
+FACT_EVIDENCE = """\
+    - tags: [code, algorithm]
+      note: The page of the garden names what prunes its beds.
+      source: https://example.org/roses
+      level: photo
+      confidence: low
+"""
+
+
+@pytest.fixture
+def sourced(root: Path) -> Path:
+    """The toy corpus with facts of the rose garden and what they rest on, beside the evidence for its tags."""
+    path = root / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8").replace(SECOND, FACT_EVIDENCE)
+    path.write_text(text.replace("  style: formal\n", f"{FACT}  style: formal\n"), encoding="utf-8")
+    assert run(root, "fmt").code == 0
+    return root
+
+
+def test_facts_have_evidence_as_tags_do(sourced: Path, tmp_path: Path) -> None:
+    assert run(sourced, "validate").code == 0
+
+    shown = run(sourced, "show", "rose-garden").stdout
+    assert "evidence     for code, algorithm (photo, low confidence)\n" in shown
+    assert "             The page of the garden names what prunes its beds.\n" in shown
+    exported = json.loads(run(sourced, "export", "json").stdout)["records"][0]
+    assert exported["evidence"][1]["tags"] == ["code", "algorithm"]
+    assert run(sourced, "site", "-o", str(tmp_path / "site")).code == 0
+    page = (tmp_path / "site" / "papers" / "rose-garden.html").read_text(encoding="utf-8")
+    assert 'Pruning <span class="muted">(evidence <a href="#evidence-2">2</a>)</span>' in page
+    assert '<section class="card" id="evidence-2" aria-label="Evidence 2">' in page
+
+
+def test_evidence_of_facts_alone_says_nothing_of_how_sure_the_tags_are(sourced: Path) -> None:
+    assert [paper.key for paper in load(str(sourced)).where("confidence=high").papers] == ["rose-garden"]
+    assert load(str(sourced)).where("confidence=low").papers == ()
+
+
+def test_evidence_of_facts_alone_does_not_meet_a_demand_for_evidence_of_tags(sourced: Path) -> None:
+    rule = "rules:\n  - {id: all, message: Say what the tags rest on., when: {}, evidence: any, severity: warning}\n"
+    taxonomy = sourced / "data" / "taxonomy.yaml"
+    head, _, _ = taxonomy.read_text(encoding="utf-8").partition("\nrules:\n")
+    taxonomy.write_text(f"{head}\n{rule}", encoding="utf-8")
+    assert "[rose-garden]" not in run(sourced, "validate").stdout
+    papers = sourced / "data" / "papers.yaml"
+    text = papers.read_text(encoding="utf-8")
+    papers.write_text(text.replace("    - tags: [care]\n", "    - tags: [code]\n"), encoding="utf-8")
+
+    assert "E102" in run(sourced, "validate").stdout
+    assert "[rose-garden]" in run(sourced, "validate").stdout
+
+
+def test_a_fact_that_changes_is_held_against_its_evidence(sourced: Path) -> None:
+    result = run(sourced, "tag", "rose-garden", "algorithm=Mulching", "--dry-run")
+
+    assert "evidence 2 of rose-garden is for the old value; change it, or add --evidence" in result.stderr

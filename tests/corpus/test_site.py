@@ -124,7 +124,7 @@ ToolsSpadeA spade.
 ShearsShears.
 SizeSmallUp to an acre.
 Evidence
-For care (visit, high confidence)
+1. For care (visit, high confidence)
 The gardener waters every day.
 https://example.org/roses
 Cite

@@ -325,7 +325,7 @@ def test_evidence_is_added_to_what_there_is(root: Path) -> None:
         (
             ["rose-garden", *EVIDENCE, *FACETS, "--evidence-tags", "colour"],
             "unknown axis or facet 'colour' (allowed: style, care, tools, size, code, base_models, algorithm, "
-            "benchmarks)\n",
+            "algorithm_note, benchmarks, benchmarks_note)\n",
         ),
         (["rose-garden", *EVIDENCE, "--evidence-level", "foto"], "unknown level 'foto' (did you mean 'photo'? "),
         (["E001", *EVIDENCE, *FACETS], "E001 is an exclusion, which has a reason instead of evidence\n"),

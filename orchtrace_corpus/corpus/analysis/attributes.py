@@ -89,11 +89,11 @@ def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
 
     Where the papers are `marked` with their tags in open dispute (`store.with_contested`), those are an attribute, too.
     A facet of evidence is one of its paper, too. Its terms go from the strongest to the weakest, and a paper has the
-    weakest that its evidence has; of a facet of several terms it has all.
+    weakest that the evidence of its tags has; of a facet of several terms it has all.
     """
     attributes = _attributes(taxonomy.paper_fields, taxonomy.papers)
     for facet in evidence_facets(taxonomy):
-        values = _evidence_values(facet)
+        values = _evidence_values(facet, frozenset(taxonomy.facts))
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
     if marked:
         tags = [Term(one.field, one.label, one.definition) for one in taxonomy.papers if one.kind is Kind.SINGLE]
@@ -242,12 +242,13 @@ def _screening_values(field: str) -> Callable[[Any], tuple[str, ...]]:
     return values
 
 
-def _evidence_values(facet: Facet) -> Callable[[Any], tuple[str, ...]]:
+def _evidence_values(facet: Facet, facts: frozenset[str]) -> Callable[[Any], tuple[str, ...]]:
     field = facet.field
     ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
 
     def values(record: Any) -> tuple[str, ...]:
-        given = [item.more.get(field) or getattr(item, field, None) for item in record.evidence]
+        items = (item for item in record.evidence if not facts.issuperset(item.tags))
+        given = [item.more.get(field) or getattr(item, field, None) for item in items]
         if facet.kind is Kind.SINGLE:
             weakest = max((value for value in given if value in ranks), key=ranks.__getitem__, default=None)
             return () if weakest is None else (weakest,)

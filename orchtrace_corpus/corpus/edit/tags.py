@@ -120,8 +120,9 @@ def remarks(
         before: The paper as of the last commit, whose values were published; as it was until now if that is unknown.
     """
     tagged = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
+    changed = tagged | {name for name in taxonomy.facts if name in changes and paper.value(name)}
     items = enumerate(paper.evidence, 1)
-    numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and tagged & {*item.tags}]
+    numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and changed & {*item.tags}]
     if numbers:
         told = "is for the old value; change it, or add --evidence"
         told = "is older than the new value; see in data/papers.yaml whether it fits" if "evidence" in changes else told

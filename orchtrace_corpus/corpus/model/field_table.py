@@ -290,6 +290,7 @@ PAPER_FIELDS = (
         "What the names leave open: how the algorithm was changed, or what is done without training.",
         search=SearchPart.METHOD,
         is_settable=True,
+        is_fact=True,
     ),
     RecordField(
         "benchmarks",
@@ -305,6 +306,7 @@ PAPER_FIELDS = (
         "What the names leave open, such as the part of a benchmark that was used.",
         search=SearchPart.METHOD,
         is_settable=True,
+        is_fact=True,
     ),
     RecordField(
         "summary",

@@ -35,9 +35,10 @@ def _check_rule(
 ) -> Iterator[Finding]:
     when, require = _query(rule.when, attributes), _query(rule.require, attributes)
     error, warning = ("E101", "E102") if rule.evidence else ("X101", "X102")
+    facts = frozenset(loaded.pool.taxonomy.facts if loaded.pool is not None else ())
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for index, paper in enumerate(loaded.papers):
-        if when.matches(paper) and not _meets(paper, rule, require) and paper.key not in broken:
+        if when.matches(paper) and not _meets(paper, rule, require, facts) and paper.key not in broken:
             if open_tags and any(is_open(one, paper, open_tags[index]) for one in (*when.filters, *require.filters)):
                 continue
             demanded = () if rule.evidence else tuple(f for f in require.filters if not f.matches(paper))
@@ -45,11 +46,11 @@ def _check_rule(
             yield Finding(error if rule.severity is Severity.ERROR else warning, _message(rule), place, paper.key)
 
 
-def _meets(paper: Paper, rule: TagRule, require: Query) -> bool:
+def _meets(paper: Paper, rule: TagRule, require: Query, facts: frozenset[str]) -> bool:
     if not rule.evidence:
         return require.matches(paper)
     if rule.evidence == (ANY_EVIDENCE,):
-        return any(item.tags for item in paper.evidence)
+        return any(not facts.issuperset(item.tags) for item in paper.evidence)  # of a tag, not of a fact alone
     for item in paper.evidence:  # noqa: SIM110 - a generator takes twice the time
         if item.is_evidence and not set(rule.evidence).isdisjoint(item.tags):
             return True

@@ -313,13 +313,14 @@ def _links(paper: Paper) -> Iterator[tuple[str, str]]:
     return ((label, address) for address, label in found.items() if web_address(address))
 
 
-def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield what describes a paper beside its tags: the label of a field, and its texts with their addresses."""
+def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[str, str]], list[int]]]:
+    """Yield what describes a paper beside its tags: a field's label, its texts with addresses, and its evidence."""
     for field in taxonomy.paper_fields:
         if field.section is Section.DESCRIPTION and (texts := value_texts(paper.value(field.name))):
             if field.kind is FieldKind.FLAG:
                 texts = ("Yes",) if texts == ("true",) else ("No",)
-            yield field_label(field), [(bare_author(text), web_address(text)) for text in texts]
+            numbers = [number for number, item in enumerate(paper.evidence, 1) if field.name in item.tags]
+            yield field_label(field), [(bare_author(text), web_address(text)) for text in texts], numbers
 
 
 def issue_address(repository: str, key: str) -> str:
