@@ -308,7 +308,7 @@ def test_what_is_wrong_with_published_columns(real: Corpus) -> None:
 
 
 def test_the_published_spot_check_in_its_own_columns_agrees_as_published(tmp_path: Path) -> None:
-    text = (ROOT / "data" / "audits" / "spot-check.csv").read_text(encoding="utf-8")
+    text = (ROOT / "data" / "audits" / "spot-check.csv").read_text(encoding="utf-8").partition("\n")[2]
     own = csv.DictReader(io.StringIO(text))
     words = {"full": "yes", "partial": "partial", "none": "no"}
     rows = [f"{row['key']},{words[row['rl']]},{row['credit_unit']}\n" for row in own]
@@ -594,3 +594,16 @@ def test_the_guide_speaks_true(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [result.code for result in results] == [0, 0, 0, 0, 0]
     kappas = re.findall(r"^\w+ +\d+ +[\d.]+ +([\d.]+)", results[1].stdout, re.MULTILINE)
     assert [f"{float(kappa):.2f}" for kappa in kappas] == re.findall(r"0\.\d\d", guide.split("Their kappa is")[1])
+
+
+def test_remarks_of_a_sheet_stand_beside_its_figures_and_keep_the_lines_of_findings(tmp_path: Path) -> None:
+    sheet = tmp_path / "chosen.csv"
+    original = (ROOT / "data" / "audits" / "spot-check.csv").read_text(encoding="utf-8").split("\n", 1)[1]
+    sheet.write_text(f"# Rows were chosen.\n# Not blinded.\n{original}nobody,rl_method,,,,,\n", encoding="utf-8")
+
+    shown = run_corpus("audit", "compare", str(sheet))
+    data = json.loads(run_corpus("audit", "compare", str(sheet), "--format", "json").stdout)
+
+    assert "chosen: Rows were chosen.\nchosen: Not blinded.\nIntervals: 95%, bootstrap over papers.\n" in shown.stdout
+    assert f"{sheet}:36:1: K103 no record 'nobody' in the corpus" in shown.stderr
+    assert data["remarks"] == ["chosen: Rows were chosen.", "chosen: Not blinded."]

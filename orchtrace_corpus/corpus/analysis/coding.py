@@ -58,12 +58,14 @@ class Sheet(NamedTuple):
         codes: For each key the code in each column; what is not coded is left out.
         empty: For each key with empty cells the line of its row, and their columns.
         notes: For each key with a note the note.
+        remarks: The lines that begin with `#` before its heading: how its rows were chosen, and whether it is blind.
     """
 
     name: str
     codes: Mapping[str, Mapping[str, str]]
     empty: Mapping[str, tuple[int, tuple[str, ...]]] = {}
     notes: Mapping[str, str] = {}
+    remarks: tuple[str, ...] = ()
 
 
 def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
@@ -199,7 +201,7 @@ def decode(
     """
     reading = _Reading(path, wanted, frozenset(keys), also)
     reading.read(text)
-    return Sheet(path, reading.codes, reading.empty, reading.notes), reading.findings
+    return Sheet(path, reading.codes, reading.empty, reading.notes, tuple(reading.remarks)), reading.findings
 
 
 class _Reading:
@@ -209,6 +211,7 @@ class _Reading:
         self.codes: dict[str, dict[str, str]] = {}
         self.empty: dict[str, tuple[int, tuple[str, ...]]] = {}
         self.notes: dict[str, str] = {}
+        self.remarks: list[str] = []
         self.findings: list[Finding] = []
         self._path = path
         self._columns = {column.published: column for column in wanted if column.published}
@@ -217,19 +220,24 @@ class _Reading:
         self._also = also
 
     def read(self, text: str) -> None:
+        text = text.removeprefix("\ufeff")
+        while text.startswith("#"):
+            remark, _, text = text.partition("\n")
+            self.remarks.append(remark.removeprefix("#").strip())
+        skipped = len(self.remarks)
         heading = text.partition("\n")[0]
         separator = max(",;\t", key=heading.count)  # spreadsheets write what their language takes for a comma
         rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
-        line = 1
+        line = 1 + skipped
         try:
             header = [name.strip().removeprefix("\ufeff") for name in next(rows, [])]
             if not self._is_header(header):
                 return
-            line = rows.line_num + 1
+            line = skipped + rows.line_num + 1
             for row in rows:
                 if any(cell.strip() for cell in row):
                     self._read_row(dict(zip(header, row, strict=False)), header, line, len(row))
-                line = rows.line_num + 1
+                line = skipped + rows.line_num + 1
         except csv.Error as error:
             self._refuse("K101", line, f"not readable as CSV: {error}")
 

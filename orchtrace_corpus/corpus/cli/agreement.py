@@ -163,9 +163,10 @@ def compare(
     agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
     shown = [reader.name for reader in readers]
     left_out = sum(finding.code == "K105" for finding in found)
+    remarks = [f"{reader.name}: {remark}" for reader in readers for remark in reader.remarks]
     if agreements:
-        views = {Format.JSON: lambda: render.document(agreements, shown, left_out)}
-        session.show_report(views, lambda: render.tables(agreements, shown, left_out), "audit", output_format)
+        views = {Format.JSON: lambda: render.document(agreements, shown, left_out, remarks)}
+        session.show_report(views, lambda: render.tables(agreements, shown, left_out, remarks), "audit", output_format)
     else:
         session.output.note("corpus: no cell was coded by two readers")
     return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE

@@ -7,16 +7,22 @@ from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.corpus.analysis.agreement import CONFIDENCE, Agreement, Disagreement, Estimate
 
 
-def tables(agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0) -> list[Table]:
-    """One table of coefficients, and one of disagreements if there are any.
+def tables(
+    agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0, remarks: Sequence[str] = ()
+) -> list[Table]:
+    """Return one table of coefficients, and one of disagreements if there are any.
 
-    `left_out` is how many cells do not count, since they hold a code that there is not.
+    Args:
+        agreements: The agreement of each column.
+        readers: The names of the readers.
+        left_out: The number of cells that do not count, since the taxonomy does not have their code.
+        remarks: What the sheets say of themselves.
     """
     rows: list[tuple[Cell, ...]] = [
         (one.name, one.cells, _rounded(one.observed), *_cells(one.kappa), *_cells(one.alpha)) for one in agreements
     ]
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
-    found = [Table("agreement", "Agreement", columns, tuple(rows), _notes(agreements, left_out))]
+    found = [Table("agreement", "Agreement", columns, tuple(rows), (*remarks, *_notes(agreements, left_out)))]
     differing = [
         (one.key, one.column, *(one.readings.get(reader) for reader in readers)) for one in _disagreements(agreements)
     ]
@@ -25,12 +31,15 @@ def tables(agreements: Sequence[Agreement], readers: Sequence[str], left_out: in
     return found
 
 
-def document(agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0) -> str:
-    """The same as JSON, figures unrounded."""
+def document(
+    agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0, remarks: Sequence[str] = ()
+) -> str:
+    """Return the same as JSON, figures unrounded."""
     return envelope(
         "audit",
         {
             "readers": list(readers),
+            "remarks": list(remarks),
             "confidence": CONFIDENCE,
             "left_out": left_out,
             "agreement": [
