@@ -93,7 +93,7 @@ def test_the_importer_of_the_documentation_reads_its_logs(site: Path, choice: tu
         ("despawn", "reader", 1.6, None, None, None),
         ("stop", "lead", 2.5, None, None, None),
     ]
-    assert {one["type"] for one in trace["edges"]} == {"causal", "spawn", "tool_dependency", "return"}
+    assert {one["type"] for one in trace["edges"]} == {"causal", "spawn", "tool_dependency", "return", "temporal"}
 
 
 def test_every_command_reads_the_format_and_names_it(site: Path) -> None:

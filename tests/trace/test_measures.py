@@ -468,8 +468,7 @@ def test_an_answer_without_a_model_is_of_no_model_if_others_of_its_agent_name_th
         "trace,model,events,input,output,cache_read,cache_write,reasoning,total,without_tokens,cost_usd,at_least,"
         "trace_at_least",
         "odd,claude-sonnet-4-5-20250929,3,33,63,18,0,,114,0,,False,True",
-        "odd,,11,,,3,,,3,0,,False,True",
-        "odd,<synthetic>,1,0,0,0,0,,0,0,,False,True",
+        "odd,,12,0,0,3,0,,3,0,,False,True",
     ]
     assert "By model: claude-sonnet-4-5-20250929 97%, not named 3%." in " ".join(
         run_corpus("trace", "doctor", log).stdout.split()

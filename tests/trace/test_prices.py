@@ -234,7 +234,9 @@ def test_prices_of_a_day_that_has_not_come_are_refused(tmp_path: Path, monkeypat
     assert in_time.code == 0
 
 
-spent = st.dictionaries(st.sampled_from(KINDS), st.integers(0, 10**9), min_size=1)
+spent = st.dictionaries(st.sampled_from(KINDS), st.integers(0, 10**9), min_size=1).map(
+    lambda tokens: {**tokens, "cache_write": tokens.get("cache_write", 0) + tokens.get("cache_write_1h", 0)}
+)
 
 
 @given(spent, spent)

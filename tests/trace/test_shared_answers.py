@@ -112,7 +112,7 @@ def test_a_session_that_is_nothing_but_a_copy_spent_nothing(tmp_path: Path) -> N
 
 
 def test_answers_without_ids_may_be_copies_which_is_said(tmp_path: Path) -> None:
-    paths = [session(name, M1, requestId=None).write(tmp_path) for name in ("a", "b")]
+    paths = [session(name, M1, requestId=None, uuid="row").write(tmp_path) for name in ("a", "b")]
     found = sums(*paths)
 
     assert found["all"]["tokens"]["known"] == 220

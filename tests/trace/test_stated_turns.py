@@ -171,3 +171,22 @@ def test_a_call_whose_end_the_log_does_not_show_has_a_range_to_the_end_of_the_lo
     assert [(one.number, one.cause) for one in view.open_calls] == [(1, Cause.UNFINISHED)]
     assert (view.timing.works[1], view.timing_if_waiting.works[1]) == (501, 1)
     assert view.timing.unknown == [1]
+
+
+def test_an_agent_without_a_record_may_be_what_waited() -> None:
+    life = event("life", 4, "inference", "child", t_end=1204, inferred=True)
+    view = view_of(
+        answer("a", 0, 4), life, answer("c", 1204, 1210), agents=[{"id": "child", "parent": "main"}],
+        turns=[turn(0, 1210, 40)],
+    )  # fmt: skip
+
+    assert works(view) == {"a": 4, "life": 30, "c": 6}
+    assert (view.timing.elapsed, view.timing.waited) == (40, 1170)
+
+
+def test_a_turn_that_states_less_than_its_models_took_says_nothing() -> None:
+    events = (answer("a", 0, 400), call("b", 400, 700), answer("c", 700, 800))
+    view = view_of(*events, turns=[turn(0, 800, 50)])
+
+    assert [one.cause for one in view.open_calls] == [Cause.LONG]
+    assert (view.timing.elapsed, view.timing.stated.waits) == (800, ())

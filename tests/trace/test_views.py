@@ -54,8 +54,8 @@ def test_one_event_with_its_place_and_what_depends_on_it() -> None:
         "Tokens    60 input, 50 output, 1,300 from cache\n"
         "Status    unknown\n"
         "Log       5e55104a-0000-4000-8000-0000000000f1.jsonl:14\n"
-        "Follows   nothing\n"
-        "Leads to  e14 (message SendMessage of main to alice (worker))\n"
+        "Follows   e11 (orchestrator decision of main)\n"
+        "Leads to  e14 (message SendMessage of main to alice (worker)), e15 (inference of main)\n"
         "Finding   messages that nobody read\n"
     )
 

@@ -6,8 +6,11 @@ million tokens:
     date: 2026-05-04
     currency: USD
     models:
-      some-model: {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75}
+      some-model: {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75, cache_write_1h: 6}
       another-model: {input: 0.5, output: 2}
+
+What is written to a cache that keeps it for an hour costs `cache_write_1h`. Where the table has none, it is priced by
+`cache_write`, and the cost is "at least".
 
 A model that the table names without the date of its snapshot stands for all its snapshots: `some-model` for
 `some-model-20260101`, too. Reasoning is a part of the output, and paid as such. A cost is null where it is not
@@ -30,8 +33,10 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_cos
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 from orchtrace_corpus.trace.view.timing import SECONDS
 
-KINDS = ("input", "output", "cache_read", "cache_write")
+KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 """The kinds of tokens that have a price; those of reasoning are part of the output."""
+
+_HOUR = "cache_write_1h"
 
 _HINT = "docs/importers.md shows a price table."
 _AMOUNT = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?"
@@ -75,16 +80,24 @@ class Prices(NamedTuple):
         del moment
         prices = self.of(model)
         spent = _known(tokens)
-        if prices is None or spent is None or any(number and kind not in prices for kind, number in spent.items()):
+        if prices is None or spent is None:
+            return None
+        if _HOUR not in prices:
+            spent = _without_hour(spent)
+        if any(number and kind not in prices for kind, number in spent.items()):
             return None
         return round(sum(number * prices[kind] for kind, number in spent.items() if number) / 1_000_000, 9)
+
+    def has_hour(self, model: str, moment: datetime | None = None) -> bool:
+        """Return True if the table has a price of a model for what caches keep for an hour."""
+        del moment
+        return _HOUR in (self.of(model) or {})
 
 
 class PackagePrices(NamedTuple):
     """The prices of the package genai-prices, which names models by many names, and knows tiers and changes.
 
-    A tier is that of one answer by its context; the price is the one of the time of the answer. What is written to
-    caches is paid as what is kept for five minutes.
+    A tier is that of one answer by its context; the price is the one of the time of the answer.
 
     Attributes:
         date: The day of the last change of a price that the package knows, and that has come.
@@ -119,17 +132,26 @@ class PackagePrices(NamedTuple):
             return None
         provider, known = found
         prices = known.get_prices(moment)
+        if getattr(prices, f"{_HOUR}_mtok", None) is None:
+            spent = _without_hour(spent)
         if any(number and getattr(prices, f"{kind}_mtok", None) is None for kind, number in spent.items()):
             return None
         number = {kind: int(spent.get(kind, 0)) for kind in KINDS}
-        context = number["input"] + number["cache_read"] + number["cache_write"]  # the package counts caches as input
+        written = number["cache_write"] + number[_HOUR]  # which the package counts with the part that it is of
         usage = Usage(
-            input_tokens=context,
+            input_tokens=number["input"] + number["cache_read"] + written,  # and caches as input
             cache_read_tokens=number["cache_read"],
-            cache_write_tokens=number["cache_write"],
+            cache_write_tokens=written,
             output_tokens=number["output"],
+            **({f"{_HOUR}_tokens": number[_HOUR]} if number[_HOUR] else {}),
         )
         return round(float(known.calc_price(usage, provider, genai_request_timestamp=moment).total_price), 9)
+
+    def has_hour(self, model: str, moment: datetime | None = None) -> bool:
+        """Return True if the package has a price of a model for what caches keep for an hour."""
+        found = _looked_up(model)
+        moment = moment or datetime.fromisoformat(self.date).replace(tzinfo=UTC)
+        return found is not None and getattr(found[1].get_prices(moment), f"{_HOUR}_mtok", None) is not None
 
 
 AnyPrices: TypeAlias = Prices | PackagePrices
@@ -176,10 +198,21 @@ def _looked_up(model: str) -> tuple[Any, Any] | None:
 
 
 def _known(tokens: Mapping[str, float | None]) -> dict[str, float] | None:
-    """The tokens by kind; None where none are stated, or one of the stated numbers is unknown."""
+    """The tokens by kind, none counted twice; None where none are stated, or one of the numbers is unknown."""
     stated = {kind: tokens[kind] for kind in KINDS if kind in tokens}
     spent = {kind: number for kind, number in stated.items() if number is not None}
-    return spent if spent and len(spent) == len(stated) else None
+    if not spent or len(spent) < len(stated):
+        return None
+    if _HOUR in spent:
+        spent["cache_write"] = max(spent.get("cache_write", 0.0) - spent[_HOUR], 0.0)
+    return spent
+
+
+def _without_hour(spent: dict[str, float]) -> dict[str, float]:
+    """The same tokens, all that was written to caches taken as kept for five minutes."""
+    if _HOUR not in spent:
+        return spent
+    return {**spent, "cache_write": spent.get("cache_write", 0.0) + spent[_HOUR], _HOUR: 0.0}
 
 
 def load(path: str) -> Prices:
@@ -217,8 +250,9 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
     """Put costs on the events of a trace, and say in its report by which prices, and what has none.
 
     The report's `prices` has the day of the table and whose it is, the first and the last day of the run, how many
-    events have a cost, how many have none, by model, and which models of the table the run does not have. Costs that
-    the trace had before are not mixed with these; the report has the sum of those that its log states.
+    events have a cost, how many have none, by model, how many cost more since there is no price for caches that keep
+    for an hour, and which models of the table the run does not have. Costs that the trace had before are not mixed with
+    these; the report has the sum of those that its log states.
 
     Args:
         prices: The prices.
@@ -227,6 +261,7 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
     stated = _stated(trace)
     priced = 0
     unpriced: dict[str, int] = {}
+    hourless: dict[str, int] = {}
     moment_of = _moments(trace)
     met = {prices.name_of(event.model) for event in trace.events}
     for event in trace.events:
@@ -235,13 +270,20 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
         if not isinstance(tokens, Tokens) or event.copied_context:
             continue
         is_whole = event.type not in ASKED or (tokens.input is not None and tokens.output is not None)
-        event.cost_usd = prices.cost(event.model, by_kind(tokens), moment_of(event.t)) if is_whole else None
+        spent, moment = by_kind(tokens), moment_of(event.t)
+        if is_whole and spent and not any(spent.values()):
+            event.cost_usd = 0.0  # whatever a token of the model costs, and whether or not a model was asked
+        elif is_whole:
+            event.cost_usd = prices.cost(event.model, spent, moment)
+        name = event.model or "(no model)"
         if event.cost_usd is None:
-            name = event.model or "(no model)"
             unpriced[name] = unpriced.get(name, 0) + 1
-        else:
-            priced += 1
+            continue
+        priced += 1
+        if tokens.cache_write_1h and not prices.has_hour(event.model, moment):
+            hourless[name] = hourless.get(name, 0) + 1
     used = {"date": prices.date, "currency": "USD", **_days(trace), "events": priced, "without": unpriced}
+    used |= {"without_hour": hourless} if hourless else {}
     used |= {"source": prices.source} if prices.source else {}
     used["unused"] = [model for model in prices.models if model not in met]
     trace.import_report["prices"] = used | stated

@@ -25,6 +25,7 @@ from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union, without
 from orchtrace_corpus.trace.view.open_calls import Cause
+from orchtrace_corpus.trace.view.stated_turns import stands_for_life
 from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
 
 OF_TOOLS = (Activity.TOOL, Activity.OPEN)
@@ -154,11 +155,7 @@ def _spawned(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
 def _assumed(times: Timing) -> frozenset[int]:
     """The numbers of events that only stand for the life of an agent of which no record is: its time is assumed."""
     of = times.of
-    found = {
-        number
-        for number in of.of_type.get(EventType.INFERENCE, ())
-        if (one := of.events[number]).inferred and not (one.model or one.tokens or one.content_ref)
-    }
+    found = {number for number in of.of_type.get(EventType.INFERENCE, ()) if stands_for_life(of.events[number])}
     seen = {event.agent for number, event in enumerate(of.events) if times.works[number] > 0 and number not in found}
     return frozenset(number for number in found if of.events[number].agent not in seen)
 
@@ -310,6 +307,7 @@ def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
         cost_by_tool(trace),
         prices.stated_usd if prices else None,
         prices.has_all_stated if prices else True,
+        tuple(prices.without_hour) if prices else (),
     )
 
 

@@ -202,6 +202,7 @@ class Cost(NamedTuple):
         by_tool: Costs by the tool that an answer called, highest first; `ledger` says how an answer is divided.
         stated: What the log states beside costs by prices; None where it states nothing.
         has_all_stated: Whether it states the cost of every answer.
+        without_hour: The models of which there is no price for caches that keep for an hour.
     """
 
     by_agent: tuple[tuple[str, float], ...]
@@ -215,6 +216,7 @@ class Cost(NamedTuple):
     by_tool: tuple[tuple[str, float], ...] = ()
     stated: float | None = None
     has_all_stated: bool = True
+    without_hour: tuple[str, ...] = ()
 
 
 class ProblemKind(StrEnum):

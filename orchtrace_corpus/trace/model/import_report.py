@@ -79,6 +79,7 @@ class Problem(StrEnum):
     UNUSABLE_EXTRA = "export of ours that was changed since: read as one of another program"
     RESTATED_DIFFERS = "usage that is stated twice, with different figures: that of the call itself counts"
     LABEL_OF_ANOTHER = "label that names another agent than acts at its step: it stays with the step"
+    TURN_LONGER_THAN_ROWS = "turn that states a longer duration than its rows span: it settles nothing"
     OVERLAPPING_TASK = "task of a graph that begins before one that it depends on ends: not joined"
 
 
@@ -96,6 +97,7 @@ class LedgerLine(StrEnum):
     """The lines of the token ledger: an outcome, and which usage records have it."""
 
     LAST_ROW = "counted: usage of the last row of an answer"
+    RESULT_ANSWER = "counted: usage of a sub-agent's last answer, which only its result states"
     RESULT_OUTPUT = "counted: output from the sub-agent's result, where its last row had less"
     PLACEHOLDER = "counted: output noted before the model had finished, so the least it can be"
     EARLIER_ROW = "left out: row before the last of its answer (same message.id and requestId)"
@@ -206,6 +208,8 @@ class Prices(Struct):
         unused: The models of the table that the run does not have.
         stated_usd: What the log itself states; None where it states nothing.
         has_all_stated: Whether it states the cost of every answer.
+        without_hour: How many events cost more than that, by model: what they wrote to caches that keep it for an hour
+            has no price of its own, and is priced as kept for five minutes.
     """
 
     date: str
@@ -215,6 +219,7 @@ class Prices(Struct):
     unused: list[str] = []
     stated_usd: float | None = None
     has_all_stated: bool = True
+    without_hour: dict[str, int] = {}
 
 
 class Entry(NamedTuple):
@@ -367,7 +372,7 @@ def has_all_costs(trace: Trace) -> bool:
     prices = (report_of(trace) or ImportReport()).prices
     if prices is None:
         return has_all_tokens(trace) and has_all_stated_costs(trace)
-    return has_all_tokens(trace) and not prices.without
+    return has_all_tokens(trace) and not (prices.without or prices.without_hour)
 
 
 def has_all_stated_costs(trace: Trace) -> bool:

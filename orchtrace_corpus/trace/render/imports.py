@@ -90,6 +90,8 @@ class Tally:
         known = self._prices or Prices(more.date, more.source, unused=more.unused)
         for model, number in more.without.items():
             known.without[model] = known.without.get(model, 0) + number
+        for model, number in more.without_hour.items():
+            known.without_hour[model] = known.without_hour.get(model, 0) + number
         known.unused = [model for model in known.unused if model in more.unused]
         known.date, known.last_day = more.date, max(known.last_day, more.last_day)
         if more.stated_usd is not None:
@@ -160,7 +162,8 @@ class Tally:
                 yield f"Cost as the logs state it: {'at least ' if self._unknown else ''}{money(sum(spent))} USD."
             return
         without = self._prices.without
-        total = f"{'at least ' if without or self._unknown else ''}{money(sum(spent))} USD" if spent else "unknown"
+        is_least = bool(without or self._prices.without_hour or self._unknown)
+        total = f"{'at least ' if is_least else ''}{money(sum(spent))} USD" if spent else "unknown"
         yield f"Cost at {prices_of(self._prices.date, self._prices.last_day, self._prices.source)}: {total}."
         if self._prices.stated_usd is not None:
             least = "" if self._prices.has_all_stated else "at least "
@@ -172,6 +175,8 @@ class Tally:
             yield f"Not in the cost, because a price or a count is missing: {', '.join([*named, *more])}."
             if self._prices.unused:
                 yield f"{unused_prices(self._prices.unused)}."
+        if self._prices.without_hour:
+            yield without_hour(sorted(self._prices.without_hour))
 
 
 def prices_of(day: str, last_day: str, source: str = "") -> str:
@@ -192,6 +197,13 @@ def unused_prices(models: Sequence[str]) -> str:
     named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
     more = ", …" if len(models) > _MOST_SHOWN else ""
     return f"The price table names {named}{more}, of which the run has no event"
+
+
+def without_hour(models: Sequence[str]) -> str:
+    """Which models have no price for what caches keep for an hour."""
+    named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
+    more = ", …" if len(models) > _MOST_SHOWN else ""
+    return f"Cache writes kept for an hour are priced as kept for five minutes, without a price of {named}{more}."
 
 
 def noun(number: int, name: str) -> str:

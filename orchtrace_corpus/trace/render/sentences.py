@@ -11,7 +11,7 @@ from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Paralle
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import Event, Excluded, Tokens
 from orchtrace_corpus.trace.render import findings
-from orchtrace_corpus.trace.render.imports import prices_of, unused_prices
+from orchtrace_corpus.trace.render.imports import prices_of, unused_prices, without_hour
 from orchtrace_corpus.trace.render.ledger import KINDS
 from orchtrace_corpus.trace.render.names import between, duration, keep, money, names_in, quantity
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -181,7 +181,8 @@ class Sentences:
 
     def _call(self, number: int) -> str:
         event = self._run.view.trace.events[number]
-        return keep(f"{_tool(event.tool)} of {self._name(event.agent)}")
+        name = self._name(event.agent)
+        return keep(name if event.type in ASKED else f"{_tool(event.tool)} of {name}")
 
     def _turns(self) -> Iterator[tuple[str, str]]:
         """What the stated durations of turns say of waits and sleep."""
@@ -297,6 +298,8 @@ class Sentences:
             more = ", …" if len(cost.without) > _MOST_SHARES else ""
             yield "", f"Not included, because a price or a count is missing: {named}{more}."
             yield from unused
+        if cost.without_hour:
+            yield "", without_hour(cost.without_hour)
 
     def _errors(self) -> Iterator[tuple[str, str]]:
         """The events that failed; where nothing at all went wrong, that."""

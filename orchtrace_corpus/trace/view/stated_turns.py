@@ -1,9 +1,10 @@
 """What the stated duration of a turn settles: how long its calls waited for people, or the machine slept.
 
 A turn that took 1,215 s and states 25 s without its waits for people waited for 1,190 s. Nobody waits for a person but
-a call of a tool, so these seconds lie in the calls of the turn, its agents' below included. In which of them, and when,
-follows only where one call is long enough; else the turn still says how long its calls waited together. A turn that
-states as much as it took waited for nobody: whatever went on in it was work.
+a call of a tool, so these seconds lie in the calls of the turn, whoever made them: those of an agent without a record
+are somewhere in its life. In which of them, and when, follows only where one call is long enough; else the turn still
+says how long its calls waited together. A turn that states as much as it took waited for nobody: whatever went on in it
+was work. One that states less than its models alone took says nothing.
 
 A turn that leaves out sleep says that much of it was no work of anybody, and nothing about waits.
 """
@@ -13,12 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from orchtrace_corpus.trace.model.trace import EventType, Excluded, Turn
+from orchtrace_corpus.trace.model.trace import Event, EventType, Excluded, Turn
 from orchtrace_corpus.trace.view.graph import Graph
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
 
 TOLERANCE_SECONDS = 1.0
 """A row is written a moment after what it is about, so that waits below this are none."""
+
+_MOST_OVER_ROOM = 1.1
+"""Waits that exceed the time of all calls by more than this share contradict the log, beyond its inexact times."""
 
 _ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 
@@ -106,8 +110,12 @@ def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> Stat
                 waits.append(TurnWait(turn, slept[1] - slept[0], ()))
             continue
         window = _Window(events.between(begin, end), of, clock, (begin, end))
+        missing -= length(window.known)
+        room = length(union(window.open_time()))
+        if missing > room * _MOST_OVER_ROOM + TOLERANCE_SECONDS:
+            continue  # less than the models alone took: whatever the log means by it, it is something else
         settled |= window.inside()
-        missing = min(missing - length(window.known), length(union(window.open_time())))
+        missing = min(missing, room)
         if missing <= 0:
             continue
         for number, pieces in window.place(missing).items():
@@ -115,6 +123,12 @@ def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> Stat
         if missing > TOLERANCE_SECONDS:
             waits.append(TurnWait(turn, missing, window.bounds(missing)))
     return StatedTurns(frozenset(settled), tuple(waits), people, union(sleep))
+
+
+def stands_for_life(event: Event) -> bool:
+    """Return True for an event that only stands for the life of an agent of which no record is."""
+    is_named = event.model or event.tokens or event.content_ref
+    return event.type is EventType.INFERENCE and event.inferred and not is_named
 
 
 class _EventsByTime:
@@ -150,7 +164,7 @@ class _Window:
         self._calls: dict[int, Intervals] = {}
         models = []
         for number in self._numbers:
-            if events[number].type is not EventType.TOOL_CALL:
+            if events[number].type is not EventType.TOOL_CALL and not stands_for_life(events[number]):
                 models.append((starts[number], ends[number]))
                 continue
             last = clock.blocked_until.get(number, ends[number])

@@ -257,7 +257,10 @@ def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str]) -> I
         changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
     for kind in _MODEL_WORKS:
         for number in of.of_type.get(kind, ()):
-            if ends[number] > starts[number]:
+            if number in stated.people:  # the life of an agent of which no record is
+                working = without([(starts[number], ends[number])], stated.people[number])
+                changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
+            elif ends[number] > starts[number]:
                 changes += [(starts[number], False, 1), (ends[number], False, -1)]
     asked = [(starts[n], ends[n]) for n in people]
     asked += [interval for intervals in stated.people.values() for interval in intervals]

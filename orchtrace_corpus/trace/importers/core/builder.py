@@ -228,14 +228,21 @@ class Builder:
         tangled.update(late.t for early, late in acts if early.seq > late.seq)  # type: ignore[operator]
         if not tangled:
             return forward
-        same = [
-            (early, late) for edge in forward
-            if (late := known[edge.dst]).t in tangled and (early := known[edge.src]).t == late.t
-        ]  # fmt: skip
+        at_once = [edge for edge in forward if known[edge.dst].t in tangled and known[edge.src].t == known[edge.dst].t]
+        following = [edge for edge in at_once if edge.type is EdgeType.TEMPORAL]
+        same = [(known[edge.src], known[edge.dst]) for edge in at_once if edge.type is not EdgeType.TEMPORAL]
         closing = self._closing(same, spawns)
         for edge in forward if closing else ():
             if (edge.src, edge.dst) in closing:
                 self.report.note(Problem.CYCLE, f"{edge.src} -> {edge.dst}")
+        if following:
+            kept = [pair for pair in same if (pair[0].id, pair[1].id) not in closing]
+            kept += [(known[edge.src], known[edge.dst]) for edge in following]
+            if self._closing(kept, spawns):  # what merely follows yields to what depends
+                yielding = set(map(id, following))
+                forward = [edge for edge in forward if id(edge) not in yielding]
+            else:
+                same = kept
         same = [(early, late) for early, late in same if (early.id, late.id) not in closing]
         spawned = {spawn.target: spawn for spawn in born.values()}  # for the last time
         acts = [pair for pair in acts if pair[0].t in tangled and pair[0] is spawned.get(pair[1].agent) is not pair[1]]

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.model.import_report import Missing
-from orchtrace_corpus.trace.model.trace import AgentKind, Status, TokenBasis, Tokens, Topology
+from orchtrace_corpus.trace.model.trace import AgentKind, Excluded, Status, TokenBasis, Tokens, Topology
 
 USER = "user"
 """The name under which people act in a trace."""
@@ -166,7 +166,37 @@ class UserInput(Step):
 
 
 class Note(Step):
-    """Anything else that an agent is given to read: its task, a reminder."""
+    """Anything else that an agent is given to read: its task, a reminder.
+
+    Attributes:
+        prolongs: Whether it lets a turn go on that was over, as a hook does.
+    """
+
+    prolongs: bool = False
+
+
+class Notice(Step, gc=True):
+    """A call in the background tells its agent of itself, such as that it is over.
+
+    Attributes:
+        tool_call: The call; None where nobody knows which, or where an agent tells of itself.
+    """
+
+    tool_call: "ToolCall | None" = None
+
+
+class TurnEnd(Step):
+    """A turn of an agent is over, and the log says how long it took.
+
+    Attributes:
+        run_time: How long, in seconds.
+        excludes: What that leaves out.
+        since: When the turn began; `NO_TIME` where that is the prompt with which it began.
+    """
+
+    run_time: float = 0.0
+    excludes: Excluded = Excluded.PEOPLE
+    since: float = NO_TIME
 
 
 class Delivery(Step):

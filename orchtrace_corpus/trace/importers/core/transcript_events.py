@@ -26,6 +26,8 @@ from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, Event
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
 _TOOL_USE, _T, _TIME = steps.TOOL, attrgetter("t"), attrgetter("time")
+_TURN_TOLERANCE = 1.0
+"""A row is written a moment after what it is about: by so many seconds may a turn be longer than its rows."""
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
 _FROM_OTHERS = frozenset((steps.Delivery, steps.Return))
@@ -245,6 +247,9 @@ class _TranscriptEvents:
         self._deliveries: list[steps.Delivery] = []
         self._returned = False
         self._is_over = True  # whether its turn is: it is a person's, until they have written
+        self._is_tied = False  # whether an input of the next answer follows from the last one
+        self._turn_starts: list[float] = []  # when the turn may have begun, the likeliest last
+        self._is_prompted = False  # whether something was entered since the last answer of a turn that is over
 
     def add(self) -> None:
         all_steps = self._thread.steps
@@ -269,9 +274,32 @@ class _TranscriptEvents:
                 step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
             elif id(step) in local:
                 continue
+            elif isinstance(step, steps.TurnEnd):
+                self._end_turn(step)
+                continue
             else:
+                self._note_turn_start(step)
                 self._take_other(step)
             self._ready = step.time
+
+    def _note_turn_start(self, step: steps.Step) -> None:
+        """Note that a turn begins with what is entered while none is going on, or with what a person typed."""
+        is_typed = isinstance(step, steps.UserInput) and step.waited
+        if isinstance(step, steps.Note) and step.prolongs:
+            return
+        if is_typed or (self._is_over and not self._is_prompted):
+            self._turn_starts.append(step.time)
+            self._is_prompted = True
+
+    def _end_turn(self, step: steps.TurnEnd) -> None:
+        starts, self._turn_starts, self._is_prompted = self._turn_starts, [], False
+        if step.since != NO_TIME:
+            starts = [step.since]
+        long_enough = [start for start in starts if step.time - start >= step.run_time - _TURN_TOLERANCE]
+        if long_enough:
+            self._builder.turn(self._agent, long_enough[-1], step.time, step.run_time, step.excludes)
+        elif starts:
+            self._builder.report.note(Problem.TURN_LONGER_THAN_ROWS, str(step.place))
 
     def _take_other(self, step: steps.Step) -> None:
         match step:
@@ -282,6 +310,8 @@ class _TranscriptEvents:
                 self._returned = True
             case steps.Delivery():
                 self._take_delivery(step)
+            case steps.Notice() if step.tool_call is not None and step.tool_call.event:
+                self._inputs.append((step.tool_call.event, _TOOL))
             case steps.SafetyEvent():
                 alarm = self._begin(EventType.SAFETY, self._life, step, step.time)
                 alarm.tool, alarm.status, alarm.error_type = step.tool, step.status, step.error
@@ -297,7 +327,7 @@ class _TranscriptEvents:
     def _take_call(self, call: ModelCall) -> None:
         life, end = self._life, call.end
         kind = EventType.DECISION if call.decides else EventType.AGGREGATE if self._returned else _INFERENCE
-        time, begin = call.time, self._ready if self._ready > self._busy else self._busy
+        time, begin, previous = call.time, self._ready if self._ready > self._busy else self._busy, self._call
         if not call.is_dated and NO_TIME != begin < time:
             time = begin
         event = self._begin(kind, life, call, time, end)
@@ -318,6 +348,9 @@ class _TranscriptEvents:
             for given, how in self._inputs:
                 self._edge(given, event.id, how)
             self._inputs = []
+        if not self._is_tied:  # its context holds what came before, whatever was entered in between
+            self._edge(previous, event.id, EdgeType.TEMPORAL)
+        self._is_tied = self._is_prompted = False
         if self._deliveries:
             for delivery in self._deliveries:
                 self._run.join_to_sender(delivery, event.id)
@@ -367,6 +400,8 @@ class _TranscriptEvents:
         if tool_call is not None and tool_call.event:  # its call is among the transcript's own steps
             event.tool, event.call_id = tool_call.tool, tool_call.id
             self._edge(tool_call.event, event.id, _TOOL)
+            if tool_call.call is None or tool_call.call.event == self._call:
+                self._is_tied = True
         self._inputs.append((event.id, _TOOL))
 
     def _take_typed(self, step: steps.UserInput) -> None:
@@ -379,6 +414,8 @@ class _TranscriptEvents:
         event = self._emit(
             EventType.HUMAN, steps.USER, step, waited_from, end=time, target=agent, content_ref=ref, status=how
         )
+        if not self._inputs:
+            self._is_tied = True
         self._edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
         self._inputs.append((event, _CAUSAL))
 

@@ -10,6 +10,7 @@ of the session, their parent row; the text of the task.
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
+from orchtrace_corpus.trace.importers.conversations.claude_code.background import ENDS
 from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import beside, recognises, ties
@@ -26,15 +27,6 @@ __all__ = ["beside", "read", "recognises", "ties"]
 _OPEN, _WHOLE = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW  # which Python 3.11 takes long to find
 LEAD = "team-lead"
 """The name by which teammates know the agent that the user talks to."""
-
-_STATUSES = {
-    "completed": Status.OK,
-    "": Status.OK,
-    "failed": Status.ERROR,
-    "killed": Status.CANCELLED,
-    "stopped": Status.CANCELLED,
-}
-"""How a background task says that it has ended; under any other word it goes on."""
 
 
 class _Returns:
@@ -74,7 +66,7 @@ class _Returns:
             task = notice.task
             spawn = self._tasks.get(task.task) or self._spawns.get(task.call)
             child = spawn.tool_call.target if spawn is not None else self._family.names.get(task.task, "")
-            status = _STATUSES.get(task.status)
+            status = ENDS.get(task.status) if task.status else Status.OK
             if child and child != notice.thread.agent and status is not None:
                 error = task.status if status is Status.ERROR else ""
                 yield notice.thread, steps.Return.at_step(notice.step, child, status, error, notice.ref)
@@ -170,13 +162,14 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
             one.call.basis = placeholder if one.is_open else once if one.rows > 1 else reported
     for key, spawn in children.items():
         if key in reading.threads and spawn.result is not None and not spawn.result.launched:
-            calls = [step for step in reading.threads[key].steps if isinstance(step, steps.ModelCall)]
-            last = max(calls, key=lambda call: call.at, default=None)
-            if last is not None and _takes_output(last, spawn, report):
+            last = _last_answer(reading.threads[key])
+            is_relayed = key in reading.relayed and last is not None and not last.final
+            if last is not None and not is_relayed and _takes_output(last, spawn, report):
                 replaced.add(id(last))
             if spawn.result.total is not None:
                 report.enter(LedgerLine.RESULT_CONTEXT, total=spawn.result.total)
-    without = odd = 0
+    without = _add_last_answers(reading, children)
+    odd = 0
     for one in written:
         tokens = one.call.tokens
         odd += one.is_odd
@@ -189,6 +182,42 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
     if missing:
         report.enter(LedgerLine.NO_TRANSCRIPT, missing)
     return {Missing.TRANSCRIPTS: missing, Missing.USAGE: without, Missing.NUMBERS: odd}
+
+
+def _last_answer(thread: steps.Transcript) -> steps.ModelCall | None:
+    calls = [step for step in thread.steps if isinstance(step, steps.ModelCall)]
+    return max(calls, key=lambda call: call.at, default=None)
+
+
+def _add_last_answers(reading: Reading, children: Mapping[str, rows.Spawn]) -> int:
+    """Add the last answers of sub-agents of which only progress is known, which their results alone tell of.
+
+    Their counts of output are as sure as those of the answers before. How many of them have no usage is returned.
+    """
+    returns: dict[str, steps.Return] = {}
+    for thread in reading.threads.values():
+        for step in thread.steps:
+            if isinstance(step, steps.Return) and step.status is Status.OK:
+                returns[step.child] = step
+    without = 0
+    for key in sorted(reading.relayed):
+        thread = reading.threads[key]
+        before, returned = _last_answer(thread), returns.get(thread.agent)
+        if before is None or before.final or returned is None or returned.time < before.end:
+            continue
+        result = children[key].result if key in children else None
+        answer = steps.ModelCall(returned.time, returned.place, end=returned.time, model=before.model, ref=returned.ref)
+        thread.add(answer)
+        if result is None or result.launched or not result.usage:
+            reading.report.enter(LedgerLine.NO_USAGE)
+            without += 1
+            continue
+        answer.tokens, answer.basis = result.usage, TokenBasis.REPORTED
+        if before.basis is TokenBasis.PLACEHOLDER:
+            answer.basis = TokenBasis.PLACEHOLDER
+            reading.report.enter(LedgerLine.PLACEHOLDER, 0)
+        reading.report.enter_all(LedgerLine.RESULT_ANSWER, result.usage)
+    return without
 
 
 def _takes_output(call: steps.ModelCall, spawn: rows.Spawn, report: ImportReport) -> bool:

@@ -7,11 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import rows
+from orchtrace_corpus.trace.importers.conversations.claude_code import background, rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, Speaker, details
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration
 from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
@@ -20,7 +21,7 @@ _PURPOSES = {
     **dict.fromkeys(("Task", "Agent", "Workflow"), steps.SPAWN),
     **dict.fromkeys(("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"), steps.ASK),
     **dict.fromkeys(("TaskOutput", "AgentOutputTool"), steps.JOIN),
-    **dict.fromkeys(("TaskStop", "KillShell", "TeamDelete"), steps.CLOSE),
+    **dict.fromkeys(("TaskStop", "KillShell", "KillBash", "TeamDelete"), steps.CLOSE),
     "SendMessage": steps.MESSAGE,
 }
 
@@ -28,8 +29,14 @@ _EARLIER = LedgerLine.EARLIER_ROW  # which Python 3.11 takes long to find
 _WARM_UP = "Warmup"
 """The only prompt of the sub-agents with which the program fills caches, sometimes days before the session."""
 
+_HOOK_FEEDBACK = "Stop hook feedback"
+"""How the text begins with which a hook lets an agent go on that was done."""
+
 _NO_MODEL = "<synthetic>"
 """The model of answers that the program itself has written."""
+
+_LEAST_ID_LENGTH = 20
+"""Shorter ids are made up by people; those of the service have 28 characters, those of rows 36."""
 
 
 class Entry(Struct, gc=False):
@@ -47,6 +54,7 @@ class Content:
 
     Attributes:
         evidence: What tells who spawned whom.
+        signs: What tells of tasks in the background.
         tool_calls: The calls of tools, by thread and id.
         results: The results of calls, in the order of the log.
     """
@@ -55,6 +63,8 @@ class Content:
         self.evidence = rows.SpawnEvidence()
         self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}
         self.results: list[rows.Result] = []
+        self.signs: list[background.Sign] = []
+        self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
         self._privacy = privacy
         self._report = report
         self._written: dict[tuple[str, str, str], rows.Written] = {}
@@ -90,8 +100,10 @@ class Content:
         """The answer that a row is a part of; None where another thread holds it already."""
         message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
         answer, request = string(message.get("id")), string(entry.row.request_id)
-        # Both ids together are the service's own. A message's alone may be made up, and says nothing beyond its thread.
-        key = (answer, request, "" if request else thread.key)
+        # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
+        # and says nothing beyond its thread.
+        is_own = len(answer) >= _LEAST_ID_LENGTH
+        key = (answer, "" if is_own else request, "" if is_own or request else thread.key)
         spent, is_odd = rows.usage_of(message.get("usage"))
         written = self._written.get(key) if answer else None
         if written is not None and written.thread is not thread:
@@ -102,11 +114,14 @@ class Content:
             self._report.enter_all(_EARLIER, written.call.tokens or {})
             written.rows += 1
         else:
-            if answer and request:
-                self._answers.note(answer, request, place.file, place.line)
-            written = rows.Written(
-                steps.ModelCall(time, place, end=time, model=masked(text_field(message, "model"))), thread
-            )
+            uuid = string(entry.row.uuid)
+            if is_own or (answer and request):
+                self._answers.note(answer, key[1], place.file, place.line)
+            elif len(uuid) >= _LEAST_ID_LENGTH:
+                self._answers.note(uuid, "", place.file, place.line)
+            model = text_field(message, "model")
+            model = masked(model) if model != _NO_MODEL else ""
+            written = rows.Written(steps.ModelCall(time, place, end=time, model=model), thread)
             thread.add(written.call)
             self.evidence.written.append(written)
             self._written[key] = written
@@ -153,9 +168,12 @@ class Content:
                 self.evidence.aimed.append(rows.Aimed(tool_call, thread, use, name, steps.mark(body)))
             case _:
                 tool_call.ref = self._privacy.reference(given)
-                if tool_call.purpose in (steps.JOIN, steps.CLOSE):
-                    names = (text_field(details, field) for field in ("task_id", "agentId", "shell_id"))
-                    self.evidence.aimed.append(rows.Aimed(tool_call, thread, use, next(filter(None, names), "")))
+                if tool_call.purpose in (steps.JOIN, steps.CLOSE) or name in background.POLLS:
+                    names = (text_field(details, field) for field in ("task_id", "agentId", "shell_id", "bash_id"))
+                    task = next(filter(None, names), "")
+                    self._asked_tasks[thread.key, use] = name, task
+                    if tool_call.purpose is not steps.TOOL:
+                        self.evidence.aimed.append(rows.Aimed(tool_call, thread, use, task))
 
     def take_user(self, entry: Entry) -> None:
         """A row that goes to the model: results of calls, what a person or the program has entered."""
@@ -190,7 +208,7 @@ class Content:
         elif speaker is Speaker.TEAMMATE and not begins:
             self._take_messages(entry, text)
         elif not thread.is_root or speaker is Speaker.PROGRAM or is_put_there:
-            thread.add(steps.Note(time, place))
+            thread.add(steps.Note(time, place, prolongs=text.startswith(_HOOK_FEEDBACK)))
         elif speaker is Speaker.INTERRUPTION:
             thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
         else:
@@ -198,11 +216,21 @@ class Content:
             thread.add(steps.UserInput(time, place, ref=ref, is_command=is_command))
 
     def _take_notice(self, entry: Entry, text: str) -> None:
-        note = steps.Note(entry.time, entry.place)
-        entry.thread.add(note)
+        notice = steps.Notice(entry.time, entry.place)
+        entry.thread.add(notice)
         task = rows.task(text)
         ref = self._privacy.reference(task.result)
-        self.evidence.notices.append(rows.Notice(note, entry.thread, task._replace(result=""), ref))
+        self.evidence.notices.append(rows.Notice(notice, entry.thread, task._replace(result=""), ref))
+        self._take_sign(task, notice)
+
+    def take_queued(self, row: Line, time: float, place: steps.Place) -> None:
+        """A row of the program's queue, in which a task tells of itself before its agent is told."""
+        text = string(row.content)
+        if time != NO_TIME and rows.speaker(text) is Speaker.TASK:
+            self._take_sign(rows.task(text), steps.Note(time, place))
+
+    def _take_sign(self, task: rows.Task, step: steps.Step) -> None:
+        self.signs.append(background.Sign(task.task, task.call, step, background.ENDS.get(task.status)))
 
     def _take_messages(self, entry: Entry, text: str) -> None:
         for sender, body in rows.teammate_messages(text):
@@ -226,10 +254,24 @@ class Content:
         tool_call = self.tool_calls.get((entry.thread.key, use))
         if tool_call is not None and tool_call.purpose is steps.JOIN and found.error == steps.REJECTED:
             found.error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
+        if asked := self._asked_tasks.get((entry.thread.key, use)):
+            self._take_answer_about_task(*asked, found, text)
         if tool_call is not None and tool_call.purpose in (steps.TOOL, steps.ASK):
-            self.results.append(rows.Result(found, entry.thread, use))
+            result = rows.Result(found, entry.thread, use)
+            if found.status is Status.ERROR:
+                result.time_limit = rows.time_limit(text)
+            else:
+                result.task = background.launched_task(text, entry.row)
         else:
-            self.results.append(rows.result(found, entry.thread, use, text, details(entry.row)))
+            result = rows.result(found, entry.thread, use, text, details(entry.row))
+        self.results.append(result)
+
+    def _take_answer_about_task(self, tool: str, task: str, result: steps.ToolResult, text: str) -> None:
+        """The result of a call that asked for the output of a task, or stopped it."""
+        if result.status is Status.ERROR or not task:
+            return
+        end = Status.CANCELLED if tool in background.STOPS else background.ENDS.get(rows.element(text, "status"))
+        self.signs.append(background.Sign(task, "", result, end))
 
     def take_attachment(self, entry: Entry) -> None:
         """A row that the program has put beside the conversation: a guard that blocked, a command that waited."""
@@ -248,8 +290,8 @@ class Content:
         else:
             self._report.pass_over("attachment")
 
-    def take_progress(self, row: Line) -> None:
-        """A row that says how far a call has come, and with which agent."""
-        data = row.data
-        if text_field(data, "type") == "agent_progress":
-            self.evidence.progress.setdefault(text_field(data, "agentId"), string(row.parent_tool_use))
+    def take_turn_end(self, row: Line, thread: steps.Transcript, time: float, place: steps.Place) -> None:
+        """A row that says how long a turn took, without the time in which the program showed a question."""
+        run_time = duration(row.duration_ms, 1000.0)
+        if time != NO_TIME and run_time > 0:
+            thread.add(steps.TurnEnd(time, place, run_time=run_time))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import rows
+from orchtrace_corpus.trace.importers.conversations.claude_code import background, rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
@@ -18,6 +18,9 @@ from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Ledge
 
 MAIN = "main"
 """The agent that the user talks to."""
+
+_STOPPING_SECONDS = 10.0
+"""So long may it take to stop a command at its limit, and to note its result."""
 
 
 _SILENT = frozenset(
@@ -39,6 +42,7 @@ class Reading:
         sources: Its files, those of the session itself first.
         threads: The threads, each by its name in the log; that of the session is `MAIN`.
         content: What the rows hold.
+        relayed: The sub-agents of which only rows of progress are known, by their names in the log.
 
     Raises:
         DataFileError: A file cannot be read, or no file has a row of a conversation.
@@ -50,6 +54,7 @@ class Reading:
         self.session = ""
         self.version = ""
         self.threads: dict[str, steps.Transcript] = {}
+        self.relayed: set[str] = set()
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
@@ -58,6 +63,7 @@ class Reading:
         for name in (steps.USER, MAIN):  # agents may be called so, too
             self._names.new(name)
         self.sources = sorted(map(source, files), key=lambda one: (one.part is not Part.MAIN, one.run, one.shown))
+        self._agents_with_files = {source.agent for source in self.sources if source.part is Part.AGENT}
         for one in self.sources:
             if one.part in (Part.MAIN, Part.AGENT):
                 self._read(one)
@@ -66,6 +72,7 @@ class Reading:
         if not any(thread.steps for thread in self.threads.values()):
             raise EmptyLogError(f"no row of a conversation in {', '.join(one.shown for one in self.sources[:3])}")
         self.session = self.session or masked(self.sources[0].shown.partition(".")[0]) or "session"
+        self._drop_silent_agents()
         self._join_results()
 
     def name(self, wanted: str) -> str:
@@ -94,9 +101,7 @@ class Reading:
             elif kind == "attachment" and isinstance(row.attachment, dict):
                 self.content.take_attachment(Entry(row, row.attachment, thread, time, steps.Place(one.shown, number)))
             elif isinstance(kind, str) and kind in _SILENT:
-                self.report.pass_over(kind)
-                if kind == "progress":
-                    self.content.take_progress(row)
+                self._take_silent(row, kind, thread, time, steps.Place(one.shown, number))
             else:
                 self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
 
@@ -153,6 +158,42 @@ class Reading:
         else:
             self.content.take_user(Entry(row, message, thread, time, place))
 
+    def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: steps.Place) -> None:
+        """A note that the program keeps for itself: of an agent at work, of a turn, of a task in its queue."""
+        if kind == "progress" and text_field(row.data, "type") == "agent_progress":
+            self._take_progress(row, time, place)
+            return
+        self.report.pass_over(kind)
+        if kind == "system" and row.subtype == "turn_duration":
+            if not self._is_repeated(row, kind, {}, place):
+                self.content.take_turn_end(row, thread, time, place)
+        elif kind == "queue-operation":
+            self.content.take_queued(row, time, place)
+
+    def _take_progress(self, row: Line, time: float, place: steps.Place) -> None:
+        """A row of a sub-agent, passed on to the session: all that is known of an agent without a transcript."""
+        key = text_field(row.data, "agentId")
+        self.content.evidence.progress.setdefault(key, string(row.parent_tool_use))
+        inner = row.data.get("message")
+        if not key or key in self._agents_with_files or not isinstance(inner, dict):
+            self.report.pass_over("progress")
+            return
+        copy = line(inner)
+        if copy.kind not in ("assistant", "user"):
+            self.report.pass_over("progress")
+            return
+        inner_time = moment(copy.timestamp)
+        self.relayed.add(key)
+        self._take(copy, copy.kind, self.thread(key), time if inner_time == NO_TIME else inner_time, place)
+
+    def _drop_silent_agents(self) -> None:
+        """Leave out agents of which progress only shows what they were asked: they have no transcript."""
+        for key in sorted(self.relayed):
+            if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
+                del self.threads[key]
+                self.relayed.discard(key)
+                self.content.evidence.beginnings.pop(key, None)
+
     def _note_copy(self, row: Line, thread: steps.Transcript, place: steps.Place) -> None:
         """A row that the log says was copied from another session: what it spent was spent there."""
         self.session = self.session or masked(string(row.session_id).partition("#")[0])
@@ -194,12 +235,25 @@ class Reading:
         """Join results to the calls that they answer, once every step has its time."""
         for thread in self.threads.values():
             thread.fill_times()
-        for found in self.content.results:
-            tool_call = self.content.tool_calls.get((found.thread.key, found.id))
+        launches = []
+        for result in self.content.results:
+            tool_call = self.content.tool_calls.get((result.thread.key, result.id))
             if tool_call is None:
-                self.report.note(Problem.RESULT_WITHOUT_CALL, str(found.answer.place))
+                self.report.note(Problem.RESULT_WITHOUT_CALL, str(result.answer.place))
             elif tool_call.answer is not None:
-                found.answer.is_repeated = True
-                self.report.note(Problem.SECOND_RESULT, str(found.answer.place))
+                result.answer.is_repeated = True
+                self.report.note(Problem.SECOND_RESULT, str(result.answer.place))
             else:
-                steps.answer(tool_call, found.answer)
+                steps.answer(tool_call, result.answer)
+                if result.time_limit:
+                    _note_time_limit(tool_call, result)
+                if result.task and tool_call.purpose is steps.TOOL:
+                    launches.append(background.Launch(result.task, result.id, tool_call))
+        background.end_background_calls(launches, self.content.signs, self.content.evidence.notices)
+
+
+def _note_time_limit(tool_call: steps.ToolCall, result: rows.Result) -> None:
+    """A command that was stopped at its limit worked until then; what is left beyond a moment, it waited before."""
+    took = result.answer.time - tool_call.time
+    run_time = took if took - result.time_limit <= _STOPPING_SECONDS else result.time_limit
+    tool_call.more = {"run_time": round(run_time, 6)}

@@ -4,6 +4,7 @@ Decoding passes over everything else. Nothing is said of the types of fields her
 have another type in each.
 """
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -54,6 +55,9 @@ class Line(Opening, gc=False, rename="camel"):
     attachment: Any = None
     data: Any = None
     parent_tool_use: Any = field(default=None, name="parentToolUseID")
+    subtype: Any = None
+    duration_ms: Any = None
+    content: Any = None
     tool_use_result: Raw = _NOTHING
 
 
@@ -64,6 +68,7 @@ class Details(Struct, gc=False):
     teammate: Any = field(default=None, name="agent_id")
     run: Any = field(default=None, name="runId")
     task: Any = field(default=None, name="taskId")
+    background_task: Any = field(default=None, name="backgroundTaskId")
     status: Any = None
     is_async: Any = field(default=None, name="isAsync")
     usage: Any = None
@@ -97,6 +102,7 @@ _PUT_THERE = (
     "<local-command-stdout", "<local-command-stderr", "<local-command-caveat", "<bash-stdout", "<bash-stderr",
     "<system-reminder", "Caveat: The messages below", "This session is being continued from a previous conversation",
 )  # fmt: skip
+_NOTIFICATIONS = ("<task-notification", "<bash-notification", "<agent-notification")
 _COMMANDS = ("<command-name>", "<command-message>", "<bash-input>")
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSALS = (
@@ -131,7 +137,7 @@ class Task(NamedTuple):
 def speaker(text: str) -> Speaker:
     """Who speaks in a text."""
     text = text.lstrip()
-    if text.startswith("<task-notification"):
+    if text.startswith(_NOTIFICATIONS):
         return Speaker.TASK
     if text.startswith(_PUT_THERE):
         return Speaker.PROGRAM
@@ -153,9 +159,15 @@ def text_of(content: Any) -> str:
 
 
 def task(text: str) -> Task:
-    """The fields of a `<task-notification>`."""
+    """Return the fields of a `<task-notification>`; earlier versions call the task by its kind."""
     fields = ("task-id", "tool-use-id", "status", "result")
-    return Task(*(_between(text, f"<{name}>", f"</{name}>")[0].strip() for name in fields))
+    found = Task(*(element(text, name) for name in fields))
+    return found if found.task else found._replace(task=element(text, "shell-id") or element(text, "agent-id"))
+
+
+def element(text: str, name: str) -> str:
+    """Return the text of the first element of that name; empty where there is none."""
+    return _between(text, f"<{name}>", f"</{name}>")[0].strip()
 
 
 def teammate_messages(text: str) -> Iterator[tuple[str, str]]:
@@ -185,6 +197,18 @@ def error(text: str) -> str:
     if text.startswith(_INTERRUPTED):
         return steps.INTERRUPTED
     return FORBIDDEN if text.startswith(_DENIALS) else "tool_error"
+
+
+_TIMED_OUT = re.compile(r"Command timed out after (?:(\d+)h ?)?(?:(\d+)m ?)?(?:([\d.]+)s)?")
+
+
+def time_limit(text: str) -> float:
+    """Return the seconds after which a command was stopped, as the text of its result says; 0 where it was not."""
+    match = _TIMED_OUT.search(text, 0, 1000) or _TIMED_OUT.search(text[-1000:])
+    if match is None:
+        return 0.0
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds
 
 
 USAGE = (
@@ -230,6 +254,7 @@ class Result(Struct):
         refused: Whether it says that nothing was done.
         usage: The usage that it states.
         total: Its `totalTokens`.
+        time_limit: The seconds after which the call was stopped, as it says; 0 where it was not.
     """
 
     answer: steps.ToolResult
@@ -244,6 +269,7 @@ class Result(Struct):
     refused: bool = False
     usage: dict[str, int] | None = None
     total: int | None = None
+    time_limit: float = 0.0
 
 
 class Spawn(Struct):
@@ -276,9 +302,9 @@ class Aimed(Struct):
 
 
 class Notice(Struct):
-    """A background task tells of its end."""
+    """A background task tells of itself."""
 
-    step: steps.Note
+    step: steps.Notice
     thread: Transcript
     task: Task
     ref: str
@@ -333,6 +359,9 @@ def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
             found[kind] = known
         elif number is not None:
             is_odd = True
+    for_an_hour = value.get("cache_creation")
+    if type(for_an_hour) is dict and (kept := count(for_an_hour.get("ephemeral_1h_input_tokens"))):
+        found["cache_write_1h"] = min(kept, found.get("cache_write", 0))
     return found or None, is_odd
 
 
