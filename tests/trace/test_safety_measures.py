@@ -165,6 +165,24 @@ def test_tools_that_the_trace_names_as_effectful_are_the_only_ones() -> None:
     assert none["tainted_effect_share"].reason == "no call with side effects was executed"
 
 
+def test_a_tool_that_acts_under_its_own_name_is_no_agent() -> None:
+    events = [
+        event("plan", 0, "inference", "orchestrator"),
+        event("s", 1, "spawn", "orchestrator", to="executor"),
+        event("call", 2, "tool_call", "executor", tool="browser.search", call_id="1"),
+        event("page", 3, "tool_result", "browser.search", tool="browser.search", call_id="1", trusted=False),
+        event("back", 4, "return", "executor", to="orchestrator"),
+        event("check", 5, "inference", "verifier"),
+    ]
+
+    found = measured(
+        events, "plan>s s>call:spawn call>page:tool_dependency page>back:tool_dependency", "untrusted_reach", "agents"
+    )
+
+    assert found["untrusted_reach"].value == pytest.approx(1 / 3)
+    assert found["agents"].value == 3
+
+
 def test_unmarked_results_leave_a_range() -> None:
     events = [
         *READER_AND_CHECKER[0],

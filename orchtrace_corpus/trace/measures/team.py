@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import inf
 
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
-from orchtrace_corpus.trace.model.trace import EventType
+from orchtrace_corpus.trace.model.trace import EventType, acting_tools
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
 
@@ -70,8 +70,8 @@ def critical_step_path(run: Run) -> Measure:
 
 
 def agent_count(run: Run) -> Measure:
-    """The number of agents that act; people are none."""
-    return Measure(float(len(run.times.by_agent.keys() - run.people)))
+    """The number of agents that act; people are none, nor are tools that act under their own names."""
+    return Measure(float(len(run.times.by_agent.keys() - run.people - acting_tools(run.trace))))
 
 
 def delegation_depth(run: Run) -> Measure:

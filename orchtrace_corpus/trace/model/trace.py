@@ -349,6 +349,19 @@ def roles_of(trace: Trace) -> Mapping[str, str]:
     return found
 
 
+def acting_tools(trace: Trace) -> frozenset[str]:
+    """Return the tools that act under their own names: declared as tools, or only in results of a tool of that name.
+
+    The example of the survey (arXiv 2605.02801) has `browser.search` act so.
+    """
+    declared = frozenset(agent.id for agent in trace.agents if agent.kind is AgentKind.TOOL)
+    tools = {event.tool for event in trace.events if event.tool}
+    named = tools.intersection(event.agent for event in trace.events if event.type is EventType.TOOL_RESULT)
+    if named:
+        named -= {event.agent for event in trace.events if event.type is not EventType.TOOL_RESULT}
+    return declared.union(named)
+
+
 _KINDS = Tokens.__struct_fields__
 
 

@@ -23,6 +23,7 @@ from orchtrace_corpus.trace.model.trace import (
     GateDecision,
     Status,
     Trace,
+    acting_tools,
 )
 from orchtrace_corpus.trace.view.graph import Graph
 
@@ -211,8 +212,8 @@ def _next_of_agent(of: Graph, sequence: list[int], blocked: frozenset[int]) -> d
 def _members(trace: Trace) -> frozenset[str]:
     """Return the agents that act and are neither people nor tools; a gate that only guards is none, either."""
     acting = {event.agent for event in trace.events if is_content(event)}
-    excluded = {agent.id for agent in trace.agents if agent.kind in (AgentKind.HUMAN, AgentKind.TOOL)}
-    return frozenset(acting - excluded)
+    people = {agent.id for agent in trace.agents if agent.kind is AgentKind.HUMAN}
+    return frozenset(acting - people - acting_tools(trace))
 
 
 def effectful_calls(trace: Trace, of: Graph) -> tuple[EffectfulCall, ...]:
