@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from orchtrace_corpus.trace.diagnosis import diagnose
+from orchtrace_corpus.trace.model.import_report import has_all_tokens
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.timing import longest_path
 from tests.conftest import ROOT
@@ -34,6 +36,7 @@ class Counted(NamedTuple):
         waited: Seconds that people were waited for.
         worked: Seconds of work of all agents: the least, if open calls only waited, and the most.
         span: The same of the longest chain of work.
+        is_least: Whether more tokens were spent than the rows say.
     """
 
     path: str
@@ -50,6 +53,12 @@ class Counted(NamedTuple):
     waited: float
     worked: tuple[float, float]
     span: tuple[float, float]
+    is_least: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.input + self.output + self.cache_read + self.cache_write
 
 
 def sure(*seconds: float) -> tuple[float, float]:
@@ -84,6 +93,7 @@ SESSIONS = (
         60 + 3600.5 + 30,
         sure(6 + 5 + 3 + 3.5, 3.5 + 2 + 8 + 2, 32, 5),  # main, a111, b222, c333
         sure(6, 32, 5 + 3 + 3.5),  # main, b222, main
+        is_least=True,  # b222 and c333 say what they wrote before they had written it
     ),
     Counted(
         "logs/claude_code/waits.jsonl", "Claude Code 2.1.180",
@@ -120,6 +130,32 @@ SESSIONS = (
         57.9 + 9,  # the first call asked for 60 s, and ran 2.1 s of them; a row follows the second approval
         sure(4, 2.1, 4, 3.9, 4),  # both calls say how long they ran
         sure(4, 2.1, 4, 3.9, 4),
+    ),
+    Counted(
+        "logs/codex/scripts", "Codex 0.150.0",
+        200 + 7 * 100,
+        50 + 20 + 20 + 60 + 70 + 15 + 90 + 40,
+        800 + 1000 + 1100 + 1200 + 1300 + 1400 + 1500 + 1600,
+        0,
+        2, 1, 1, 2,  # a script whose command ended with exit code 2, and a spawn that was refused
+        129.8 - 48,
+        48,  # the command that asked took 60 s, and ran 12 s of them
+        sure(4 + 2 + 2 + 2 + 2 + 3 + 5 + 4, 10 + 10 + 5.5 + 0.1 + 12, 23.2),  # models, tools, read_tests
+        sure(4 + 10 + 2 + 10 + 2 + 5.5 + 2 + 0.1 + 2, 23.2, 5 + 12 + 4),  # main, read_tests, main
+        is_least=True,  # there is no rollout of read_tests
+    ),
+    Counted(
+        "logs/codex/slept.jsonl", "Codex 0.150.0",
+        200 + 100 + 500,
+        50 + 40 + 4000,
+        800 + 1000 + 2500,
+        0,
+        1, 0, 0, 0,
+        149 - 49.5,
+        49.5,  # from the first answer to the second prompt
+        sure(4 + 0.5 + 5 + 60),  # of the last 90 s the machine slept for 30, as the turn says
+        sure(4 + 0.5 + 5 + 60),
+        is_least=True,  # the new counter stands at 2,100 tokens beside the answer, of answers that are not there
     ),
     Counted(
         "logs/openai_agents/parallel.json", "OpenAI Agents SDK 0.24.0",
@@ -227,6 +263,7 @@ SESSIONS = (
         0,
         sure(1 + 1, 1, 1, 1, 1),  # Orchestrator, WebSurfer, Orchestrator, its terminal, Orchestrator
         sure(1 + 1, 1, 1, 1, 1),
+        is_least=True,
     ),
     Counted(
         "logs/qwen_code/background", "Qwen Code 0.24.4",
@@ -266,6 +303,15 @@ SESSIONS = (
         sure(8, 6 + 1 + 7.8, 6 + 6 + 6.1),  # main, reader-1, main
     ),
     Counted(
+        "logs/copilot_cli/outputs.jsonl", "Copilot CLI 1.0.72",
+        0, 40 + 55 + 30 + 60, 0, 0,  # api-2 has two messages, of which one states the output; api-4 states none
+        2, 1, 1, 1,  # a command of main ended with exit code 1
+        23.2, 0,
+        sure(3 + 3.9 + 4, 2 + 1, 3.8 + 6),  # main, its commands, Explore
+        sure(3 + 2 + 3.9, 3.8 + 6, 4),  # main, Explore, main
+        is_least=True,
+    ),
+    Counted(
         "logs/kimi_code/team", "Kimi Code 2.1.0",
         800 + 300 + 150 + 200 + 100 + 500 + (400 + 100) + (410 + 120),  # main and its summary, agent-0, agent-1
         100 + 25 + 15 + 30 + 12 + 60 + (20 + 30) + (22 + 18),
@@ -300,7 +346,9 @@ def test_an_import_has_what_a_person_counted(session: Counted) -> None:
         waited=pytest.approx(times.waited, abs=1e-6),
         worked=pytest.approx(tuple(sum(one.works) for one in readings), abs=1e-6),
         span=pytest.approx(tuple(spans), abs=1e-6),
+        is_least=not has_all_tokens(view.trace),
     )
+    assert diagnose(view).tokens.known == (session.tokens or None)
     assert bool(view.open_calls) == (session.worked[0] < session.worked[1])
 
 
@@ -314,12 +362,20 @@ def test_the_page_of_accuracy_shows_the_figures_that_are_tested() -> None:
         (
             one.path,
             one.program,
-            *(f"{number:,}" for number in one[2:10]),
+            *(f"{number:,}" for number in one[2:6]),
+            shown_tokens(one),
+            *(f"{number:,}" for number in one[6:10]),
             *(f"{seconds:,.6g} s" for seconds in (one.elapsed, one.waited)),
             *map(shown_range, (one.worked, one.span)),
         )
         for one in SESSIONS
     ]
+
+
+def shown_tokens(session: Counted) -> str:
+    """All tokens as the page shows them."""
+    least = "at least " if session.is_least else ""
+    return f"{least}{session.tokens:,}" if session.tokens else "unknown"
 
 
 def shown_range(seconds: tuple[float, float]) -> str:

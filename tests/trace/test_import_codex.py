@@ -47,6 +47,13 @@ TRUTH: dict[str, dict[str, list[tuple[int, int, int, int]]]] = {
     },
     "fork": {"main": [(1000, 400, 90, 30)], "main#2": [(1100, 1000, 30, 0)]},
     "lone": {"Lea": [(900, 600, 40, 5)]},
+    "scripts": {
+        "main": [
+            (1000, 800, 50, 10), (1100, 1000, 20, 0), (1200, 1100, 20, 0), (1300, 1200, 60, 5), (1400, 1300, 70, 5),
+            (1500, 1400, 15, 0), (1600, 1500, 90, 20), (1700, 1600, 40, 0),
+        ],
+    },
+    "slept": {"main": [(1000, 800, 50, 10), (1100, 1000, 40, 10), (3000, 2500, 4000, 1000)]},
     "odd": {"main": [(100, 20, 10, 0), (60, 10, 5, 0), (140, 20, 4, 0)]},
 }  # fmt: skip
 """What each answer of each agent in the fixtures has spent: input with cached input, cached input, output, reasoning."""

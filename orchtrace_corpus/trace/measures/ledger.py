@@ -56,7 +56,8 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
     name, the model that its agent is declared with, unless other events of the agent name one: then nobody knows.
     Events of which neither is known stand under the empty name.
     """
-    from orchtrace_corpus.trace.model.import_report import accounts_for_all  # what only declares measures loads none
+    # what only declares measures loads none
+    from orchtrace_corpus.trace.model.import_report import accounts_for_all, lacks_input
 
     groups: dict[str, list[Event]] = {}
     for name, event in _named(trace, by) if by != "tool" else ():
@@ -64,6 +65,8 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
     entries = [_entry(name, events) for name, events in groups.items()] if by != "tool" else _by_tool(trace)
     if accounts_for_all(trace):
         entries = [entry._replace(at_least=False) for entry in entries]
+    elif lacks_input(trace):
+        entries = [entry._replace(at_least=entry.at_least or entry.tokens["input"] is None) for entry in entries]
     return sorted(entries, key=lambda entry: (-(entry.total or 0), entry.name))
 
 

@@ -361,6 +361,12 @@ def has_all_tokens(trace: Trace) -> bool:
     return not report.missing() and not report.unsure()
 
 
+def lacks_input(trace: Trace) -> bool:
+    """Return True if answers state their output alone, as the token ledger of the import says."""
+    report = report_of(trace)
+    return report is not None and LedgerLine.NO_INPUT in report.token_ledger
+
+
 def accounts_for_all(trace: Trace) -> bool:
     """Whether events without tokens are counted with others, as the token ledger of the import says."""
     report = report_of(trace)

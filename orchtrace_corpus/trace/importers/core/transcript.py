@@ -146,7 +146,7 @@ class ToolCall(Step, gc=True):
     more: dict[str, Any] | None = None
 
 
-class UserInput(Step):
+class UserInput(Step, gc=True):
     """What a person entered.
 
     Attributes:
@@ -155,6 +155,7 @@ class UserInput(Step):
             another transcript.
         asked: Whether the agent has asked for it, at `since`, before its turn was over.
         is_command: Whether it is a command of the program itself, which need not reach the model.
+        asking: The call that a person was asked about.
     """
 
     ref: str = ""
@@ -163,6 +164,7 @@ class UserInput(Step):
     asked: bool = False
     is_command: bool = False
     status: Status = Status.UNKNOWN
+    asking: "ToolCall | None" = None
 
 
 class Note(Step):

@@ -414,9 +414,12 @@ class _TranscriptEvents:
         event = self._emit(
             EventType.HUMAN, steps.USER, step, waited_from, end=time, target=agent, content_ref=ref, status=how
         )
-        if not self._inputs:
+        cause = self._inputs[-1][0] if self._inputs else self._call
+        if step.asking is not None:
+            cause = step.asking.event
+        if step.asking is not None or not self._inputs:
             self._is_tied = True
-        self._edge(self._inputs[-1][0] if self._inputs else self._call, event, _CAUSAL)
+        self._edge(cause, event, _CAUSAL)
         self._inputs.append((event, _CAUSAL))
 
     def _take_delivery(self, step: steps.Delivery) -> None:

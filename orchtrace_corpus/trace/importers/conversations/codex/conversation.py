@@ -283,7 +283,8 @@ class Conversation:
             return  # a row is written a moment after what it is about
         tool_call.more = {**(tool_call.more or {}), "run_time": min(run_time, elapsed)}
         if asked is not None and waited > _WRITING_SECONDS:
-            approval = steps.UserInput(result.time - run_time, tool_call.place, since=asked, asked=True)
+            approval = steps.UserInput(result.time - run_time, tool_call.place, since=asked, asked=True,
+                                       asking=tool_call)  # fmt: skip
             approval.order = tool_call.order + 0.5
             self.thread.steps.append(approval)
 
