@@ -32,7 +32,7 @@ register(
         "T216": "unknown reward channel",
         "T217": "unknown without a reason",
         "T218": "end before the beginning",
-        "T220": "more reasoning than output",
+        "T220": "more tokens in a part than in the whole",
         "T221": "agent above itself",
         "T222": "figure that cannot be computed with",
         "T228": "result before its call",

@@ -839,6 +839,70 @@ def test_what_the_program_answers_itself_is_no_inference(tmp_path: Path, main: C
     assert of_type(trace_of(tmp_path), "inference") == ["main inference (error api_error)"]
 
 
+@pytest.mark.parametrize("usage", [(0, 0, 0, 0), None])
+def test_an_error_that_the_program_tells_has_no_model_and_no_tokens(
+    tmp_path: Path, main: Claude, usage: tuple[int, ...] | None
+) -> None:
+    main.answer(1, "m1", text("Login expired"), model="<synthetic>", isApiErrorMessage=True, usage=usage)
+    main.say(60, "Again.")
+    main.answer(65, "m2", text("Done."), usage=(4, 120, 0, 0))
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    (failed, _) = (event for event in trace["events"] if event["type"] == "inference")
+    assert (failed["status"], "model" in failed, trace["costs"]["tokens"]) == ("error", False, 124)
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("date: 2026-03-01\ncurrency: USD\nmodels:\n  claude-x: {input: 1, output: 1}\n", "utf-8")
+    screen = run_corpus("trace", "doctor", str(tmp_path), "--prices", str(prices)).stdout
+    assert "Cost      0.0001 USD at" in screen
+    assert "synthetic" not in screen
+
+
+def test_what_is_written_for_an_hour_is_a_part_of_what_is_written_to_caches(tmp_path: Path, main: Claude) -> None:
+    kept = {"ephemeral_1h_input_tokens": 300, "ephemeral_5m_input_tokens": 200}
+    answer = main.answer(1, "m1", text("A"), usage=(1, 2, 3, 500))
+    answer["message"]["usage"]["cache_creation"] = kept
+    answer = main.answer(2, "m2", text("B"), usage=(1, 2, 3, 500))
+    answer["message"]["usage"]["cache_creation"] = {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 500}
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert [event["tokens"].get("cache_write_1h") for event in trace["events"] if "tokens" in event] == [300, None]
+    assert trace["costs"]["tokens"] == 2 * 506
+
+
+# What an answer follows from
+
+
+def test_neither_a_notification_nor_a_prompt_cuts_an_answer_off_from_the_one_before(
+    tmp_path: Path, main: Claude
+) -> None:
+    main.say(0, "Do all.")
+    main.answer(5, "m1", spawn("s1", "One.", run_in_background=True), stop="tool_use")
+    main.result(5.2, "s1", "Async agent launched successfully.\nagentId: a1", {"isAsync": True, "agentId": "a1"})
+    main.answer(9, "m2", text("It works."))
+    main.say(60, "<task-notification><task-id>a1</task-id><status>completed</status></task-notification>")
+    main.answer(66, "m3", text("It is back."))
+    main.say(95, "Continue.")
+    main.answer(99, "m4", spawn("s2", "Two.", run_in_background=True), stop="tool_use")
+    main.result(99.2, "s2", "Async agent launched successfully.\nagentId: a2", {"isAsync": True, "agentId": "a2"})
+    main.say(150, "<task-notification><task-id>a2</task-id><status>completed</status></task-notification>")
+    main.answer(158, "m5", text("All is done."))
+    path = main.write(tmp_path)
+
+    assert links(trace_of(path), "temporal") == [
+        "main inference -> main aggregate",
+        "main orchestrator_decision -> main aggregate",
+        "main orchestrator_decision -> main inference",
+    ]
+    outcomes = tmp_path / "outcomes.csv"
+    outcomes.write_text(f"run,reward\n{SESSION},1\n", "utf-8")
+    paid = run_corpus("trace", "reward", str(path), "--family", "R7").stdout
+    assert "R7      used             1      1" in paid.splitlines()
+    divided = run_corpus("trace", "credit", str(path), "--outcomes", str(outcomes), "--unit", "agent").stdout
+    assert divided.splitlines()[2:5] == ["main        0.590909", "worker a1   0.318182", "worker a2  0.0909091"]
+
+
 # Time
 
 

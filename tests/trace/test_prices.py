@@ -13,6 +13,7 @@ from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.analysis.prices import KINDS, PackagePrices, Prices, apply, load, load_package
 from orchtrace_corpus.trace.measures.ledger import cost_by_tool
+from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs
 from orchtrace_corpus.trace.model.trace import Clock, Edge, EdgeType, Event, EventType, Tokens, Trace
 from tests.conftest import ROOT, run_corpus
 
@@ -252,6 +253,39 @@ def test_costs_add_up(first: dict[str, int], second: dict[str, int]) -> None:
 # The prices of the package genai-prices
 
 
+@pytest.mark.parametrize(
+    ("row", "usd", "least"),
+    [
+        ("{input: 3, output: 15, cache_write: 3.75, cache_write_1h: 6}", 3.0 + 15.0 + 3.75 + 6.0, {}),
+        ("{input: 3, output: 15, cache_write: 3.75}", 3.0 + 15.0 + 3.75 + 3.75, {"some-model": 1}),
+        ("{input: 3, output: 15, cache_write_1h: 6}", None, {}),
+    ],
+)
+def test_what_caches_keep_for_an_hour_has_its_own_price_or_costs_at_least_the_other(
+    tmp_path: Path, row: str, usd: float | None, least: dict[str, int]
+) -> None:
+    spent = {"input": 10**6, "output": 10**6, "cache_write": 2 * 10**6, "cache_write_1h": 10**6}
+    run = trace(event(**spent))
+    run.import_report.update(ImportReport().as_data())
+    run.costs["tokens"] = 4e6
+    path = table(tmp_path, f"date: 2026-05-04\ncurrency: USD\nmodels:\n  some-model: {row}\n")
+
+    apply(load(path), run)
+
+    assert run.events[0].cost_usd == usd
+    assert run.import_report["prices"].get("without_hour", {}) == least
+    assert has_all_costs(run) is (usd is not None and not least)
+
+
+def test_no_tokens_cost_nothing_whatever_the_model(tmp_path: Path) -> None:
+    run = trace(event("", input=0, output=0, cache_read=0, cache_write=0), event("unheard-of", input=0, output=0))
+
+    apply(load(table(tmp_path)), run)
+
+    assert [one.cost_usd for one in run.events] == [0.0, 0.0]
+    assert run.import_report["prices"]["without"] == {}
+
+
 def test_without_the_package_costs_are_refused_with_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -302,6 +336,8 @@ class TestPackage:
             ("claude-opus-4-20250514", {"input": 1000, "output": 200, "reasoning": 150}, 0.03),
             ("gpt-5", {"input": 1000, "output": 200, "cache_read": 10_000}, 0.0045),
             ("gpt-5", {"input": 1000, "output": 200, "cache_write": 10}, None),  # a kind without a price
+            ("claude-opus-4-5-20251101", {"cache_write": 1000, "cache_write_1h": 1000}, 0.01),
+            ("claude-opus-4-5-20251101", {"cache_write": 1000, "cache_write_1h": 400}, 0.00775),
             ("gpt-5", {"input": None, "output": 200}, None),
             ("gpt-5", {}, None),
             ("unheard-of", {"input": 1, "output": 1}, None),

@@ -54,6 +54,19 @@ def event(name: str, t: float, kind: str, agent: str, **more: Any) -> dict[str, 
     return {"id": name, "t": t, "type": kind, "agent": agent, **more}
 
 
+def test_a_part_is_no_more_than_the_whole_and_a_turn_ends_after_it_begins() -> None:
+    tokens = {"input": 1, "output": 2, "reasoning": 3, "cache_write": 4, "cache_write_1h": 5}
+    turn = {"agent": "a", "t": 3, "t_end": 1, "run_time": 1}
+
+    assert [line.partition(": ")[2] for line in found(
+        {"events": [event("e1", 0, "inference", "a", t_end=1, tokens=tokens)], "turns": [turn]}
+    ) if " T218 " in line or " T220 " in line] == [
+        "T220 $.events[0].tokens.reasoning: 3 tokens of reasoning in 2 tokens of output [t]",
+        "T220 $.events[0].tokens.cache_write_1h: 5 tokens kept for an hour in 4 tokens written to caches [t]",
+        "T218 $.turns[0].t_end: the turn ends at 1, before it begins at 3 [t]",
+    ]  # fmt: skip
+
+
 def test_each_finding_stands_at_its_line_and_column() -> None:
     events = [event("e1", 0, "spawn", "é", to="w"), event("e1", -1, "spwn", "w", to=3), event("", 0, "message", "w")]
 
@@ -68,6 +81,7 @@ def test_each_finding_stands_at_its_line_and_column() -> None:
         "trace.json:27:3: T111 $.edges[0]: missing field 'type' [t]",
         "trace.json:36:11: T113 $: unknown field 'extra' (allowed: $schema, trace_id, task_id, system, topology, clock, "
         "agents, turns, events, edges, rewards, costs, metrics, reasons, excluded_human_wait_s, baseline, run, "
+        "effectful_tools, "
         "import_report) [t]",
     ]
 

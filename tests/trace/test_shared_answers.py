@@ -126,6 +126,50 @@ def test_answers_without_ids_may_be_copies_which_is_said(tmp_path: Path) -> None
     assert note in run_corpus("trace", "import", str(tmp_path)).stderr.splitlines()
 
 
+LONG = "msg_01MadeUpForThisTest00001"
+"""As long as the ids of the service: nobody makes such a one up twice."""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [({"requestId": None}, {"requestId": None}), ({}, {"requestId": None}), ({}, {"requestId": "req_other"})],
+    ids=["without", "in one", "another"],
+)
+def test_a_long_id_of_a_message_alone_is_that_of_one_answer(
+    tmp_path: Path, fields: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    answer = (LONG, (100, 10, 0, 0))
+    paths = [session(name, answer, **more).write(tmp_path) for name, more in zip("ab", fields, strict=True)]
+    found = sums(*paths)
+
+    assert (found["all"]["tokens"]["known"], found["all"]["answers_without_ids"]) == (110, 0)
+
+
+def test_a_row_that_was_saved_in_several_folders_is_one_answer_by_its_own_id(tmp_path: Path) -> None:
+    log = session("a", M1, M2, requestId=None)
+    for answer in log.rows[1::2]:
+        del answer["message"]["id"]
+    paths = []
+    for name, number in (("p0", 2), ("p1", 4), ("p2", 4)):
+        copy = Claude(log.session)
+        copy.rows = log.rows[:number]
+        paths.append(copy.write(tmp_path / name))
+    found = sums(*paths)
+
+    assert (found["all"]["tokens"]["known"], found["all"]["answers_without_ids"]) == (330, 0)
+
+
+def test_one_answer_in_two_files_of_a_session_counts_once_without_a_request(tmp_path: Path) -> None:
+    main = session("a", (LONG, (100, 10, 0, 0)), requestId=None)
+    below = Claude(main.session, agent="abc")
+    below.say(0, "Go.")
+    below.answer(5, LONG, text("Done."), usage=(100, 10, 0, 0), requestId=None)
+    below.write(tmp_path)
+    main.write(tmp_path)
+
+    assert sum(tokens(trace_of(tmp_path)).values()) == 110
+
+
 def test_of_copies_that_differ_the_larger_counts_in_any_order(tmp_path: Path) -> None:
     logs = [session("a", M1), session("b", ("m1", (100, 40, 0, 0))), session("c", ("m1", (100, 1, 0, 0)))]
     for log in logs:

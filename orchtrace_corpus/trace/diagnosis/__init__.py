@@ -292,7 +292,12 @@ def _total_of(line: Line | None, kinds: Sequence[str]) -> float:
 def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
     prices = (report_of(trace) or ImportReport()).prices
     priced, by_model = (
-        [(entry.name, entry.cost_usd) for entry in entries if entry.cost_usd is not None] for entries in ledgers
+        [
+            (entry.name, entry.cost_usd)
+            for entry in entries
+            if entry.cost_usd is not None and (entry.name or entry.cost_usd)
+        ]
+        for entries in ledgers
     )
     without, unused = (tuple(prices.without), tuple(prices.unused)) if prices else ((), ())
     return values.Cost(

@@ -332,6 +332,10 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
                 raise ValueError(f"`costs.{name}` is below 0")
 
 
+PARTS = frozenset(("reasoning", "cache_write_1h"))
+"""The kinds of tokens that are a part of another kind, and that no sum counts again."""
+
+
 def total(tokens: Tokens) -> float:
     """All tokens of an event: input, output, read from and written to caches; reasoning is part of the output."""
     return (tokens.input or 0) + (tokens.output or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)

@@ -93,7 +93,7 @@ def _back(edge: Edge, of: Graph) -> tuple[float, float]:
 
 
 def check_times(view: TraceView) -> Iterator[Problem]:
-    """An edge back in time, beyond the skew that the clock declares; an event that ends before it begins."""
+    """An edge back in time, beyond the skew that the clock declares; an event or a turn that ends before it begins."""
     of = view.graph
     if not view.is_timely:
         yield from _check_back(view)
@@ -101,6 +101,10 @@ def check_times(view: TraceView) -> Iterator[Problem]:
         if end is not None and end < of.times[number]:
             message = f"the event ends at {end:g}, before it begins at {of.times[number]:g}"
             yield Problem("T218", message, ("events", number, "t_end"))
+    for number, turn in enumerate(view.trace.turns):
+        if turn.t_end < turn.t:
+            message = f"the turn ends at {turn.t_end:g}, before it begins at {turn.t:g}"
+            yield Problem("T218", message, ("turns", number, "t_end"))
 
 
 def _check_back(view: TraceView) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ _STEP = Unit.STEP
 
 _TOLERANCE = 1e-9
 _MOST, _LEAST = 1e100, 1e-100
-_REASONING, _IS_WARM_UP = attrgetter("reasoning"), attrgetter("warm_up")
+_PARTS, _IS_WARM_UP = attrgetter("reasoning", "cache_write_1h"), attrgetter("warm_up")
 _SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
 
 
@@ -52,16 +52,20 @@ def _beyond(value: float, path: Path) -> Problem:
 
 
 def check_tokens(view: TraceView) -> Iterator[Problem]:
-    """Reasoning is a part of the output, so it cannot be more."""
-    if not any(map(_REASONING, view.graph.tokens)):
+    """A part of a kind of tokens cannot be more than the kind: reasoning is output, and an hour's cache is a cache."""
+    if not any(map(any, map(_PARTS, view.graph.tokens))):
         return
     for number, event in enumerate(view.trace.events):
         tokens = event.tokens
-        if tokens is UNSET or not tokens.reasoning or tokens.output is None:
+        if tokens is UNSET:
             continue
-        if tokens.reasoning > tokens.output:
+        if tokens.reasoning and tokens.output is not None and tokens.reasoning > tokens.output:
             message = f"{tokens.reasoning:g} tokens of reasoning in {tokens.output:g} tokens of output"
             yield Problem("T220", message, ("events", number, "tokens", "reasoning"))
+        for_an_hour, written = tokens.cache_write_1h, tokens.cache_write
+        if for_an_hour and written is not None and for_an_hour > written:
+            message = f"{for_an_hour:g} tokens kept for an hour in {written:g} tokens written to caches"
+            yield Problem("T220", message, ("events", number, "tokens", "cache_write_1h"))
 
 
 def check_costs(view: TraceView) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from orchtrace_corpus.base.cycles import CycleError, closing_links, sort_topolog
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import NO_TIMES, NO_USAGE, ImportReport, Missing, Problem, unknown_total
 from orchtrace_corpus.trace.model.trace import (
+    PARTS,
     Agent,
     AgentKind,
     Clock,
@@ -169,7 +170,7 @@ class Builder:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges(events, spawns)
         totals, stated = token_totals(own), costs or {}
-        spent = sum(number for one in totals["agent"].values() for kind, number in one.items() if kind != "reasoning")
+        spent = sum(number for one in totals["agent"].values() for kind, number in one.items() if kind not in PARTS)
         is_known = "tokens" in stated or any(event.tokens is not UNSET for event in own)
         known = max(spent, stated.get("tokens", 0)) if is_known else None
         reason = unknown_total(missing or {}, self.report.unread if unread is None else unread)

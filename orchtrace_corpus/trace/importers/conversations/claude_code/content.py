@@ -120,7 +120,9 @@ class Content:
             elif len(uuid) >= _LEAST_ID_LENGTH:
                 self._answers.note(uuid, "", place.file, place.line)
             model = text_field(message, "model")
-            model = masked(model) if model != _NO_MODEL else ""
+            if model == _NO_MODEL:
+                model, spent = "", spent or dict.fromkeys(("input", "output"), 0)
+            model = masked(model)
             written = rows.Written(steps.ModelCall(time, place, end=time, model=model), thread)
             thread.add(written.call)
             self.evidence.written.append(written)
