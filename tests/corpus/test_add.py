@@ -460,6 +460,21 @@ def test_each_entry_of_a_bibtex_file_brings_its_own_tags(corpus: Path) -> None:
     assert (dogs.summary, cats.summary) == ("Lets dogs in.", "To be written.")
 
 
+def test_a_key_made_for_one_entry_is_not_that_of_another(corpus: Path) -> None:
+    entry = (
+        "author={{Doe, Jo}}, year=2024, journal={{Beds}}, volume=7, number=2, pages={{1--9}}, url={{https://e.org/{}}}"
+    )
+    first = f"@article{{DBLP:x/y, title={{Lake: Water}}, {entry.format('a')}}}\n"
+    second = f"@article{{lake, title={{Another Pond}}, {entry.format('b')}}}\n"
+    (corpus / "refs.bib").write_text(first + second, encoding="utf-8")
+
+    assert add("refs.bib", *TAGS).code == 0
+
+    written = run_corpus("export", "bibtex", "--where", "year=2024").stdout
+    assert re.findall(r"@(\w+)\{(.*),", written) == [("article", "DBLP:x/y"), ("article", "lake")]
+    assert written.count("pages         = {1--9}") == written.count("volume        = {7}") == 2
+
+
 def test_what_was_exported_with_its_tags_is_added_with_them(corpus: Path) -> None:
     assert run_corpus("export", "bibtex", "--profile", "tagged", "-o", "all.bib", "--where", "care=").code == 0
     before = paper(corpus, "long-grass")
