@@ -40,10 +40,10 @@ LIST_FOLDER = "docs/list"
 """Where sections of the list are that have a page of their own."""
 
 LIST_LIMIT_BYTES = 384 * 1024
-"""How much of the README its list may take; the rest is for what stands around it."""
+"""The size of the list in the README; the rest is for the text around it."""
 
 PAGE_LIMIT_BYTES = 480 * 1024
-"""How much of a section one page holds. GitHub shows no larger Markdown file as a page."""
+"""The size of a page of the list. GitHub shows no larger Markdown file as a page."""
 
 _PAGE_WIDTH = 80
 
@@ -56,7 +56,7 @@ class ListSection(NamedTuple):
         definition: What belongs in it; empty where the taxonomy has no sections.
         items: A line for each paper.
         path: The path of its own page, below the corpus's folder.
-        own_page: Whether it has one; None leaves it to the size.
+        own_page: True if it is on its own page; None leaves it to the size.
     """
 
     heading: str
@@ -67,12 +67,12 @@ class ListSection(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many bytes its items take."""
+        """The bytes of its items."""
         return sum(len(line.encode()) + 1 for line in self.items)
 
     @property
     def parts(self) -> dict[str, list[str]]:
-        """Its items by the path of the page that holds them: one page, or more where one would be too large."""
+        """The items by the path of their page: one page, or several where one would be too large."""
         parts: dict[str, list[str]] = {self.path: []}
         path, size = self.path, 0
         for line in self.items:
@@ -172,7 +172,7 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]]) -> tuple[L
 
 
 def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]] = ()) -> str:
-    """A paper as a list item: link, venue, code, tags as chips, summary. A contested tag ends in a question mark."""
+    """Return a paper as a list item: link, venue, code, tags as chips (contested with a question mark), summary."""
     title, summary = markdown_text(paper.title), markdown_text(paper.summary)
     names_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
     source = markdown_text(paper.venue) + ("" if names_year else f" {paper.cited_year}")
@@ -184,7 +184,7 @@ def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str,
 
 
 def address(url: str) -> str:
-    """A URL as it can stand in a Markdown link, whatever it holds."""
+    """Return a URL in the form that a Markdown link can have."""
     if re.fullmatch(r"[\w!#$%&*+,./:;=?@^{}~-]*", url, re.ASCII):
         return url
     from urllib.parse import quote as percent_encode  # takes as long to import as all other addresses to write
@@ -193,7 +193,7 @@ def address(url: str) -> str:
 
 
 def image(figure: "Figure", source: "Source", path: str) -> str:
-    """A figure as Markdown, with its main numbers for who does not see it."""
+    """Return a figure as Markdown, with its main numbers as the alternative text."""
     from orchtrace_corpus.corpus.render.figures.plan import caption
 
     said = caption(figure, source)
@@ -201,15 +201,15 @@ def image(figure: "Figure", source: "Source", path: str) -> str:
 
 
 def slug(heading: str, taken: dict[str, int]) -> str:
-    """The anchor that GitHub gives a heading; `taken` counts those given before."""
+    """Return the anchor that GitHub gives a heading; `taken` counts the anchors so far."""
     base = "".join(c for c in heading.lower() if c.isalnum() or c in "_- ").replace(" ", "-")
-    number = taken.get(base, 0)
-    taken[base] = number + 1
-    return f"{base}-{number}" if number else base
+    repeated = taken.get(base, 0)
+    taken[base] = repeated + 1
+    return f"{base}-{repeated}" if repeated else base
 
 
 class _Sources(NamedTuple):
-    """What regions are made from; all but the pool is only read if a region asks for it."""
+    """The sources of regions; all but the pool are read only if a region asks for them."""
 
     pool: Pool
     summary: Callable[[], Summary]
@@ -277,7 +277,7 @@ def _list(sections: Sequence[ListSection], noun: Noun) -> str:
 def _links(section: ListSection, noun: Noun) -> str:
     """Link the pages of a section."""
     first, *others = section.parts
-    further = (f"[{number}]({address(path)})" for number, path in enumerate(others, 2))
+    further = (f"[{page}]({address(path)})" for page, path in enumerate(others, 2))
     whole = f"[{noun.counted(len(section.items))}]({address(first)})"
     return f"{whole}, continued on pages {', '.join(further)}" if others else whole
 
@@ -289,21 +289,21 @@ def _pages(sections: Sequence[ListSection]) -> Iterator[tuple[str, str]]:
             continue
         parts = section.parts
         names = [path.rpartition("/")[2] for path in parts]
-        for number, (name, lines) in enumerate(zip(names, parts.values(), strict=True), 1):
+        for page, (name, lines) in enumerate(zip(names, parts.values(), strict=True), 1):
             head = " ".join(filter(None, (section.definition, "Part of [the list](../../README.md).")))
             if len(names) > 1:
                 links = (str(at) if path == name else f"[{at}]({address(path)})" for at, path in enumerate(names, 1))
                 head += f" Pages: {', '.join(links)}."
-            title = section.heading if number == 1 else f"{section.heading}, page {number}"
+            title = section.heading if page == 1 else f"{section.heading}, page {page}"
             yield f"{LIST_FOLDER}/{name}", "\n\n".join((f"# {title}", head, "\n".join(lines))) + "\n"
 
 
 def _page_paths(terms: Sequence[Term]) -> dict[str, str]:
     """Return the path of each term's page: no two alike, and none that of a further page of another."""
     names: dict[str, str] = {}
-    for number, term in enumerate(terms, 1):
+    for position, term in enumerate(terms, 1):
         name = re.sub("[^a-z0-9]+", "-", term.id.lower()).strip("-")
-        names[term.id] = name if name and name not in names.values() else f"{name}--term-{number}".lstrip("-")
+        names[term.id] = name if name and name not in names.values() else f"{name}--term-{position}".lstrip("-")
     return {term: f"{LIST_FOLDER}/{name}.md" for term, name in names.items()}
 
 
@@ -317,7 +317,7 @@ def _terms(pool: Pool, field: str) -> str:
         numbers = count_levels(pool.papers, facet).counts
         heads = ("code", facet.label, "meaning", *(level.label for level in facet.levels))
         levelled: list[tuple[Cell, ...]] = [
-            (one.code, one.label, one.definition, *numbers[one.id].values()) for one in facet.terms
+            (term.code, term.label, term.definition, *numbers[term.id].values()) for term in facet.terms
         ]
         return markdown(Table(field, "", heads[first:], tuple(row[first:] for row in levelled)))
     rows = []
@@ -339,7 +339,7 @@ def _figures(names: Sequence[str], sources: _Sources) -> str:
 
 
 def _tag(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[str, str]]) -> str:
-    """A tag in the words of its labels; of levels, the highest that the paper has. Nothing for what does not apply."""
+    """Return a tag in the words of its labels; of levels, the highest that the paper has. Empty if none applies."""
 
     def mark(name: str) -> str:
         return "?" if (key, name) in contested else ""
@@ -357,11 +357,11 @@ def _tag(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[st
 
 
 def _name(value: str, terms: Sequence[Term]) -> str:
-    """A term by its code and its label."""
+    """Return a term by its code and its label."""
     return next((f"{term.code} {term.label}".strip() for term in terms if term.id == value), value)
 
 
 def _chip(text: str) -> str:
-    """The text as code, whatever it holds, which GitHub shows as a chip."""
+    """Return the text as Markdown code, which GitHub shows as a chip."""
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus, load
-from orchtrace_corpus.corpus.formats import completed
+from orchtrace_corpus.corpus.formats import complete_item
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.records import Paper
@@ -237,7 +237,7 @@ def test_a_book_of_editors_leaves_as_it_came_and_has_its_publisher_everywhere(tm
 def test_a_journal_named_like_its_publisher_leaves_as_it_came(toy: Corpus) -> None:
     text = "@article{a, title={T}, author={Doe, J}, year={2025}, journal={Annals}, publisher={Annals}}"
     (item,) = BIBTEX.read(text.encode(), toy.taxonomy)
-    values, _ = completed(item, None)
+    values, _ = complete_item(item, None)
     paper = Paper("a", "T", ("Doe, J",), year=2025, venue="Annals", bibtex=dict(values["bibtex"]))
 
     written = str(BIBTEX.write([paper], toy.taxonomy))
@@ -248,7 +248,7 @@ def test_a_journal_named_like_its_publisher_leaves_as_it_came(toy: Corpus) -> No
 def test_a_new_venue_takes_the_place_of_the_journal_that_an_entry_came_with(toy: Corpus) -> None:
     text = "@article{a, title={T}, author={Doe, J}, year={2025}, journal={arXiv preprint arXiv:2505.19591}}"
     (item,) = BIBTEX.read(text.encode(), toy.taxonomy)
-    values, _ = completed(item, None)
+    values, _ = complete_item(item, None)
     kept = values["bibtex"]
     assert kept == {"type": "article", "journal": "arXiv preprint arXiv:2505.19591"}
     paper = Paper("a", "T", ("Doe, J",), year=2025, venue="arXiv", arxiv_id="2505.19591", bibtex=dict(kept))
@@ -288,7 +288,7 @@ def test_every_field_of_an_entry_comes_back(toy: Corpus, key: str, kind: str, ve
     fields = {"title": "Beds", "author": "Doe, Jane", TYPES.get(kind, "howpublished"): venue, "year": "2024", **more}
     text = f"@{kind}{{{key},\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items()) + "}\n"
     (item,) = BIBTEX.read(text.encode(), toy.taxonomy)
-    values, problems = completed(item, None)
+    values, problems = complete_item(item, None)
     assert problems == []
     kept = values.get("bibtex", {})
     assert isinstance(kept, dict)

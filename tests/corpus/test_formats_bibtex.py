@@ -6,7 +6,7 @@ import pytest
 
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.formats import FormatError, Item
-from orchtrace_corpus.corpus.formats.citation import protected, venue_kind
+from orchtrace_corpus.corpus.formats.citation import protect_capitals, venue_kind
 from orchtrace_corpus.corpus.formats.latex import encoded
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 
@@ -87,7 +87,7 @@ def test_no_papers_are_no_text(toy: Corpus) -> None:
     ],
 )
 def test_capitals_that_a_style_must_not_lower_are_in_braces(title: str, written: str) -> None:
-    assert protected(title, encoded) == written
+    assert protect_capitals(title, encoded) == written
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.formats import FormatError, Item, completed
-from orchtrace_corpus.corpus.formats.citation import EntryDetails, VenueKind, merged_entry
+from orchtrace_corpus.corpus.formats import FormatError, Item, complete_item
+from orchtrace_corpus.corpus.formats.citation import EntryDetails, VenueKind, merge_entry
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.corpus.made_papers import POOLS
@@ -186,7 +186,7 @@ JOURNAL_CSL = """[{"id": "Doe:2024", "type": "article-journal", "title": "Beds",
 def test_an_article_of_others_is_one_with_volume_number_and_pages(name: str, text: str, toy: Corpus) -> None:
     (item,) = FORMATS[name].read(text.encode(), toy.taxonomy)
 
-    values, problems = completed(item, None)
+    values, problems = complete_item(item, None)
     assert problems == []
     assert (item.keywords, item.annotation) == (("size=small",), "Lays out beds.")
     assert values == {
@@ -211,7 +211,7 @@ def test_what_a_record_keeps_of_its_entry_stays_where_the_file_says_the_same(toy
     (item,) = FORMATS["ris"].read(JOURNAL_RIS.encode(), toy.taxonomy)
     kept = {"type": "article", "volume": "B7", "pages": "101-119", "number": "4", "note": r"\emph{Sic}", "month": "7"}
 
-    values, _ = completed(item, {"key": "doe", "venue": "Yard & Garden", "bibtex": kept})
+    values, _ = complete_item(item, {"key": "doe", "venue": "Yard & Garden", "bibtex": kept})
 
     assert values["bibtex"] == {
         **kept,
@@ -226,7 +226,7 @@ def test_what_a_record_keeps_of_its_entry_stays_where_the_file_says_the_same(toy
     ("number", "latex"), [("3-4", "3--4"), ("3\u20134", "3--4"), ("TR-12", "TR-12"), ("50% & up", r"50\% \& up")]
 )
 def test_a_number_becomes_latex(number: str, latex: str) -> None:
-    assert merged_entry(EntryDetails(texts={"number": number}), {}, "Beds")["number"] == latex
+    assert merge_entry(EntryDetails(texts={"number": number}), {}, "Beds")["number"] == latex
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.formats import CITED, FormatError, completed
+from orchtrace_corpus.corpus.formats import CITED, FormatError, complete_item
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
@@ -58,7 +58,7 @@ def came_back(papers: tuple[Paper, ...] | list[Paper], taxonomy: Taxonomy, name:
                 if own in record:
                     del carried[field]
                     carried[own] = record[own]
-        values, problems = completed(item, record)
+        values, problems = complete_item(item, record)
         assert problems == []
         kept = {field: record[field] for field in item.heads if field in record}
         assert same({**kept, **values}) == same(carried)

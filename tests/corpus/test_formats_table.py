@@ -8,7 +8,7 @@ import pytest
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus, load
-from orchtrace_corpus.corpus.formats import FormatError, Item, completed
+from orchtrace_corpus.corpus.formats import FormatError, Item, complete_item
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.record_fields import fields
 from tests.conftest import ROOT, TOY
@@ -152,7 +152,7 @@ def test_the_published_table_read_again_changes_no_record(real: Corpus) -> None:
     assert len(items) == len(real.papers)
     for paper, item in zip(real.papers, items, strict=True):
         record = fields(paper, real.taxonomy)
-        values, problems = completed(item, record)
+        values, problems = complete_item(item, record)
         assert problems == []
         assert {name: same(record.get(name)) for name in values} == same(values)
 
@@ -182,24 +182,24 @@ def test_without_a_published_table_there_is_none(toy: Corpus) -> None:
 def test_a_first_author_neither_cuts_a_list_nor_replaces_one() -> None:
     item = Item({"key": "a"}, 2, {"authors": "Liu, Shuo"})
 
-    assert completed(item, {"authors": ["Liu, Shuo", "Chen, Tianle"]}) == ({"key": "a"}, [])
-    assert completed(item, {"authors": ["Chen, Tianle", "Liu, Shuo"]}) == (
+    assert complete_item(item, {"authors": ["Liu, Shuo", "Chen, Tianle"]}) == ({"key": "a"}, [])
+    assert complete_item(item, {"authors": ["Chen, Tianle", "Liu, Shuo"]}) == (
         {"key": "a"},
         ["the first author is 'Liu, Shuo', but the record's is 'Chen, Tianle'; change the list in the record itself"],
     )
-    assert completed(item, None) == ({"key": "a", "authors": ["Liu, Shuo", "others"]}, [])
-    assert completed(Item({}, 1, {"authors": "Kimi Team"}), None) == ({"authors": ["Kimi Team"]}, [])
+    assert complete_item(item, None) == ({"key": "a", "authors": ["Liu, Shuo", "others"]}, [])
+    assert complete_item(Item({}, 1, {"authors": "Kimi Team"}), None) == ({"authors": ["Kimi Team"]}, [])
 
 
 def test_an_address_takes_the_place_of_the_first() -> None:
     item = Item({}, 1, {"urls": "https://b.org"})
 
-    assert completed(item, {"urls": ["https://b.org", "https://c.org"]}) == ({}, [])
-    assert completed(item, {"urls": ["https://a.org", "https://b.org", "https://c.org"]}) == (
+    assert complete_item(item, {"urls": ["https://b.org", "https://c.org"]}) == ({}, [])
+    assert complete_item(item, {"urls": ["https://a.org", "https://b.org", "https://c.org"]}) == (
         {"urls": ["https://b.org", "https://c.org"]},
         [],
     )
-    assert completed(item, None) == ({"urls": ["https://b.org"]}, [])
+    assert complete_item(item, None) == ({"urls": ["https://b.org"]}, [])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Merges records of another file into the pool, by their keys.
 
 A format holds some fields of a record, not all. Those that it lacks stay as they are, and so does a
-value that says the same. Nothing is judged by halves: one problem anywhere, and there is no merge.
+value that says the same. One problem anywhere, and nothing is merged.
 """
 
 import re
@@ -17,7 +17,7 @@ from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, IdentifierKind
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records, plain_value, raw_records
-from orchtrace_corpus.corpus.formats import Item, Problem, completed
+from orchtrace_corpus.corpus.formats import Item, Problem, complete_item
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style, tag_value
@@ -27,16 +27,16 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 
 class Merge(NamedTuple):
-    """What comes of bringing records in.
+    """The outcome of a merge.
 
     Attributes:
         text: The new text of the papers' file; the old one if anything is wrong.
         updated: The keys of the papers that change.
         added: The keys of the papers that are new.
         unchanged: The keys of the papers that say the same already.
-        problems: What is wrong with the records, by their lines in the file that they come from.
+        problems: The problems of the records, by their lines in the file that they come from.
         blank: Fields that a paper has and keeps although its cell is empty, each with the paper's key.
-        lines: By the key of each paper, where it stands in the file that it comes from.
+        lines: The line of each paper in the file that it comes from, by key.
     """
 
     text: str
@@ -49,24 +49,26 @@ class Merge(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What a record of the other file brings: all fields of a new paper, or those of a known one that differ."""
+    """The fields of a record in the other file: all of a new paper, or those of a known paper that differ."""
 
     key: str
     line: int
     values: Mapping[str, Value]
     place: int | None
-    told: str
+    remark: str
 
 
-def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, told: Mapping[int, str] = {}) -> Merge:
-    """The papers with the items brought in.
+def merge(
+    file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, remarks: Mapping[int, str] = {}
+) -> Merge:
+    """Merge records of another file into the papers.
 
     Args:
         file: The papers.
         items: Records of another file, each with the fields that it has.
         taxonomy: What a record can be tagged with, and must be.
         today: When new papers are added, unless they say it themselves.
-        told: What the corpus says of new papers that it knows under no key, by their lines.
+        remarks: Messages about new papers that the corpus knows under another key, by their lines.
 
     Raises:
         DataFileError: A record of the papers cannot be edited in place.
@@ -87,7 +89,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str,
         here = places.get(key, [None])[0]
         if not key:
             continue
-        values, wrong = completed(item, None if here is None else present[here])
+        values, wrong = complete_item(item, None if here is None else present[here])
         if here is None:
             said, wrong_keywords = _said_of_new(item, taxonomy)
             values = {**said, **values}
@@ -115,7 +117,7 @@ def merge(file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str,
                 for name, value in values.items()
                 if plain_value(value) != plain_value(present[here].get(name))
             }
-        parts.append(_Part(key, item.line, values, here, told.get(item.line, "")))
+        parts.append(_Part(key, item.line, values, here, remarks.get(item.line, "")))
     new = [part for part in parts if part.place is None]
     changing = [part for part in parts if part.place is not None and part.values]
     problems += _missing(new, present, taxonomy)
@@ -150,9 +152,9 @@ def _said_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list
 
 
 def _tags(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
-    """The tags by their terms, where the file has labels or codes; what names no term stays, to be refused."""
+    """Return the tags by their terms, where the file has labels or codes; an unknown word stays, to be refused."""
 
-    def named(read: Callable[[Facet, str], str], facet: Facet, text: Value) -> Value:
+    def find_term(read: Callable[[Facet, str], str], facet: Facet, text: Value) -> Value:
         if not isinstance(text, str) or text in facet.values:
             return text
         with suppress(CommandUseError):
@@ -163,17 +165,17 @@ def _tags(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
     for facet in taxonomy.papers:
         value = values.get(facet.field)
         if isinstance(value, str):
-            tags[facet.field] = named(read_term, facet, value)
+            tags[facet.field] = find_term(read_term, facet, value)
         elif isinstance(value, Mapping):
-            levels = {name: named(read_level, facet, level) for name, level in value.items()}
-            tags[facet.field] = {str(named(read_term, facet, name)): level for name, level in levels.items()}
+            levels = {name: find_term(read_level, facet, level) for name, level in value.items()}
+            tags[facet.field] = {str(find_term(read_term, facet, name)): level for name, level in levels.items()}
         elif isinstance(value, (list, tuple)):
-            tags[facet.field] = [named(read_term, facet, term) for term in value]
+            tags[facet.field] = [find_term(read_term, facet, term) for term in value]
     return tags
 
 
 def _own_key(cited: str, taken: Collection[object]) -> str:
-    """A key of ours for an entry that is cited by another: in lower case, with hyphens, and not taken."""
+    """Return a record key for an entry whose own key has another form: lower case, with hyphens, and not taken."""
     plain = unicodedata.normalize("NFKD", cited).encode("ascii", "ignore").decode().lower()
     base = "-".join(re.findall("[a-z0-9]+", plain)) or "entry"
     further = (f"{base}-{number}" for number in count(2))
@@ -181,36 +183,38 @@ def _own_key(cited: str, taken: Collection[object]) -> str:
 
 
 def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]]) -> list[Problem]:
-    """Keys that are missing, or do not say which record is meant."""
+    """Return the problems of keys that are missing, or do not say which record is meant."""
     problems = []
     first: dict[object, int] = {}
     for item in items:
         key, message = item.values.get("key"), ""
-        named = places.get(key, [key])[0]  # by its key or by the one that it is cited by
+        record = places.get(key, [key])[0]  # by its key or its citation key
         if not key:
             message = "this record has no key"
-        elif named in first:
-            message = f"key {quote(str(key))} is used twice (first on line {first[named]}); keep one record"
+        elif record in first:
+            message = f"key {quote(str(key))} is used twice (first on line {first[record]}); keep one record"
         elif len(places.get(key, ())) > 1:
             message = f"key {quote(str(key))} is used twice in the corpus; give each paper its own key first"
         problems += [Problem(item.line, message)] if message else []
-        first.setdefault(named, item.line)
+        first.setdefault(record, item.line)
     return problems
 
 
 def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxonomy: Taxonomy) -> list[Problem]:
-    """What new papers lack; a paper that is there already under another key is named."""
+    """Return the fields that new papers miss; a paper that is there under another key is named."""
     required = paper_schema(taxonomy).required
     problems = []
     known = {(kind, record[kind]): record.get("key") for kind in IdentifierKind for record in present if kind in record}
     for part in new:
         missing = ", ".join(name for name in required if name not in part.values)
-        named = (known.get((kind, part.values.get(kind))) for kind in IdentifierKind)
-        same = next((key for key in named if key), None)
+        keys = (known.get((kind, part.values.get(kind))) for kind in IdentifierKind)
+        same = next((key for key in keys if key), None)
         if same is not None:
             message = f"no paper has this key, but {quote(str(same))} has its identifier; write that key"
         elif missing:
-            message = part.told or f"no paper has this key yet, and a new one needs {missing}; corpus add asks for them"
+            message = (
+                part.remark or f"no paper has this key yet, and a new one needs {missing}; corpus add asks for them"
+            )
         else:
             continue
         problems.append(Problem(part.line, f"{message} {_record(part.key)}"))
@@ -218,17 +222,17 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
 
 
 def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
-    """What the decoder says of the values, each record written and read for itself."""
+    """Return the problems that decoding the values finds, each record written and read for itself."""
     parts = sorted(parts, key=lambda part: part.key)  # as they are written
     records = [{"key": part.key, **part.values} for part in parts]
     file = YamlFile("", add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy)).encode())
     places = decode_papers(file, taxonomy)[1]
-    starts = [places.locate(number) for number in range(len(parts))] if file.findings else []
+    starts = [places.locate(index) for index in range(len(parts))] if file.findings else []
     problems = []
     for finding in file.findings:
-        number = bisect_right(starts, finding.location) - 1
-        part = parts[number]
-        if finding.code != "F101" or finding.location != starts[number]:  # `_missing` says it once
+        index = bisect_right(starts, finding.location) - 1
+        part = parts[index]
+        if finding.code != "F101" or finding.location != starts[index]:  # `_missing` says it once
             problems.append(Problem(part.line, f"{finding.code} {finding.message} {_record(part.key)}"))
     return problems
 
@@ -238,7 +242,7 @@ def _record(key: str) -> str:
 
 
 def _depth(value: Value) -> int:
-    """How many lists and mappings a value is, one within the other."""
+    """Return how deeply lists and mappings are nested in a value."""
     if isinstance(value, (str, int, float)):
         return 0
     parts = value.values() if isinstance(value, Mapping) else value

@@ -1,4 +1,4 @@
-"""Other formats than the data file's: what a file of one says of a record, and what is wrong with such a file."""
+"""Records and problems that a file in another format than the data file's holds."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -6,29 +6,29 @@ from typing import NamedTuple
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
-from orchtrace_corpus.corpus.formats.citation import EntryDetails, merged_entry
+from orchtrace_corpus.corpus.formats.citation import EntryDetails, merge_entry
 from orchtrace_corpus.corpus.model.fields import OTHERS, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value
 
 CITED = {"year": "venue_year", "venue": "proceedings"}
-"""What a citation says of the venue: each field, and the one that it is taken from where a record has it."""
+"""The fields of a venue in a citation, each with the field of a record that takes precedence."""
 
 
 class Item(NamedTuple):
     """A record as a file of another format gives it.
 
     Attributes:
-        values: The fields that the file has, in the shape of `papers.yaml`; those that it lacks are
-            left out. The key is as the file spells it, which need not be a key of ours.
+        values: The fields that the file has, in the shape of `papers.yaml`. The key is as the file spells it, which
+            need not be a key of ours.
         line: Where in the file the record begins, from 1; in a file without lines, its number.
         heads: Lists of which the format holds the first item only, by field: `authors` in a CSV
             with a first author, `urls` in BibTeX. Such a field is not among `values`: a record that
             has the list keeps it if it begins with that item.
         blank: Fields for which the file has a place, and nothing in it. A record keeps them.
         cited: `year` and `venue` as a citation gives them: those of the venue, where the record has them.
-        keywords: What a citation lists as its keywords; what is written `field=term` can be a tag.
-        annotation: What it says in a sentence of the work.
-        details: What a format other than BibTeX says of the entry: its type, and fields such as `volume`.
+        keywords: The keywords written `field=term`, which can be tags.
+        annotation: The sentence on the work that stands beside such keywords.
+        details: The type and fields such as `volume`, as a format other than BibTeX gives them.
     """
 
     values: Mapping[str, Value]
@@ -42,14 +42,14 @@ class Item(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is wrong with a file, and on which line, from 1."""
+    """A problem in a file, with its line from 1."""
 
     line: int
     message: str
 
 
 class FormatError(DataFileError):
-    """A file is not in the format that it should be in; the message lists every problem with its line.
+    """The error of a file that does not follow its format; the message lists every problem with its line.
 
     Attributes:
         problems: The problems, in the order of their lines.
@@ -61,31 +61,35 @@ class FormatError(DataFileError):
         super().__init__("\n".join(f"{shown}:{problem.line}: {problem.message}" for problem in self.problems))
 
 
-def identifiers(numbers: Iterable[str], doi: str) -> dict[str, Value]:
-    """The arXiv id and the DOI that a citation carries, by field.
+def read_identifiers(numbers: Iterable[str], doi: str) -> dict[str, Value]:
+    """Return the arXiv id and the DOI of a citation, by field.
 
     Args:
         numbers: Where an arXiv id may stand, in any spelling.
-        doi: The DOI, or arXiv's DOI of a preprint; one that we do not recognise stays as it is, for
-            the decoder to refuse. One in its plain form is no address, so `%` in it stays.
+        doi: The DOI, or arXiv's DOI of a preprint. An unknown form stays as it is, for the decoder to refuse. A DOI in
+            its plain form is no address, so `%` in it stays.
     """
-    found: dict[str, Value] = {}
-    named = Identifier(IdentifierKind.DOI, doi) if is_normal(IdentifierKind.DOI, doi) else recognise(doi)
-    if doi and (named is None or named.kind is IdentifierKind.DOI):
-        found[IdentifierKind.DOI.value] = doi if named is None else named.value
-    for identifier in (*map(recognise, numbers), named):
+    by_field: dict[str, Value] = {}
+    recognised = recognise(doi)
+    if is_normal(IdentifierKind.DOI, doi):
+        recognised = Identifier(IdentifierKind.DOI, doi)
+    if doi and recognised is None:
+        by_field[IdentifierKind.DOI.value] = doi
+    elif recognised is not None and recognised.kind is IdentifierKind.DOI:
+        by_field[IdentifierKind.DOI.value] = recognised.value
+    for identifier in (*map(recognise, numbers), recognised):
         if identifier is not None and identifier.kind is IdentifierKind.ARXIV:
-            found.setdefault(IdentifierKind.ARXIV.value, identifier.value)
-    return found
+            by_field.setdefault(IdentifierKind.ARXIV.value, identifier.value)
+    return by_field
 
 
-def given(values: Mapping[str, Value | None]) -> dict[str, Value]:
-    """The values that a file gives, by field: those that are not empty."""
+def without_empty(values: Mapping[str, Value | None]) -> dict[str, Value]:
+    """Return the values that are not empty, by field."""
     return {field: value for field, value in values.items() if value}
 
 
-def completed(item: Item, present: Mapping[str, object] | None) -> tuple[dict[str, Value], list[str]]:
-    """The item's values with its heads made into lists, and what is wrong with them.
+def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dict[str, Value], list[str]]:
+    """Return the item's values with its heads made into lists, and the problems with them.
 
     A list that begins with its head stays as it is. Another address takes the place of the first;
     another first author is a problem, since it says nothing of the authors behind it. Year and venue of a
@@ -102,27 +106,27 @@ def completed(item: Item, present: Mapping[str, object] | None) -> tuple[dict[st
         if field in item.cited:
             values[own if present and present.get(own) else field] = item.cited[field]
     if present is not None and "authors" in values:
-        listed, given_names = _texts(present.get("authors")), _texts(values["authors"])
-        if list(map(bare_author, listed)) == list(map(bare_author, given_names)):
-            values["authors"] = listed
+        present_names, item_names = _texts(present.get("authors")), _texts(values["authors"])
+        if list(map(bare_author, present_names)) == list(map(bare_author, item_names)):
+            values["authors"] = present_names
     if item.details is not None:
         known = present or {}
         venue = values.get("proceedings") or known.get("proceedings") or values.get("venue") or known.get("venue") or ""
-        kept = merged_entry(item.details, _latex(known.get("bibtex")), str(venue))
-        values |= given({"bibtex": kept})
+        kept = merge_entry(item.details, _latex(known.get("bibtex")), str(venue))
+        values |= without_empty({"bibtex": kept})
     for field, head in item.heads.items():
         if present is None:
             cut_short = [OTHERS] if field == "authors" and "," in head else []
             values[field] = [head, *cut_short]
             continue
-        items = _texts(present.get(field))
-        if items and bare_author(items[0]) == bare_author(head):
+        texts = _texts(present.get(field))
+        if texts and bare_author(texts[0]) == bare_author(head):
             continue
         if field == "authors":
-            first = f"the record's is {quote(items[0])}" if items else "the record has none"
+            first = f"the record's is {quote(texts[0])}" if texts else "the record has none"
             problems.append(f"the first author is {quote(head)}, but {first}; change the list in the record itself")
         else:
-            values[field] = [head, *(one for one in items[1:] if one != head)]
+            values[field] = [head, *(text for text in texts[1:] if text != head)]
     return values, problems
 
 
@@ -132,5 +136,5 @@ def _latex(value: object) -> dict[str, str]:
 
 
 def _texts(value: object) -> list[str]:
-    """The items of a list; none where there is no list."""
-    return [str(one) for one in value] if isinstance(value, (list, tuple)) else []
+    """Return the items of a list; none where there is no list."""
+    return [str(item) for item in value] if isinstance(value, (list, tuple)) else []

@@ -16,21 +16,21 @@ from urllib.parse import quote as percent_encoded
 
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
-from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
+from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
     MONTHS,
     VENUE_FIELDS,
     NamesError,
     VenueKind,
+    format_names,
     is_edited,
     keywords,
     plain,
-    protected,
+    protect_capitals,
     read_names,
+    summary_text,
     unlinked_identifiers,
     venue_kind,
-    written_names,
-    written_summary,
 )
 from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
 from orchtrace_corpus.corpus.model.decoders import entry_field_problem
@@ -51,17 +51,17 @@ _VENUE_FIELD_OF = {
 }
 """The field of an entry that names the venue, by its type; `howpublished` in all others."""
 _NOT_KEPT = frozenset("title subtitle author year keywords annotation annote abstract file crossref".split())
-"""What the record says itself, what only people read, what belongs to somebody else, and a path of one machine."""
+"""Fields that a record has itself, texts of others, and paths of one machine."""
 _EPRINT = frozenset("eprint archiveprefix eprinttype primaryclass eprintclass".split())
 _TYPE_FIELD = "type_field"
-"""What a record calls the field `type` of an entry, since `type` is what kind of entry it is."""
+"""The name in a record for the field `type` of an entry, since `type` is the type of the entry itself."""
 _ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
 _MONTHS = {name[:3].lower(): name for name in MONTHS}
-_ENCODED_UNICODE = partial(encoded, unicode=True)  # one for all entries: by it, names and words are known again
+_ENCODED_UNICODE = partial(encoded, unicode=True)  # one object, by which cached names and words are found
 _WORD = r"[^\s\"#%'(),={}]+"
 _FIELD_START = r"([\w-]+)\s*=\s*(?=[{\"])"
 _STRAY = rf"@\s*\w+\s*[{{(]|(?<![^\n])[ \t]*(?:@\s*\w|{_FIELD_START})|\A,\s*[\w-]+\s*="
-"""What is text between entries for BibTeX, and was to be an entry, or fields of one."""
+"""Text between entries, to BibTeX, that was meant as an entry or as fields of an entry."""
 
 
 class Field(NamedTuple):
@@ -80,26 +80,26 @@ class Entry(NamedTuple):
     type: str = "misc"
 
     def text(self, name: str) -> str:
-        """The value of a field as LaTeX; empty where there is none."""
+        """Return the value of a field as LaTeX; empty without the field."""
         return self.fields[name].value.strip() if name in self.fields else ""
 
     def line_of(self, name: str) -> int:
-        """The line of a field."""
+        """Return the line of a field; that of the entry without the field."""
         return self.fields[name].line if name in self.fields else self.line
 
     def address(self, name: str) -> str:
-        r"""The web address in a field, bare or in `\url{...}`; empty where there is none."""
-        found = re.fullmatch(r"(?:\\url\s*\{)?\s*(https?://[^\s{}]+)\s*\}?", self.text(name), re.IGNORECASE)
-        return re.sub(r"\\([_%&#$~])(?:\{\})?", r"\1", found[1]) if found else ""
+        r"""Return the web address in a field, bare or in `\url{...}`; empty without an address."""
+        match = re.fullmatch(r"(?:\\url\s*\{)?\s*(https?://[^\s{}]+)\s*\}?", self.text(name), re.IGNORECASE)
+        return re.sub(r"\\([_%&#$~])(?:\{\})?", r"\1", match[1]) if match else ""
 
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
-    """The papers as BibTeX, one entry each, in their order."""
+    """Return the papers as BibTeX, one entry each, in their order."""
     return "\n".join(_entry(paper, taxonomy, profile, categories) for paper in papers)
 
 
 def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """The entries of a BibTeX file; all profiles read alike."""
+    """Return the entries of a BibTeX file; all profiles read alike."""
     return [_item(entry, problems) for entry in _entries(text, problems)]
 
 
@@ -108,8 +108,8 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
     entry_type, venue_field, kept = _kept_by(paper)
     is_dated = profile != "bibtex" and "date" in kept  # of a date and a year, biber warns
     fields = [
-        ("title", protected(paper.title, encode)),
-        ("author", "" if is_edited(paper) else written_names(paper.authors, encode)),
+        ("title", protect_capitals(paper.title, encode)),
+        ("author", "" if is_edited(paper) else format_names(paper.authors, encode)),
         (venue_field, encode(paper.cited_venue)),
         ("year", "" if is_dated else str(paper.cited_year)),
         *(("type" if name == _TYPE_FIELD else name, value) for name, value in kept.items()),
@@ -120,24 +120,22 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
         ("url", paper.urls[0] if paper.urls else ""),
     ]
     if profile == "tagged":
-        fields += [("keywords", ", ".join(keywords(paper, taxonomy))), ("annotation", encode(written_summary(paper)))]
+        fields += [("keywords", ", ".join(keywords(paper, taxonomy))), ("annotation", encode(summary_text(paper)))]
     lines = (f"  {name:13} = {_written(name, value)}," for name, value in fields if name and value)
     return "\n".join((f"@{entry_type}{{{paper.citation_key},", *lines, "}\n"))
 
 
 def left_out(paper: Paper) -> Iterator[str]:
-    """What is known of a paper's publication that its entry has no place for, by field."""
+    """Yield the fields of a paper's publication that its entry has no place for."""
     yield from unlinked_identifiers(paper, paper.urls[:1])
     yield from ("further urls",) if len(paper.urls) > 1 else ()
     yield from (name for name in paper.bibtex if name != "type" and name not in _kept_by(paper)[2])
 
 
 def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
-    """A paper's type of entry, the field of its venue, and the fields that its own entry adds.
+    """Return a paper's entry type, the field of its venue, and its further fields; those of the record take precedence.
 
-    The name of the field is empty where nothing needs to be written: arXiv is named by the id, or a field of the entry
-    that the paper came from is the venue, such as `journal = {arXiv preprint arXiv:2505.19591}`. What the record says
-    itself goes before what the entry said.
+    The field of the venue is empty where an arXiv id or a further field names it already.
     """
     entry_type = paper.bibtex.get("type") or _default_type(paper.cited_venue)
     own = {"url"} if paper.urls else set()
@@ -157,29 +155,29 @@ def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
 
 
 def _default_type(venue: str) -> str:
-    """The type of an entry that only its venue is known of."""
+    """Return the entry type that follows from a venue."""
     return {VenueKind.JOURNAL: "article", VenueKind.CONFERENCE: "inproceedings"}.get(venue_kind(venue), "misc")
 
 
 def _venue_field(fields: Mapping[str, str], entry_type: str) -> str:
-    """The field of an entry that names its venue: the one that its type has, else the first; empty without one."""
+    """Return the field of an entry that names its venue: that of its type, else the first; empty without any."""
     order = (_VENUE_FIELD_OF.get(entry_type, "howpublished"), *VENUE_FIELDS)
     return next((name for name in order if fields.get(name) and "\\url" not in fields[name]), "")
 
 
 def _venue(field: str, text: str) -> str:
-    """The venue that a field names; a journal of arXiv's, in any form, is arXiv."""
+    """Return the venue that a field names; a journal of arXiv's, in any form, is arXiv."""
     is_on_arxiv = field.startswith("journal") and re.match(_ARXIV_JOURNAL, text, re.IGNORECASE)
     return _ARXIV if is_on_arxiv else text
 
 
 def _written(name: str, value: str) -> str:
-    """The value of a field; a month is a string that styles define, and spell in their language."""
+    """Return the value of a field; a month is a string that styles define, and spell in their language."""
     return value[:3].lower() if name == "month" and value in _MONTHS.values() else f"{{{value}}}"
 
 
 def _item(entry: Entry, problems: list[Problem]) -> Item:
-    """The record that an entry gives; what is wrong with it goes to `problems`."""
+    """Return the record of an entry; its problems go to `problems`."""
 
     def text_of(name: str) -> str:
         try:
@@ -211,14 +209,14 @@ def _item(entry: Entry, problems: list[Problem]) -> Item:
         is_read.add(venue_field)
     kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
     kept |= _kept(entry, is_read, problems)
-    values = {"key": entry.key, **given({"title": title, "authors": authors, "bibtex": kept}), **ids}
+    values = {"key": entry.key, **without_empty({"title": title, "authors": authors, "bibtex": kept}), **ids}
     tags = tuple(part.strip() for part in re.split("[,;]", entry.text("keywords")) if "=" in part)
-    cited, heads = given({"year": year, "venue": venue}), {"urls": url} if url else {}
+    cited, heads = without_empty({"year": year, "venue": venue}), {"urls": url} if url else {}
     return Item(values, entry.line, heads, (), cited, tags, text_of("annotation") if tags else "")
 
 
 def _kept(entry: Entry, is_read: Collection[str], problems: list[Problem]) -> dict[str, Value]:
-    """The fields of an entry that the record has no place of its own for, as LaTeX on one line."""
+    """Return the fields of an entry that a record has no field for, as LaTeX on one line."""
     kept: dict[str, Value] = {}
     for name, field in entry.fields.items():
         value = " ".join("".join(c if c.isprintable() else " " for c in field.value).split())
@@ -244,40 +242,39 @@ def _year(entry: Entry, problems: list[Problem]) -> int | None:
 
 
 def _identifiers(entry: Entry) -> dict[str, Value]:
-    """The arXiv id and the DOI of an entry.
+    """Return the arXiv id and the DOI of an entry; an eprint of unknown form stays, for the decoder to refuse.
 
-    Google Scholar writes the id into a journal (`arXiv preprint arXiv:...`), and DBLP into a volume. An eprint of
-    arXiv's that we do not recognise stays as it is, for the decoder to refuse.
+    Google Scholar writes the id into a journal (`arXiv preprint arXiv:...`), and DBLP into a volume.
     """
     prefix = (entry.text("archiveprefix") or entry.text("eprinttype")).lower()
     eprint, doi = entry.text("eprint"), entry.text("doi").strip("{}").replace("\\_", "_")
-    named = recognise(doi)
-    if named is not None and named.kind is IdentifierKind.DOI:
-        doi = named.value
+    identifier = recognise(doi)
+    if identifier is not None and identifier.kind is IdentifierKind.DOI:
+        doi = identifier.value
     numbers = [eprint] if prefix in ("", "arxiv") else []
     journal = entry.text("journal") or entry.text("journaltitle")
     if re.match(_ARXIV_JOURNAL, journal, re.IGNORECASE):
         numbers += [entry.text("volume").removeprefix("abs/"), journal.split()[-1]]
-    found = identifiers(numbers, doi)
-    is_unknown = prefix == "arxiv" and eprint and IdentifierKind.ARXIV not in identifiers([eprint], "")
-    return {**found, IdentifierKind.ARXIV.value: eprint} if is_unknown else found
+    by_field = read_identifiers(numbers, doi)
+    is_unknown = prefix == "arxiv" and eprint and IdentifierKind.ARXIV not in read_identifiers([eprint], "")
+    return {**by_field, IdentifierKind.ARXIV.value: eprint} if is_unknown else by_field
 
 
 def _entries(text: str, problems: list[Problem]) -> list[Entry]:
-    """The entries of a file; what cannot be read of it goes to `problems`."""
+    """Return the entries of a file; its problems go to `problems`."""
     import logging
 
     from bibtexparser import model
     from bibtexparser.splitter import Splitter
 
-    logger = logging.getLogger("bibtexparser.splitter")  # it logs what is reported here
+    logger = logging.getLogger("bibtexparser.splitter")  # which logs problems that are reported here
     was_disabled, logger.disabled = logger.disabled, True
     try:
         blocks = Splitter(text).split().blocks
     finally:
         logger.disabled = was_disabled
     strings = dict(_MONTHS)
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for before, block in zip([None, *blocks], blocks, strict=False):
         line = _line(block)
         if isinstance(block, model.ParsingFailedBlock):
@@ -297,8 +294,8 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
         elif isinstance(block, model.Entry):
             if not block.key:
                 problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
-            found.append(_block_entry(block, strings, problems))
-    return found
+            entries.append(_block_entry(block, strings, problems))
+    return entries
 
 
 def _block_entry(block: "model.Entry", strings: Mapping[str, str], problems: list[Problem]) -> Entry:
@@ -312,7 +309,7 @@ def _block_entry(block: "model.Entry", strings: Mapping[str, str], problems: lis
 
 
 def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
-    """What is wrong with a block that bibtexparser could not read."""
+    """Yield the problems of a block that bibtexparser could not read."""
     from bibtexparser import model
 
     line = _line(block)
@@ -334,11 +331,12 @@ def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
         missing = "a closing brace, a comma, '=' or its key is missing"
         if key := re.match(r"@\s*\w+\s*\{\s*([^\s,{}]*([\"=])[^\s,{}]*)\s*,", raw):
             missing = f"its key {quote(key[1])} holds {quote(key[2])}, which no key can"
-        for begun in re.finditer(_FIELD_START, raw):
-            value = raw[begun.end() : begun.end() + _length(raw[begun.end() :])]
+        for start in re.finditer(_FIELD_START, raw):
+            value = raw[start.end() : start.end() + _length(raw[start.end() :])]
             if not value or re.search(rf"\n\s*{_FIELD_START}", value):
-                sign, at = "brace" if raw[begun.end()] == "{" else "quote", line + raw.count("\n", 0, begun.start())
-                missing = f"a closing {sign} is missing in {printable(begun[1])}, on line {at}"
+                sign = "brace" if raw[start.end()] == "{" else "quote"
+                start_line = line + raw.count("\n", 0, start.start())
+                missing = f"a closing {sign} is missing in {printable(start[1])}, on line {start_line}"
                 break
         yield Problem(line, f"this entry breaks off on line {end}: {missing}")
 
@@ -348,7 +346,7 @@ def _twice(name: str, line: int, first: int) -> Problem:
 
 
 def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[Problem]) -> str:
-    """A value put together: texts in braces or quotes, numbers and names of strings, joined by `#`."""
+    """Return a value joined of its parts: texts in braces or quotes, numbers and names of strings, with `#` between."""
     rest, parts = raw.strip(), []
     while True:
         length = _length(rest)
@@ -370,7 +368,7 @@ def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[
 
 
 def _length(text: str) -> int:
-    """How much of a text is its first part; 0 if it begins with none."""
+    """Return the length of the first part of a value; 0 if it begins with none."""
     if text[:1] not in ("{", '"'):
         word = re.match(_WORD, text)
         return word.end() if word else 0

@@ -1,4 +1,4 @@
-"""What bibliographies ask beyond a record's fields: author lists, the kind of its venue, its tags as keywords.
+"""Author lists, kinds of venues and tags as keywords, as bibliographies need them.
 
 A record writes names as BibTeX does: `Family, Given`, `Family, Jr, Given`, a collective in
 braces, `others` for those left out. In a BibTeX file, a name without parts or a family name of several words
@@ -28,22 +28,22 @@ class Name(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name as a record has it."""
+        """The name in the form of a record."""
         return ", ".join(part for part in (self.family, self.suffix, self.given) if part)
 
     @property
     def collective(self) -> str:
-        """The name of a collective as a record has it, in braces."""
+        """The name of a collective in the form of a record, in braces."""
         marked = f"{{{self.family}}}"
         return marked if is_collective(marked) and self.family != OTHERS else self.text
 
 
 class NamesError(ValueError):
-    """A list of names cannot be read; the message says why."""
+    """The error of a list of names that cannot be read; the message says why."""
 
 
 def name_of(author: str) -> Name:
-    """The parts of an author's name as a record has it; from a third comma on, all belongs to the given name."""
+    """Return the parts of an author's name in a record; from a third comma on, all belongs to the given name."""
     if is_collective(author):
         return Name(author[1:-1])
     family, *rest = (part.strip() for part in author.split(",", 2))
@@ -53,13 +53,13 @@ def name_of(author: str) -> Name:
     return Name(family, f"{suffix}, {given}") if "," in given else Name(family, given, suffix)
 
 
-def written_names(authors: Iterable[str], encode: Callable[[str], str]) -> str:
-    """Authors as the value of a BibTeX field; `encode` makes a part of a name LaTeX."""
+def format_names(authors: Iterable[str], encode: Callable[[str], str]) -> str:
+    """Return authors as the value of a BibTeX field; `encode` makes a part of a name LaTeX."""
     return " and ".join(_written(author, encode) for author in authors)
 
 
 def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
-    """The authors in the value of a BibTeX field; `decode` makes plain text of a part of a name.
+    """Return the authors in the value of a BibTeX field; `decode` makes plain text of a part of a name.
 
     Raises:
         NamesError: A name is empty, or its braces or commas do not make one.
@@ -86,13 +86,13 @@ def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
 
 
 def _separated(value: str) -> Iterator[str]:
-    """The names between each `and` outside of braces. bibtexparser's function loses an accent behind an `and`."""
+    """Yield the names between each `and` outside of braces; bibtexparser's function loses an accent behind an `and`."""
     start = depth = 0
-    for found in re.finditer(r"\\.|[{}]|(?<!\S)and(?!\S)", value, re.IGNORECASE | re.DOTALL):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
-        if depth == 0 and found[0].lower() == "and":
-            yield value[start : found.start()].strip()
-            start = found.end()
+    for token in re.finditer(r"\\.|[{}]|(?<!\S)and(?!\S)", value, re.IGNORECASE | re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0 and token[0].lower() == "and":
+            yield value[start : token.start()].strip()
+            start = token.end()
     if value.strip():
         yield value[start:].strip()
 
@@ -110,7 +110,7 @@ def _written(author: str, encode: Callable[[str], str]) -> str:
 
 
 def _part(text: str, encode: Callable[[str], str], *, is_family: bool = False) -> str:
-    """A part of a name, in braces if BibTeX would otherwise take it apart."""
+    """Return a part of a name as LaTeX, in braces if BibTeX would otherwise take it apart."""
     words = text.split(" ")
     starts_low = [next((letter.islower() for letter in word if letter.isalpha()), False) for word in words]
     has_inner_particle = is_family and any(starts_low[1:]) and not starts_low[0]
@@ -118,8 +118,8 @@ def _part(text: str, encode: Callable[[str], str], *, is_family: bool = False) -
     return f"{{{encode(text)}}}" if text and is_whole else encode(text)
 
 
-def protected(title: str, encode: Callable[[str], str]) -> str:
-    """A title with braces around the words whose capitals a bibliography style must not lower.
+def protect_capitals(title: str, encode: Callable[[str], str]) -> str:
+    """Return a title with braces around the words whose capitals a bibliography style must not lower.
 
     Those are acronyms and words with a capital behind their first letter (`LLM`, `DeepSeek`), and
     single capitals or capitals before digits (`Q-value`, `R1`), except the article `A`.
@@ -144,7 +144,7 @@ def _needs_braces(word: str, *, alone: bool) -> bool:
 
 
 class VenueKind(StrEnum):
-    """What kind of publication appears at a venue."""
+    """The kind of publication that appears at a venue."""
 
     JOURNAL = "journal"
     CONFERENCE = "conference"
@@ -178,7 +178,7 @@ _TYPES = {
     "dataset": VenueKind.DATASET,
     "software": VenueKind.SOFTWARE,
 }
-"""What is published as an entry of each type of BibTeX."""
+"""The kind of publication of each entry type of BibTeX."""
 
 ENTRY_TYPES = {
     VenueKind.JOURNAL: "article",
@@ -190,7 +190,7 @@ ENTRY_TYPES = {
     VenueKind.DATASET: "dataset",
     VenueKind.SOFTWARE: "software",
 }
-"""The type of BibTeX for what another format says of an entry; `misc` for everything else."""
+"""The entry type of BibTeX for each kind of publication; `misc` for all others."""
 
 
 VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
@@ -199,10 +199,9 @@ VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school"
 
 @lru_cache(maxsize=1024)
 def venue_kind(venue: str) -> VenueKind:
-    """The kind of a venue such as `ICML 2025`, `Nature 2025`, `arXiv` or `Tech Blog`.
+    """Return the kind of a venue such as `ICML 2025`, `Nature 2025`, `arXiv` or `Tech Blog`.
 
-    A word that says what it is decides, such as an acronym that is known. Of another acronym nothing is said, and
-    another name is a journal.
+    A known word or acronym decides. An unknown acronym is of kind `other`, and any other name is a journal.
     """
     words = re.findall(r"[^\W\d_]+", venue)
     folded = {word.casefold() for word in words}
@@ -228,7 +227,7 @@ def entry_kind(entry_type: str, venue: str) -> VenueKind:
 
 
 PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PREPRINT)
-"""What its publisher, school or institution stands for as the venue: it is part of nothing larger."""
+"""The kinds that are part of nothing larger: the publisher, school or institution is the venue."""
 
 
 def editors(paper: Paper) -> list[str]:
@@ -268,10 +267,10 @@ def _month_in(latex: str) -> int:
 
 
 class EntryDetails(NamedTuple):
-    """What a file of another format than BibTeX says of an entry beyond the fields of a record.
+    """Type and further fields of an entry in another format than BibTeX.
 
     Attributes:
-        kinds: What its type can stand for; empty where the type says nothing.
+        kinds: The kinds of publication of its type; empty where the type says nothing.
         type: The type of BibTeX for it.
         texts: Its further fields by their names in BibTeX, as plain text.
         editors: Its editors, as a record has names.
@@ -289,14 +288,14 @@ _SAME_PLACE = {"issn": ("issn", "isbn"), "isbn": ("isbn", "issn")}
 """Fields that other formats have one place for."""
 
 
-def merged_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
-    """Return what a record keeps of its entry, with what another format says of it brought in, as LaTeX.
+def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
+    """Return the BibTeX fields of a record, as LaTeX, updated by what another format says of the entry.
 
     A field that says the same stays as it is written, and so does one that the other format has no place for.
 
     Args:
-        details: What the other format says.
-        present: What the record keeps of its entry so far.
+        details: Type and fields in the other format.
+        present: The BibTeX fields of the record so far.
         venue: The venue that a citation of the record gives.
     """
     kept = dict(present)
@@ -308,14 +307,14 @@ def merged_entry(details: EntryDetails, present: Mapping[str, str], venue: str) 
             kept[name] = _with_ranges(name, encoded(text, unicode=True))
     named = map(bare_author, _names_in(kept.get("editor", "")))
     if details.editors and list(named) != list(map(bare_author, details.editors)):
-        kept["editor"] = written_names(details.editors, partial(encoded, unicode=True))
+        kept["editor"] = format_names(details.editors, partial(encoded, unicode=True))
     if details.month and _month_in(kept.get("month", "")) != details.month:
         kept["month"] = MONTHS[details.month - 1]
     return kept
 
 
 def _comparable(text: str) -> str:
-    """Return what two spellings of a field have in common: dashes may be written otherwise."""
+    """Return the form in which two spellings of a field are equal: dashes may be written otherwise."""
     return re.sub(r"\s*[-\u2013]+\s*", "-", text).strip("- ")
 
 
@@ -327,19 +326,19 @@ def _with_ranges(name: str, latex: str) -> str:
     return re.sub(rf"(?<=\w){dash}(?=\w)", "--", latex)
 
 
-def kept_fields(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
-    """What a paper's entry of BibTeX says beyond the record, as plain text, by its place in another format.
+def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
+    """Return the further fields of a paper's BibTeX entry as plain text, by their place in another format.
 
     Args:
         paper: The paper.
-        places: What the other format calls the fields that it has a place for.
+        places: The names that the other format has for fields of BibTeX.
     """
     texts = ((places[name], plain(latex)) for name, latex in paper.bibtex.items() if name in places)
     return {place: text for place, text in texts if text}
 
 
-def without_place(paper: Paper, places: Collection[str]) -> Iterator[str]:
-    """The fields of a paper's entry of BibTeX that another format has no place for, or cannot spell.
+def unplaced_fields(paper: Paper, places: Collection[str]) -> Iterator[str]:
+    """Yield the fields of a paper's BibTeX entry that another format has no place for, or cannot spell.
 
     Editors and months have one in each; `places` are the others.
     """
@@ -349,13 +348,13 @@ def without_place(paper: Paper, places: Collection[str]) -> Iterator[str]:
     yield from (name for name, latex in paper.bibtex.items() if name not in known or not plain(latex))
 
 
-def written_summary(paper: Paper) -> str:
-    """The summary of a paper; empty while it is still to be written."""
+def summary_text(paper: Paper) -> str:
+    """Return the summary of a paper; empty while it is still to be written."""
     return "" if paper.summary == TO_BE_WRITTEN else paper.summary
 
 
 def plain(latex: str) -> str:
-    """LaTeX as plain text; empty where it stands for no characters."""
+    """Return LaTeX as plain text; empty where it stands for no characters."""
     try:
         return decoded(latex)
     except LatexError:
@@ -363,15 +362,15 @@ def plain(latex: str) -> str:
 
 
 def unlinked_identifiers(paper: Paper, urls: Iterable[str]) -> Iterator[str]:
-    """The identifiers of a paper, beside arXiv id and DOI, that none of some addresses carries, by field."""
-    linked = {found.kind for found in map(recognise_url, urls) if found is not None}
+    """Yield the fields of a paper's identifiers, beside arXiv id and DOI, that none of some addresses carries."""
+    linked = {identifier.kind for identifier in map(recognise_url, urls) if identifier is not None}
     for kind in (IdentifierKind.OPENREVIEW, IdentifierKind.ACL):
         if getattr(paper, kind.value) and kind not in linked:
             yield kind.value
 
 
 def keywords(paper: Paper, taxonomy: Taxonomy) -> Iterator[str]:
-    """The tags as filters are written: `credit_unit=agent`, `stop=explicit`; those that are NA are left out."""
+    """Yield the tags in the form of filters, `credit_unit=agent`, `stop=explicit`; without those that are NA."""
     for facet in taxonomy.papers:
         tag = paper.tags.get(facet.field, ())
         if isinstance(tag, str):  # most are

@@ -18,7 +18,7 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
+from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
     ENTRY_TYPES,
     PUBLISHED_BY,
@@ -27,15 +27,15 @@ from orchtrace_corpus.corpus.formats.citation import (
     Name,
     VenueKind,
     editors,
+    entry_texts,
     is_edited,
-    kept_fields,
     keywords,
     month_of,
     name_of,
     paper_kind,
+    summary_text,
     unlinked_identifiers,
-    without_place,
-    written_summary,
+    unplaced_fields,
 )
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
@@ -47,13 +47,13 @@ VERSION = 1
 
 
 def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
-    """The papers as a JSON document."""
+    """Return the papers as a JSON document."""
     records = [fields(paper, taxonomy) for paper in papers]
     return json.dumps({"schema": SCHEMA, "version": VERSION, "records": records}, ensure_ascii=False, indent=2) + "\n"
 
 
 def read_document(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """The records of a document that `write_document`, or `corpus list --format json`, has made.
+    """Return the records of a document by `write_document` or `corpus list --format json`.
 
     Raises:
         JsonError: The text is no JSON.
@@ -75,19 +75,19 @@ def read_document(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[
 
 
 def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
-    """The papers, one on each line."""
+    """Return the papers, each on a line."""
     return "".join(json.dumps(fields(paper, taxonomy), ensure_ascii=False) + "\n" for paper in papers)
 
 
 def read_lines(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """The records; blank lines are passed over."""
+    """Return the records; blank lines are skipped."""
     items: list[Item] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for line_number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                items.append(Item(_record(loads(line, number), number, problems), number))
+                items.append(Item(_record(loads(line, line_number), line_number, problems), line_number))
             except JsonError as error:
-                problems.append(Problem(number, str(error)))
+                problems.append(Problem(line_number, str(error)))
     return items
 
 
@@ -102,7 +102,7 @@ def _envelope_problem(document: object) -> str:
 
 
 def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
-    """The lines on which the items of a list begin, from the first on.
+    """Yield the lines on which the items of a list begin.
 
     Args:
         text: Valid JSON.
@@ -112,11 +112,11 @@ def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
 
     whole = re.sub(r"\\u[dD][89a-fA-F]..", r"\\ufffd", text)  # a half of a pair, which has another place to be reported
     places = Places(whole.encode(), "")
-    return (places.line((*path, number)) for number in count())
+    return (places.line((*path, index)) for index in count())
 
 
 def _record(value: object, line: int, problems: list[Problem]) -> dict[str, Value]:
-    """The fields of a record, empty lists left out; what is wrong with them goes to `problems`."""
+    """Return the fields of a record without empty lists; their problems go to `problems`."""
     if not isinstance(value, dict):
         problems.append(Problem(line, "a record must be an object of fields"))
         return {}
@@ -128,7 +128,7 @@ def _record(value: object, line: int, problems: list[Problem]) -> dict[str, Valu
 
 
 def problem_with(value: object) -> str:
-    """What keeps a value from being one of a record; empty where nothing does."""
+    """Return the reason why a record cannot have a value; empty if it can."""
     parts = [value]
     while parts:
         part = parts.pop()
@@ -159,7 +159,7 @@ _KINDS = {name: kind for kind, name in _TYPES.items()} | {
     "article-magazine": VenueKind.JOURNAL,
     "article-newspaper": VenueKind.JOURNAL,
 }
-"""What an item of each type is; other types say nothing."""
+"""The kind of publication of each type; other types say nothing."""
 _PLACES = {
     "volume": "volume",
     "number": "issue",
@@ -175,12 +175,12 @@ _VENUES = ("container-title", "publisher", "event-title", "event", "archive")
 
 
 def write_csl(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
-    """The papers as a list of CSL items."""
+    """Return the papers as a list of CSL items."""
     return json.dumps([csl_item(paper, taxonomy) for paper in papers], ensure_ascii=False, indent=2) + "\n"
 
 
 def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """The items of a list.
+    """Return the items of a list.
 
     Raises:
         JsonError: The text is no JSON.
@@ -193,7 +193,7 @@ def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Probl
 
 
 def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
-    """The paper as a CSL item."""
+    """Return the paper as a CSL item."""
     kind = paper_kind(paper)
     venue = "publisher" if kind in PUBLISHED_BY else "container-title"
     month = month_of(paper)
@@ -204,16 +204,16 @@ def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
         "author": [] if is_edited(paper) else _csl_names(paper.authors),
         "editor": _csl_names(editors(paper)),
         "issued": {"date-parts": [[paper.cited_year, month] if month else [paper.cited_year]]},
-        **{place: re.sub("--+|\u2013", "-", text) for place, text in kept_fields(paper, _PLACES).items()},
+        **{place: re.sub("--+|\u2013", "-", text) for place, text in entry_texts(paper, _PLACES).items()},
         venue: paper.cited_venue,
         "archive": _ARXIV if paper.arxiv_id else "",
         "archive_location": paper.arxiv_id,
         "DOI": paper.doi,
         "URL": paper.urls[0] if paper.urls else "",
         "keyword": ", ".join(keywords(paper, taxonomy)),
-        "annote": written_summary(paper),
+        "annote": summary_text(paper),
     }
-    return given(item)
+    return without_empty(item)
 
 
 def _csl_names(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -223,14 +223,14 @@ def _csl_names(names: Iterable[str]) -> list[dict[str, Any]]:
 @lru_cache(maxsize=4096)
 def _csl_name(author: str) -> Mapping[str, Any]:
     name = name_of(author)
-    return given(name._asdict()) if name.given else {"literal": name.family}
+    return without_empty(name._asdict()) if name.given else {"literal": name.family}
 
 
 def left_out_csl(paper: Paper) -> Iterator[str]:
-    """What is known of a paper's publication that an item has no place for, by field."""
+    """Yield the fields of a paper's publication that an item has no place for."""
     yield from unlinked_identifiers(paper, paper.urls[:1])
     yield from ("further urls",) if len(paper.urls) > 1 else ()
-    yield from without_place(paper, {"type", *VENUE_FIELDS, *_PLACES})
+    yield from unplaced_fields(paper, {"type", *VENUE_FIELDS, *_PLACES})
 
 
 def _item(item: object, line: int, problems: list[Problem]) -> Item:
@@ -252,8 +252,8 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
     }
     venue_variable = next((name for name in _VENUES if text(name)), "")
     venue = text(venue_variable) if venue_variable else ""
-    cited = given({"venue": venue, "year": _year(item.get("issued"), line, problems)})
-    ids = identifiers([text("archive_location"), text("number")], text("DOI"))
+    cited = without_empty({"venue": venue, "year": _year(item.get("issued"), line, problems)})
+    ids = read_identifiers([text("archive_location"), text("number")], text("DOI"))
     kind = _KINDS.get(text("type"))
     texts = {name: text(place) for name, place in _PLACES.items() if place != venue_variable and text(place)}
     details = EntryDetails(
@@ -267,7 +267,7 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
         fields["authors"] = list(details.editors)
     tags = tuple(part.strip() for part in re.split("[,;]", text("keyword")) if "=" in part)
     heads = {"urls": text("URL")} if text("URL") else {}
-    return Item({**given(fields), **ids}, line, heads, (), cited, tags, text("annote") if tags else "", details)
+    return Item({**without_empty(fields), **ids}, line, heads, (), cited, tags, text("annote") if tags else "", details)
 
 
 def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:
@@ -295,13 +295,13 @@ def _year(issued: object, line: int, problems: list[Problem]) -> int | None:
         return None
     try:
         year = issued["date-parts"][0][0] if isinstance(issued, dict) else None
-        number = int(str(year)) if str(year).isascii() else 0
+        value = int(str(year)) if str(year).isascii() else 0
     except (KeyError, IndexError, TypeError, ValueError):
-        number = 0
-    if not 1000 <= number <= 9999:
+        value = 0
+    if not 1000 <= value <= 9999:
         problems.append(Problem(line, 'issued must give a year: {"date-parts": [[2025]]}'))
         return None
-    return number
+    return value
 
 
 def _month(issued: object) -> int:

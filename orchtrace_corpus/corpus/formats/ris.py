@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.corpus.formats import Item, Problem, given, identifiers
+from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
     ENTRY_TYPES,
     PUBLISHED_BY,
@@ -18,15 +18,15 @@ from orchtrace_corpus.corpus.formats.citation import (
     Name,
     VenueKind,
     editors,
+    entry_texts,
     is_edited,
-    kept_fields,
     keywords,
     month_of,
     name_of,
     paper_kind,
+    summary_text,
     unlinked_identifiers,
-    without_place,
-    written_summary,
+    unplaced_fields,
 )
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -48,7 +48,7 @@ _KINDS = {name: kind for kind, name in _TYPES.items()} | {
     "MGZN": VenueKind.JOURNAL,
     "NEWS": VenueKind.JOURNAL,
 }
-"""What a record of each type is; other types say nothing."""
+"""The kind of publication of each type; other types say nothing."""
 _PLACES = {
     "volume": "VL",
     "number": "IS",
@@ -67,12 +67,12 @@ _VENUES = ("T2", "JO", "JF", "JA", "BT", "PB")
 
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
-    """The papers as RIS records."""
+    """Return the papers as RIS records."""
     return "\n".join("".join(f"{tag}  - {value}\n" for tag, value in _lines(paper, taxonomy)) for paper in papers)
 
 
 def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """The records of a RIS file."""
+    """Return the records of a RIS file."""
     return [_item(line, tags, problems) for line, tags in _records(text, problems)]
 
 
@@ -88,7 +88,7 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
         yield "DA", f"{paper.cited_year}/{month:02}//"
     venue_tag = "PB" if paper_kind(paper) in PUBLISHED_BY else "T2"
     yield venue_tag, paper.cited_venue
-    for tag, value in kept_fields(paper, _PLACES).items():
+    for tag, value in entry_texts(paper, _PLACES).items():
         if tag == venue_tag:
             continue
         first, _, last = (part.strip("-\u2013 ") for part in re.sub("--+|\u2013", "\u2013", value).partition("\u2013"))
@@ -99,15 +99,15 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
         yield "DO", paper.doi
     yield from (("UR", url) for url in paper.urls)
     yield from (("KW", keyword) for keyword in keywords(paper, taxonomy))
-    if summary := written_summary(paper):
+    if summary := summary_text(paper):
         yield "N1", summary
     yield "ER", ""
 
 
 def left_out(paper: Paper) -> Iterator[str]:
-    """What is known of a paper's publication that a record has no place for, by field."""
+    """Yield the fields of a paper's publication that a record has no place for."""
     yield from unlinked_identifiers(paper, paper.urls)
-    yield from without_place(paper, {"type", *VENUE_FIELDS, *_PLACES})
+    yield from unplaced_fields(paper, {"type", *VENUE_FIELDS, *_PLACES})
 
 
 def _author(text: str) -> str:
@@ -116,21 +116,22 @@ def _author(text: str) -> str:
 
 
 def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str, list[str]]]]:
-    """Each record's line and its values by tag."""
+    """Yield the line of each record, and its values by tag."""
     tags: dict[str, list[str]] = {}
     start, last = 0, ""
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        found = re.fullmatch(_LINE, line.rstrip(" "))
-        tag, value = (found[1], (found[2] or "").strip(" ")) if found else ("", line.strip(" "))
+    for line_number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        tag, value = "", line.strip(" ")
+        if match := re.fullmatch(_LINE, line.rstrip(" ")):
+            tag, value = match[1], (match[2] or "").strip(" ")
         if tag == "TY":
             if start:
-                message = f"this record is not closed by ER before another begins on line {number}"
+                message = f"this record is not closed by ER before another begins on line {line_number}"
                 problems.append(Problem(start, message))
-            start, tags, last = number, {"TY": [value]}, "TY"
+            start, tags, last = line_number, {"TY": [value]}, "TY"
         elif not value and not tag:
             continue
         elif not start:
-            problems.append(Problem(number, f"{quote(value or tag)} belongs to no record; one begins with TY"))
+            problems.append(Problem(line_number, f"{quote(value or tag)} belongs to no record; one begins with TY"))
         elif tag == "ER":
             yield start, tags
             start = 0
@@ -156,8 +157,8 @@ def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem])
         problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
         year = ""
     urls = list(dict.fromkeys(url for url in tags.get("UR", ()) if url))
-    cited = given({"venue": venue, "year": int(year[:4]) if year else None})
-    ids = identifiers([first(("AN",))], first(("DO",)))
+    cited = without_empty({"venue": venue, "year": int(year[:4]) if year else None})
+    ids = read_identifiers([first(("AN",))], first(("DO",)))
     fields = {"key": key, "title": title, "authors": authors or list(editors_named)}
     kind = _KINDS.get(first(("TY",)))
     details = EntryDetails(
@@ -169,7 +170,7 @@ def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem])
     )
     keywords_given = tuple(keyword for keyword in tags.get("KW", ()) if "=" in keyword)
     annotation = first(("N1",)) if keywords_given else ""
-    values = {**given(fields), **ids, **given({"urls": urls})}
+    values = {**without_empty(fields), **ids, **without_empty({"urls": urls})}
     return Item(values, line, {}, (), cited, keywords_given, annotation, details)
 
 
@@ -187,5 +188,5 @@ def _details(tags: Mapping[str, Sequence[str]], venue_tag: str) -> Iterator[tupl
 
 def _month(day: str) -> int:
     """Return the month of a date such as `2020/07//`, from 1; 0 where it has none."""
-    found = re.match(r"\d{4}/(0?[1-9]|1[0-2])(?:/|$)", day)
-    return int(found[1]) if found else 0
+    match = re.match(r"\d{4}/(0?[1-9]|1[0-2])(?:/|$)", day)
+    return int(match[1]) if match else 0

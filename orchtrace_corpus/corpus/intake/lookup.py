@@ -204,7 +204,7 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
     Keywords that are written as tags, such as `stop=explicit`, are its tags, and its annotation is its summary: so
     the profile `tagged` writes them.
     """
-    from orchtrace_corpus.corpus.formats import completed, registry
+    from orchtrace_corpus.corpus.formats import complete_item, registry
 
     data, shown = read_bytes(path, path, _LARGEST_BYTES), printable(path, limit=300)
     if len(data) > _LARGEST_BYTES:
@@ -215,7 +215,7 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
     known = RecordIndex([one.paper for one in awaiting])
     candidates = []
     for item in items:
-        values, _ = completed(item, None)
+        values, _ = complete_item(item, None)
         paper = intake.from_entry(values, item.annotation)
         source = next(iter(paper.urls), "")
         one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper))

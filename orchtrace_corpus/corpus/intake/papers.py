@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign, identifier_text, identifiers_of
 from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
-from orchtrace_corpus.corpus.formats import Item, completed
+from orchtrace_corpus.corpus.formats import Item, complete_item
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
@@ -86,7 +86,7 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
 
 def from_item(item: Item) -> Paper:
     """The record that an entry of a file describes, as in `from_entry`."""
-    return from_entry(completed(item, None)[0], item.annotation)
+    return from_entry(complete_item(item, None)[0], item.annotation)
 
 
 def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
