@@ -167,7 +167,8 @@ class Conversation:
         self._typed_items: list[steps.Step] = []
         self._tool_calls: dict[str, list[steps.ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
-        self._results: list[tuple[str, steps.ToolResult, Output]] = []
+        # Results by the ids of their calls, with the run times that they state, and whether these are of scripts.
+        self._results: list[tuple[str, steps.ToolResult, float | None, bool]] = []
         self._approvals: dict[int, float] = {}  # since when calls, by their `id`, ask for an approval
         self._running: dict[str, steps.ToolCall] = {}  # what still ran, with the call that said so last
         self._awaited: dict[int, str] = {}  # what calls wait for that ran before, by the `id` of the call
@@ -252,7 +253,7 @@ class Conversation:
             doubled = set(map(id, self._typed_items))
             self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
         self.thread.fill_times()
-        for use, result, output in self._results:
+        for use, result, run_time, is_script in self._results:
             tool_calls = self._tool_calls.get(use)
             if tool_calls is None:
                 self._report.note(Problem.OUTPUT_WITHOUT_CALL, str(result.place))
@@ -261,7 +262,8 @@ class Conversation:
                 del tool_calls[0]  # an id that is used again
             if tool_calls[0].answer is None:
                 steps.answer(tool_calls[0], result)
-                self._note_run_time(tool_calls[0], result, output)
+                if run_time is not None and tool_calls[0].purpose is steps.TOOL:
+                    self._note_run_time(tool_calls[0], result, run_time, is_script=is_script)
             else:
                 result.is_repeated = True
                 self._report.note(Problem.SECOND_OUTPUT, str(result.place))
@@ -269,18 +271,20 @@ class Conversation:
             if tool_call.answer is not None:
                 tool_call.more = {**(tool_call.more or {}), "background": True, "unfinished": True}
 
-    def _note_run_time(self, tool_call: steps.ToolCall, result: steps.ToolResult, output: Output) -> None:
+    def _note_run_time(
+        self, tool_call: steps.ToolCall, result: steps.ToolResult, run_time: float, *, is_script: bool
+    ) -> None:
         """Note how long a tool ran: what it took beyond that, it waited, for a person where it had asked one.
 
         The time of a script contains the waits of its tools.
         """
         asked = self._approvals.get(id(tool_call))
-        elapsed, run_time = result.time - tool_call.time, output.run_time
-        if run_time is None or tool_call.purpose is not steps.TOOL or (asked is not None and output.is_script):
-            return
+        elapsed = result.time - tool_call.time
         waited = elapsed - run_time
         if asked is None and waited <= _WRITING_SECONDS and elapsed <= _LONG_SECONDS:
             return  # a row is written a moment after what it is about
+        if asked is not None and is_script:
+            return
         tool_call.more = {**(tool_call.more or {}), "run_time": min(run_time, elapsed)}
         if asked is not None and waited > _WRITING_SECONDS:
             approval = steps.UserInput(result.time - run_time, tool_call.place, since=asked, asked=True,
@@ -425,12 +429,13 @@ class Conversation:
                                   ref=self._privacy.reference(output.text or payload.output))  # fmt: skip
         self._add(result, at)
         use = string(payload.call_id) or string(payload.id)
-        self._results.append((use, result, output._replace(text="", details={})))
-        if use in self._tool_calls:
-            self._note_running(self._tool_calls[use][-1], output.running)
+        self._results.append((use, result, output.run_time, output.is_script))
+        calls = self._tool_calls.get(use)
+        if calls and (output.running or self._awaited):
+            self._note_running(calls[-1], output.running)
         if use in self._spawns:
             self._note_spawned(self._spawns[use], output)
-        elif use in self._tool_calls and self._tool_calls[use][-1].purpose is steps.JOIN:
+        elif calls and calls[-1].purpose is steps.JOIN:
             for name, status, brought in rows.endings(output.details.get("status")):
                 self._end(name, status, brought, at)
         if output.error == FORBIDDEN:

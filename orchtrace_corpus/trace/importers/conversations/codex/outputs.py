@@ -20,11 +20,11 @@ _TOOL_ERROR = "tool_error"
 _MAX_HEADER = 400
 _MAX_NESTING = 4
 _MAX_SECONDS = 1e9
-_HEADER_END = re.compile(r"^(?:Final output|Output):[ \t]*$", re.MULTILINE)
-_EXITED = re.compile(r"exit code:? +(-?\d{1,9})\b|exited with code +(-?\d{1,9})\b", re.IGNORECASE)
-_WALL_TIME = re.compile(r"^Wall time:? +(\d{1,9}(?:\.\d{1,9})?) +seconds", re.MULTILINE | re.IGNORECASE)
+_HEADER_ENDS = ("\nOutput:\n", "\nFinal output:\n", "\nOutput:")
+_EXITED = re.compile(r"exit(?:ed with)? code:? +(-?\d{1,9})\b")
+_EXIT_LINES = ("Process exited with code ", "Exit code: ", "exit code: ", "Exited with code ")
+_SESSION_LINE = "Process running with session ID "
 _SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
-_SESSION = re.compile(r"^Process running with session ID (\d{1,9})", re.MULTILINE)
 _TORN_RESULT = re.compile(r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b')
 _BESIDE_EXIT_CODE = frozenset(("chunk_id", "wall_time_seconds", "original_token_count", "output"))
 
@@ -56,24 +56,70 @@ def read_output(value: Any) -> Output:
     inner = value if isinstance(value, dict) else {}
     content = inner.get("content_items", value)
     text = text_field(inner, "content") or text_of(content)
-    script = _SCRIPT.match(text)
-    if script:
+    if text.startswith("Script ") and (script := _SCRIPT.match(text)):
         return _read_script(script, text, content)
     details = parsed(text) or inner
-    header, body = _split(text)
-    error = _failure(header or body, details)
-    if error or not header:
+    header = _read_header(_split(text)[0])
+    code, run_time = header.exit_code, header.run_time
+    if not header.is_known:
+        exited = _EXITED.search(text[:_MAX_HEADER].lower())
+        code = int(exited[1]) if exited else None
+    metadata = details.get("metadata")
+    if isinstance(metadata, dict):
+        stated = metadata.get("exit_code")
+        code = stated if type(stated) is int else code
+        run_time = _seconds(metadata.get("duration_seconds"))
+    error = _EXIT_CODE if code else ""
+    if error or not header.is_known:
         error = _refusal(text) or error
     if not error and inner.get("success") is False:
         error = _TOOL_ERROR
-    session = _SESSION.search(header)
-    return Output(text, details, error, _run_time(header, details), running=f"session {session[1]}" if session else "")
+    return Output(text, details, error, run_time, running=header.running)
+
+
+class _Header(NamedTuple):
+    """What the lines say that Codex puts in front of an output."""
+
+    is_known: bool
+    exit_code: int | None = None
+    run_time: float | None = None
+    running: str = ""
 
 
 def _split(text: str) -> tuple[str, str]:
     """Split an output at the end of the lines that Codex puts in front of it; without these, all of it is the body."""
-    end = _HEADER_END.search(text, 0, _MAX_HEADER)
-    return (text[: end.start()], text[end.end() :]) if end else ("", text)
+    for end in _HEADER_ENDS:
+        at = text.find(end, 0, _MAX_HEADER)
+        if at >= 0:
+            return text[:at], text[at + len(end) :]
+    return "", text
+
+
+def _read_header(header: str) -> _Header:
+    if not header:
+        return _Header(False)
+    code = run_time = None
+    running = ""
+    for line in header.splitlines():
+        if line.startswith("Wall time"):
+            run_time = _seconds(_number(line[9:].lstrip(": ").partition(" ")[0]))
+        elif line.startswith(_EXIT_LINES):
+            code = _number(line.rpartition(" ")[2])
+        elif line.startswith(_SESSION_LINE):
+            running = f"session {line[len(_SESSION_LINE) :].strip()}"
+    return _Header(True, None if code is None else int(code), run_time, running)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _seconds(value: Any) -> float | None:
+    is_time = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MAX_SECONDS
+    return float(value) if is_time else None
 
 
 def _refusal(text: str) -> str:
@@ -84,31 +130,6 @@ def _refusal(text: str) -> str:
     if "rejected by guardian" in beginning or "blocked by policy" in beginning or "not permitted" in beginning:
         return FORBIDDEN
     return ""
-
-
-def _failure(text: str, details: dict[str, Any]) -> str:
-    """Return the error of a command that has ended with another exit code than 0."""
-    metadata = details.get("metadata")
-    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-    if code is None:
-        exited = _EXITED.search(text, 0, _MAX_HEADER)
-        code = int(exited[1] or exited[2]) if exited else None
-    if type(code) is int and code != 0:
-        return _EXIT_CODE
-    return ""
-
-
-def _run_time(header: str, details: dict[str, Any]) -> float | None:
-    stated = _WALL_TIME.search(header)
-    if stated:
-        return float(stated[1])
-    metadata = details.get("metadata")
-    return _seconds(metadata.get("duration_seconds") if isinstance(metadata, dict) else None)
-
-
-def _seconds(value: Any) -> float | None:
-    is_time = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MAX_SECONDS
-    return float(value) if is_time else None
 
 
 def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
@@ -124,7 +145,7 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
         error = _refusal("\n".join(parts).strip()) or _TOOL_ERROR
     elif any(codes):
         error = _EXIT_CODE
-    return Output(text, {}, error, _run_time(header, {}), True, times, f"cell {script[2]}" if script[2] else "")
+    return Output(text, {}, error, _read_header(header).run_time, True, times, f"cell {script[2]}" if script[2] else "")
 
 
 def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
