@@ -54,7 +54,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
             elif kind == "return" and child:
                 note = Note(time, place)
                 run.agent(agent).add(note)
-                run.returned(child, note, content=row.get("text"))
+                run.returned(child, note, ref=privacy.reference(row.get("text")))
             else:
                 run.report.note_unknown(masked(str(kind)))
     yield run.trace()

@@ -20,14 +20,12 @@ from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notificati
 from orchtrace_corpus.trace.importers.atif.restoration import restore
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
-from orchtrace_corpus.trace.importers.core.transcript_events import add_events
-from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
+from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Trace, Unit
 
 _NEVER = float("inf")
 _VERSION = re.compile(r'"schema_version"\s*:\s*"(?:ATIF-v)?\d+\.\d+"')
@@ -109,13 +107,13 @@ def _in_folder(folder: str, name: str) -> str:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The traces of trajectories that name one another: one for each that no other names.
+    """Yield the traces of trajectories that name one another: one for each that no other names.
 
     Raises:
         DataFileError: A file cannot be read or is no JSON, or nothing ran in it.
     """
     for session in _sessions(files) if len(files) > 1 else (files,):
-        report = ImportReport()
+        run = Run("atif", privacy)
         trees: dict[str, Trajectory] = {}
         for file in session:
             data = logs.contents(file)
@@ -124,16 +122,16 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             except (DecodeError, RecursionError) as error:
                 raise DataFileError(f"{quote_path(file.name)} is not a trajectory: {error}") from error
             is_ours = len(session) == 1 and document.is_ours
-            if is_ours and (trace := restore(data, file, privacy, report)) is not None:
+            if is_ours and (trace := restore(data, file, privacy, run.report)) is not None:
                 yield trace
                 break
             path, at = os.path.realpath(file.path), lines(data, document)
-            trees[path] = Trajectory(file, document, at, "", privacy, report)
-            for one in below([trees[path]]):
-                for number, embedded in enumerate(one.embedded):
-                    one.children.append(Trajectory(file, embedded, at, one.pointer_to(number), privacy, report))
+            trees[path] = Trajectory(file, document, at, "", run)
+            for tree in below([trees[path]]):
+                for number, embedded in enumerate(tree.embedded):
+                    tree.children.append(Trajectory(file, embedded, at, tree.pointer_to(number), run))
         else:
-            yield _Session(trees, report).trace(privacy)
+            yield _Session(trees, run).trace()
 
 
 def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
@@ -159,28 +157,29 @@ def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
 class _Session:
     """Links the trajectories of one session, given by their files; the first is that of the agent that people ask."""
 
-    def __init__(self, trees: Mapping[str, Trajectory], report: ImportReport) -> None:
-        self._report = report
+    def __init__(self, trees: Mapping[str, Trajectory], run: Run) -> None:
+        self._run = run
         self._trees = trees
         self._all = list(below(list(trees.values())))
         self._first = self._all[0]
-        self._names = Names()
-        self._homes = {id(child): one for one in self._all for child in one.children}
-        self._by_id = {(id(one), child.id): child for one in self._all for child in reversed(one.children)}
-        self._spawns: dict[int, steps.ToolCall] = {}  # by the trajectory spawned
+        self._homes = {id(child): tree for tree in self._all for child in tree.children}
+        self._by_id = {(id(tree), child.id): child for tree in self._all for child in reversed(tree.children)}
+        self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the agent spawned
+        self._spawning: set[int] = set()  # calls that have spawned an agent, by `id`
         self._parents: dict[int, Trajectory] = {}
-        self._absent: list[tuple[Trajectory, Delegation, steps.ToolCall]] = []
-        self._joins: list[tuple[Trajectory, Delegation, Trajectory]] = []
+        self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # with who delegates, and to whom
         self._heads: dict[int, Trajectory] = {}  # of a continuation, what it continues from the beginning
         self._continue()
-        self._spawn()
+        self._link_subagents()
+
+    def _head(self, tree: Trajectory) -> Trajectory:
+        return self._heads.get(id(tree), tree)
 
     def _continue(self) -> None:
         """Put the steps of a trajectory that continues another behind those of the other."""
-        for one in self._all:
-            head = self._heads.get(id(one), one)
-            path = _in_folder(os.path.dirname(os.path.realpath(one.file.path)), one.continued) if one.continued else ""
-            further = self._trees.get(path)
+        for tree in self._all:
+            head = self._head(tree)
+            further = self._trees.get(_beside(tree, tree.continued))
             if further is None or further is head or id(further) in self._heads or further is self._first:
                 continue
             self._heads[id(further)] = head
@@ -188,101 +187,95 @@ class _Session:
                 head.thread.add(step)
             further.thread.steps = []
 
-    def _spawn(self) -> None:
+    def _link_subagents(self) -> None:
         """Find who spawned whom: by the references, else by where a trajectory is embedded."""
+        self._add(self._first, self._first.name)
         self._first.thread.is_root = True
-        self._first.thread.agent = self._names.new(self._first.name or "agent")
-        for one in self._all:
-            for reference in one.references:
-                child = self._resolve(one, reference)
+        for tree in self._all:
+            for reference in tree.references:
+                child = self._resolve(tree, reference)
                 if child is None:
-                    self._spawn_absent(one, reference)
-                elif not self._is_above(child, one) and id(child) not in self._parents:
-                    self._adopt(one, child, reference.call, reference.step, reference.name)
-                    self._joins.append((one, reference, child))
-        for one in self._all:
-            for child in one.children:
+                    self._spawn_absent(tree, reference)
+                elif not self._is_above(child, tree) and id(child) not in self._parents:
+                    self._spawn(tree, child, reference.call, reference.step, reference.name)
+                    self._delegations.append((self._head(tree), reference, child.thread.key))
+        for tree in self._all:
+            for child in tree.children:
                 if id(child) not in self._parents:
                     first = child.thread.steps[0] if child.thread.steps else steps.Note(NO_TIME, _begin(child))
-                    self._report.note(Problem.SPAWN_INFERRED, str(first.place))
-                    self._adopt(one, child, None, steps.Note(first.time, first.place, 1.0), "")
-        for one in self._all:
-            if not one.thread.agent and id(one) not in self._heads:
-                one.thread.agent = self._names.new(one.name or masked(one.id) or "agent")
-                self._report.note(Problem.NO_SPAWN, str(_begin(one)))
-        for one in self._all:
-            if (parent := self._parents.get(id(one))) is not None:
-                one.thread.parent = parent.thread.agent
+                    self._run.report.note(Problem.SPAWN_INFERRED, str(first.place))
+                    self._spawn(tree, child, None, steps.Note(first.time, first.place, 1.0), "")
+        for tree in self._all:
+            if tree.thread.key not in self._run.agents and id(tree) not in self._heads:
+                self._add(tree, tree.name or masked(tree.id))
 
-    def _resolve(self, one: Trajectory, reference: Delegation) -> Trajectory | None:
-        """The trajectory that a reference means: embedded here or around it, or in a file."""
-        path = _in_folder(os.path.dirname(os.path.realpath(one.file.path)), reference.path) if reference.path else ""
+    def _add(self, tree: Trajectory, name: str, role: str = "") -> None:
+        self._run.agents[tree.thread.key] = tree.thread
+        self._run.agent(tree.thread.key, name or "agent", role)
+
+    def _resolve(self, tree: Trajectory, reference: Delegation) -> Trajectory | None:
+        """Return the trajectory that a reference means: embedded here or around it, or in a file."""
+        path = _beside(tree, reference.path)
         if path in self._trees:
             return self._trees[path]
-        home: Trajectory | None = one
+        home: Trajectory | None = tree
         while home is not None and reference.id:
             if (child := self._by_id.get((id(home), reference.id))) is not None:
                 return child
             home = self._homes.get(id(home))
         return None
 
-    def _is_above(self, one: Trajectory, other: Trajectory) -> bool:
-        above: Trajectory | None = self._heads.get(id(other), other)
-        while above is not None and above is not one:
+    def _is_above(self, tree: Trajectory, other: Trajectory) -> bool:
+        above: Trajectory | None = self._head(other)
+        while above is not None and above is not tree:
             above = self._parents.get(id(above))
-        return above is one or one is self._first or id(one) in self._heads
+        return above is tree or tree is self._first or id(tree) in self._heads
 
-    def _adopt(
-        self, one: Trajectory, child: Trajectory, call: steps.ToolCall | None, step: steps.Step, name: str
+    def _spawn(
+        self, tree: Trajectory, child: Trajectory, call: steps.ToolCall | None, step: steps.Step, role: str
     ) -> None:
-        """Let an agent spawn another, by a call of its own or, where there is none, by what is concluded."""
-        parent = self._heads.get(id(one), one)
-        child.thread.role = child.thread.role or name
-        wanted = child.name if child.name not in ("", self._first.name) else masked(child.id) or child.name
-        child.thread.agent = self._names.new(wanted or "agent")
-        self._parents[id(child)] = parent
-        self._spawns[id(child)] = self._spawning(parent, call, step, child.thread.agent, child.thread.role)
+        """Let an agent spawn another, by a call of its own or, where there is none, before a step."""
+        name = child.name if child.name not in ("", self._first.name) else masked(child.id) or child.name
+        self._add(child, name, role)
+        self._parents[id(child)] = self._head(tree)
+        self._spawn_by_call(tree, child.thread.key, call, step)
         child.thread.steps = [
             steps.Note(given.time, given.place, given.order) if isinstance(given, steps.UserInput) else given
             for given in child.thread.steps
         ]
 
-    def _spawn_absent(self, one: Trajectory, reference: Delegation) -> None:
-        """A sub-agent whose trajectory is not there."""
-        parent = self._heads.get(id(one), one)
+    def _spawn_absent(self, tree: Trajectory, reference: Delegation) -> None:
+        """Let an agent spawn another whose trajectory is not there."""
         stem = os.path.basename(reference.path).removesuffix(".json")
-        agent = self._names.new(masked(reference.id) or reference.name or masked_path(stem) or "agent")
-        call = self._spawning(parent, reference.call, reference.step, agent, reference.name)
-        self._absent.append((parent, reference, call))
-        self._report.note(Problem.NO_TRANSCRIPT, str(reference.step.place))
+        key = f"absent {len(self._run.agents)}"
+        self._run.agent(key, masked(reference.id) or reference.name or masked_path(stem) or "agent", reference.name)
+        self._delegations.append((self._head(tree), reference, key))
+        self._spawn_by_call(tree, key, reference.call, reference.step)
 
-    def _spawning(
-        self, parent: Trajectory, call: steps.ToolCall | None, step: steps.Step, agent: str, role: str
-    ) -> steps.ToolCall:
-        if call is None or call.target:
-            call = steps.ToolCall(step.time, step.place, step.order - 0.5, purpose=steps.SPAWN, is_inferred=True)
-            parent.thread.steps.append(call)
-        call.purpose, call.target, call.role = steps.SPAWN, agent, role
-        return call
+    def _spawn_by_call(self, tree: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
+        parent = self._head(tree).thread
+        if call is None or id(call) in self._spawning:
+            call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
+            parent.steps.append(call)
+        self._spawning.add(id(call))
+        self._spawns[child] = call
+        self._run.spawn(child, parent.key, call, waits=False)
 
     def _fill_times(self) -> Unit:
         """Give every step a time; where none has one, they are counted, those of a sub-agent after its spawn."""
-        parents = (*self._parents.values(), *(parent for parent, _, _ in self._absent))
-        for thread in {id(one.thread): one.thread for one in parents}.values():
-            thread.steps.sort(key=attrgetter("order"))  # spawns may have been put in between
-        if any(one.has_times for one in self._all):
-            for one in self._all:
-                spawn = self._spawns.get(id(one))
-                times = [step.time for step in one.thread.steps]
-                if spawn is not None and times.count(NO_TIME) == len(times) > 0:
-                    one.thread.steps[0].time = times[0] = spawn.time
-                if NO_TIME in times:
-                    self._report.note(Problem.NO_ROW_TIME, str(one.thread.steps[times.index(NO_TIME)].place))
-                    one.thread.fill_times()
+        for agent in self._run.agents.values():
+            agent.steps.sort(key=attrgetter("order"))  # spawns may have been put in between
+        if any(tree.has_times for tree in self._all):
+            for key, agent in self._run.agents.items():
+                undated = [step for step in agent.steps if step.time == NO_TIME]
+                if key in self._spawns and len(undated) == len(agent.steps) > 0:
+                    agent.steps[0].time = self._spawns[key].time
+                if (first := agent.fill_times()) is not None:
+                    self._run.report.note(Problem.NO_ROW_TIME, str(first.place))
             return Unit.SECOND
-        spawned = {id(call): child.thread for child in self._all if (call := self._spawns.get(id(child)))}
+        spawned = {id(call): self._run.agents[child] for child, call in self._spawns.items()}
         count = 0.0
-        for root in (one.thread for one in self._all if id(one) not in self._spawns):
+        for root in (agent for key, agent in self._run.agents.items() if key not in self._spawns):
             waiting = [iter(root.steps)]
             while waiting:
                 for step in waiting[-1]:
@@ -296,94 +289,81 @@ class _Session:
                     waiting.pop()
         return Unit.STEP
 
-    def _returns(self) -> Iterator[tuple[steps.Transcript, steps.Return]]:
-        """What comes back from sub-agents: with the result of their call, or later, where they worked on."""
-        deferred = [(self._heads.get(id(one), one), reference, child) for one, reference, child in self._joins]
-        receivers = [*(one for one, _, _ in deferred), *(parent for parent, _, _ in self._absent)]
-        telling = {id(reference.step) for _, reference, _ in (*self._joins, *self._absent)}
+    def _note_returns(self) -> None:
+        """Note what comes back from sub-agents: with the result of their call, or later, where they worked on."""
+        telling = {id(reference.step) for _, reference, _ in self._delegations}
         after: dict[int, float] = {}  # for each step that tells of a sub-agent the time of the next that is later
-        for thread in {id(one.thread): one.thread for one in receivers}.values():
+        for thread in {id(receiver): receiver.thread for receiver, _, _ in self._delegations}.values():
             later, before = _NEVER, _NEVER
             for step in reversed(thread.steps):
                 later, before = before if before > step.time else later, step.time
                 if id(step) in telling:
                     after[id(step)] = later
-        told: dict[int, list[Notification]] = {}
-        for one in self._all:
-            for said in one.notifications:
-                if (call := one.calls.get(said.call)) is not None:
-                    told.setdefault(id(call), []).append(said)
-        for receiver, reference, child in deferred:
-            step, agent = reference.step, child.thread.agent
-            later_words = told.get(id(reference.call), [])
+        notifications: dict[int, list[Notification]] = {}
+        for tree in self._all:
+            for notification in tree.notifications:
+                if (call := tree.calls.get(notification.call)) is not None:
+                    notifications.setdefault(id(call), []).append(notification)
+        for _, reference, child in self._delegations:
+            step, done = reference.step, self._run.agents[child].steps
+            later_words = notifications.get(id(reference.call), []) if done else []
             for said in later_words:
-                yield receiver.thread, _returned(said.step, agent, said.status, said.ref)
-            last = max((done.last_time for done in child.thread.steps), default=step.time)
-            if not later_words and isinstance(step, steps.ToolResult) and last <= after.get(id(step), last):
-                found = _returned(step, agent, step.status, step.ref)
-                found.time = max(last, step.time)
-                yield receiver.thread, found
-        for parent, reference, spawn in self._absent:
-            step = reference.step
-            if isinstance(step, steps.ToolResult):
-                found = _returned(step, spawn.target, step.status, step.ref)
-                found.time = after[id(step)] if after.get(id(step), _NEVER) < _NEVER else step.time
-                yield parent.thread, found
+                self._run.returned(child, said.step, said.status, said.ref)
+            if later_words or not isinstance(step, steps.ToolResult):
+                continue
+            if done:
+                last = max(done_step.last_time for done_step in done)
+                time = max(last, step.time) if last <= after.get(id(step), last) else None
+            else:
+                time = after[id(step)] if after.get(id(step), _NEVER) < _NEVER else step.time
+            if time is not None:
+                self._run.returned(child, steps.Note(time, step.place, step.order), step.status, step.ref)
 
-    def trace(self, privacy: Privacy) -> Trace:
-        """The trace of the session.
+    def trace(self) -> Trace:
+        """Return the trace of the session.
 
         Raises:
             EmptyLogError: Nothing ran in it.
         """
-        first, report = self._first, self._report
+        first, run = self._first, self._run
         unit = self._fill_times()
-        threads = [one.thread for one in self._all if one.thread.steps]
-        steps.note_deciders(threads)
-        steps.add_returns(list(self._returns()), threads)
+        self._note_returns()
         self._compare_totals()
-        odd, absent = sum(one.odd for one in self._all), len(self._absent)
-        without = sum(one.without for one in self._all) - odd
-        lines = (LedgerLine.NO_USAGE, without), (LedgerLine.NO_NUMBER, odd), (LedgerLine.NO_TRANSCRIPT, absent)
-        for line, number in lines:
-            if number > 0:
-                report.enter(line, number)
-        name = masked(first.id or first.session) or masked_path(os.path.splitext(os.path.basename(first.file.path))[0])
-        builder = Builder(name, name, system=first.name or "atif", form="atif", version=first.version, privacy=privacy,
-                          report=report)  # fmt: skip
-        add_events(threads, builder)
-        if not builder:
-            raise EmptyLogError(f"no step of an agent in {first.file.name}")
-        missing = {Missing.TRANSCRIPTS: absent, Missing.USAGE: without, Missing.NUMBERS: odd}
-        return builder.trace(topology=steps.topology(threads), missing=missing, unit=unit)
+        stem = masked_path(os.path.splitext(os.path.basename(first.file.path))[0])
+        run.name, run.system, run.version = masked(first.id or first.session) or stem, first.name, first.version
+        try:
+            return run.trace(unit=unit)
+        except EmptyLogError as error:
+            raise EmptyLogError(f"no step of an agent in {first.file.name}") from error
 
     def _compare_totals(self) -> None:
-        """Totals are never counted: they may be of a trajectory, of all below it, or of all that it continues."""
-        sums = {id(one): one.spent for one in self._all}
-        for one in reversed(self._all):
-            if (parent := self._parents.get(id(one))) is not None:
-                sums[id(parent)] = _sum((sums[id(parent)], sums[id(one)]))
+        """Compare totals, which are never counted: of a trajectory, of all below it, or of all that it continues."""
+        sums = {id(tree): tree.spent for tree in self._all}
+        for tree in reversed(self._all):
+            if (parent := self._parents.get(id(tree))) is not None:
+                sums[id(parent)] = _sum((sums[id(parent)], sums[id(tree)]))
         before = (0, 0)
-        for one in self._all:
-            is_chained = one is self._first or id(one) in self._heads
-            before = _sum((before, sums[id(one)])) if is_chained else before
-            if one.totals is None:
+        has_absent = any(not self._run.agents[child].steps for _, _, child in self._delegations)
+        for tree in self._all:
+            is_chained = tree is self._first or id(tree) in self._heads
+            before = _sum((before, sums[id(tree)])) if is_chained else before
+            if tree.totals is None:
                 continue
-            self._report.enter(LedgerLine.FINAL_METRICS, total=sum(one.totals))
-            possible = one.spent, sums[id(one)], before
-            if one.totals not in possible and not self._absent and not one.without:
-                self._report.note(Problem.FINAL_METRICS_DIFFER, str(_begin(one)))
+            self._run.report.enter(LedgerLine.FINAL_METRICS, total=sum(tree.totals))
+            if tree.totals not in (tree.spent, sums[id(tree)], before) and not has_absent and not tree.without:
+                self._run.report.note(Problem.FINAL_METRICS_DIFFER, str(_begin(tree)))
 
 
-def _begin(one: Trajectory) -> steps.Place:
-    """Where a trajectory begins, as far as its steps say."""
-    return one.thread.steps[0].place if one.thread.steps else steps.Place(one.file.name, 1)
+def _beside(tree: Trajectory, name: str) -> str:
+    """Return the path of a file that a trajectory names; empty for none, and for one outside its folder."""
+    return _in_folder(os.path.dirname(os.path.realpath(tree.file.path)), name) if name else ""
 
 
-def _returned(step: steps.Step, child: str, status: Status, ref: str) -> steps.Return:
-    return steps.Return.at_step(step, child, status, "agent_error" if status is Status.ERROR else "", ref)
+def _begin(tree: Trajectory) -> steps.Place:
+    """Return where a trajectory begins, as far as its steps say."""
+    return tree.thread.steps[0].place if tree.thread.steps else steps.Place(tree.file.name, 1)
 
 
 def _sum(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    one, other = zip(*pairs, strict=True)
-    return sum(one), sum(other)
+    prompts, completions = zip(*pairs, strict=True)
+    return sum(prompts), sum(completions)

@@ -11,23 +11,22 @@ from typing import Any, NamedTuple
 from orchtrace_corpus.trace.importers.atif.documents import ABSENT, Agent, Call, Document, Extra, Metrics, Result, Step
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, instant, moment
-from orchtrace_corpus.trace.importers.core.usage import Spent, counts, divided, has_odd, leave_out
-from orchtrace_corpus.trace.importers.core.values import count, string
-from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, TokenRefs, Tokens
+from orchtrace_corpus.trace.importers.core.usage import counts
+from orchtrace_corpus.trace.importers.core.values import count, mapping, string
+from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status, TokenRefs
 
 _CACHE_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 _REASONING = ("reasoning_tokens", "thoughts_tokens", "reasoning_output_tokens")
 """By which names programs give, in `metrics.extra`, what ATIF has no field for."""
-_FAILED = frozenset(("error", "failed", "failure"))
-_DONE = frozenset(("completed", "success", "succeeded", "ok"))
 _NOTIFICATION = re.compile(r"\s*<task-notification>")
-_NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
 _NUMBERS = (float, int)  # and not bool
 _NO_TOKENS = (ABSENT, ABSENT, ABSENT)
-_UNKNOWN, _REPORTED = Status.UNKNOWN, TokenBasis.REPORTED  # which Python 3.11 takes long to find
+_NOTHING = (None,) * 5
+_UNKNOWN = Status.UNKNOWN  # which Python 3.11 takes long to find
 
 
 class Delegation(NamedTuple):
@@ -76,7 +75,6 @@ class Trajectory:
         totals: The prompt and completion tokens that `final_metrics` state.
         spent: The prompt and completion tokens of its own steps.
         without: How many model calls have no usage.
-        odd: How many have usage that is no number.
         has_times: Whether any step has a time.
 
     Args:
@@ -84,21 +82,18 @@ class Trajectory:
         document: Its members.
         lines: The lines of its steps, and of those embedded in it.
         path: The JSON pointer of the trajectory in its file.
-        privacy: How contents are referred to.
-        report: What becomes of its records.
+        run: The run that counts what it spent.
     """
 
-    def __init__(
-        self, file: LogFile, document: Document, lines: Iterator[int], path: str, privacy: Privacy, report: ImportReport
-    ) -> None:
+    def __init__(self, file: LogFile, document: Document, lines: Iterator[int], path: str, run: Run) -> None:
         self.file = file
-        self._pointer, self._privacy, self._report = path, privacy, report
+        self._run, self._pointer, self._privacy, self._report = run, path, run.privacy, run.report
         agent = document.agent or Agent()
         self.id, self.session = string(document.trajectory_id), string(document.session_id)
         self.name = masked(string(agent.name))
         self.version = masked(string(agent.version))
         self._model = masked(string(agent.model_name))
-        self.thread = steps.Transcript("", key=self.id)
+        self.thread = steps.Transcript("", key=f"{file.path}#{path}")
         if agent.extra is not None:
             self.thread.role = masked(string(agent.extra.subagent_name))
         self.references: list[Delegation] = []
@@ -107,20 +102,15 @@ class Trajectory:
         self.continued = string(document.continued_trajectory_ref)
         self.totals = _totals(document.final_metrics)
         self.spent = (0, 0)
-        self.without = self.odd = 0
+        self.without = 0
         self.has_times = False
         self.embedded = document.subagent_trajectories or []
         self.children: list[Trajectory] = []
-        self._paid: list[Tokens] = []  # what calls have spent
         self._is_asked = False
         self._has_ancestry = False
-        report.records_read += len(document.steps)
+        self._report.records_read += len(document.steps)
         for number, step in enumerate(document.steps):
             self._take(step, steps.Place(file.name, next(lines)), number)
-        ledger = Spent(report)
-        for tokens in self._paid:
-            ledger.enter(LedgerLine.OWN, tokens)
-        ledger.settle()
 
     def pointer_to(self, number: int) -> str:
         """The JSON pointer of an embedded trajectory."""
@@ -128,8 +118,7 @@ class Trajectory:
 
     def _take(self, step: Step, place: steps.Place, number: int) -> None:
         if step.is_copied_context is True:  # history of another trajectory, counted there
-            usage = self._usage(step.metrics, ImportReport(), None) if step.metrics is not None else None
-            leave_out(LedgerLine.COPIED_HISTORY, usage or (None,) * 5, self._report)
+            self._run.leave_out(LedgerLine.COPIED_HISTORY, _stated(step.metrics))
             return
         time = moment(step.timestamp)
         self.has_times = self.has_times or time != NO_TIME
@@ -156,13 +145,14 @@ class Trajectory:
         if step.extra is not None:
             invocation = _invocation(step.extra)
             self._has_ancestry = self._has_ancestry or step.extra.ancestry is not ABSENT
-        metrics = step.metrics
-        usage = self._usage(metrics, self._report, place) if metrics is not None else None
-        if step.llm_call_count == 0 and usage is None:
+        metrics, stated = step.metrics, _stated(step.metrics)
+        known = counts(stated)
+        is_paid = any(known) and (known[0] is not None or known[1] is not None)
+        if step.llm_call_count == 0 and not is_paid:
             self._report.pass_over("agent step without a model call")
             self.thread.add(steps.Note(time, place))
             return None
-        if usage is None and step.llm_call_count is None:
+        if not is_paid and step.llm_call_count is None:
             before = self.thread.steps[-1] if self.thread.steps else None
             if isinstance(before, steps.ModelCall) and before.spent is not None:  # one answer, written as two steps
                 before.end, before.final = max(before.end, time), not step.tool_calls
@@ -175,10 +165,9 @@ class Trajectory:
         if invocation is not None and time != NO_TIME:
             begin, call.end = invocation
             call.time = more["t_request"] = min(begin, call.end)
-        if usage is not None:
-            call.spent, call.basis = divided(usage, self._report), _REPORTED
-            self._paid.append(call.spent)
-            self.spent = self.spent[0] + (usage[0] or 0), self.spent[1] + (usage[1] or 0)
+        put, got, *_ = self._run.spend(call, stated)
+        if call.spent is not None:
+            self.spent = self.spent[0] + (put or 0), self.spent[1] + (got or 0)
         else:
             self.without += 1
         if metrics is not None:
@@ -202,24 +191,6 @@ class Trajectory:
         marks = (bytes(memoryview(raw)[:1]) for raw in held)
         return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
 
-    def _usage(self, metrics: Metrics, report: ImportReport, place: steps.Place | None) -> tuple[Any, ...] | None:
-        """What metrics state, as in a `Usage`; None, and entered as unknown, where that is nothing."""
-        written = reasoning = None
-        if type(metrics.extra) is dict:
-            written = next((metrics.extra[name] for name in _CACHE_WRITES if name in metrics.extra), None)
-            reasoning = next((metrics.extra[name] for name in _REASONING if name in metrics.extra), None)
-        stated = (metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning)
-        usage = counts(stated)
-        is_known = usage[0] is not None or usage[1] is not None
-        if has_odd(stated, usage):
-            report.note(Problem.USAGE_NO_NUMBER, str(place))
-            self.odd += place is not None and not is_known
-        if is_known and any(usage):
-            return usage
-        if is_known:
-            report.enter(LedgerLine.ZERO)
-        return None
-
     def _take_input(self, step: Step, time: float, place: steps.Place) -> None:
         """What the agent is given to read: by a person first, later also by programs."""
         text = string(step.message)
@@ -227,9 +198,8 @@ class Trajectory:
         if _NOTIFICATION.match(text):
             note = steps.Note(time, place)
             self.thread.add(note)
-            for use, word in _NOTIFIED.findall(text):
-                status = Status.ERROR if word in _FAILED else Status.OK if word in _DONE else Status.CANCELLED
-                self.notifications.append(Notification(note, use, status, ref))
+            for call_id, status in steps.notified(text):
+                self.notifications.append(Notification(note, call_id, status, ref))
         elif self._has_ancestry and self._is_asked:  # NVIDIA's converter writes the input of each model call so
             self.thread.add(steps.Note(time, place))
         else:
@@ -262,10 +232,10 @@ class Trajectory:
         if tool_call is not None and tool_call.more is not None:
             found.time = tool_call.time + tool_call.more["run_time"]
         if result.extra is not None:
-            word = string(result.extra.status).lower()
-            if word in _FAILED or result.extra.is_error is True:
+            status = steps.outcome(string(result.extra.status).lower())
+            if status is Status.ERROR or result.extra.is_error is True:
                 found.status, found.error = Status.ERROR, "tool_error"
-            elif word in _DONE:
+            elif status is Status.OK:
                 found.status = Status.OK
         self.thread.add(found)
         if tool_call is not None and tool_call.answer is None:
@@ -288,6 +258,16 @@ def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
     while waiting:
         yield (one := waiting.pop())
         waiting += reversed(one.children)
+
+
+def _stated(metrics: Metrics | None) -> tuple[Any, ...]:
+    """Return what metrics state: input, output, cache reads, cache writes, reasoning."""
+    if metrics is None:
+        return _NOTHING
+    further = mapping(metrics.extra)
+    written = next((further[name] for name in _CACHE_WRITES if name in further), None)
+    reasoning = next((further[name] for name in _REASONING if name in further), None)
+    return metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning
 
 
 def _totals(value: Any) -> tuple[int, int] | None:

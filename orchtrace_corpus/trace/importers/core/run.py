@@ -134,7 +134,7 @@ class Run:
             answer.final = False
         if call_id:
             self.calls[key, call_id] = call
-        self.agent(key).add(call)
+        (self.agents.get(key) or self.agent(key)).add(call)
         return call
 
     def result(
@@ -142,7 +142,7 @@ class Run:
     ) -> steps.ToolResult:
         """Add the result of a call, which may be read before the call is."""
         result = steps.ToolResult(time, place, 0.0, None, False, status, error, self.privacy.reference(content))
-        self.agent(key).add(result)
+        (self.agents.get(key) or self.agent(key)).add(result)
         self._results.append((key, call_id, result))
         return result
 
@@ -198,14 +198,11 @@ class Run:
         """Return the agent that a call has spawned; empty where that is none."""
         return self._children.get((parent, call_id), "")
 
-    def returned(
-        self, child: str, step: Step, status: Status = _OK, content: Any = None, error: str = "agent_error"
-    ) -> None:
+    def returned(self, child: str, step: Step, status: Status = _OK, ref: str = "", error: str = "agent_error") -> None:
         """Say that a sub-agent has told whoever spawned it, at a step of theirs, what came of its work.
 
         This goes before the results of the calls that spawned it.
         """
-        ref = self.privacy.reference(content)
         done = steps.Return.at_step(step, "", status, error if status is _ERROR else "", ref)
         self._returned.append((child, done))
 
