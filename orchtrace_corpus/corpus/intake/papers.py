@@ -48,7 +48,7 @@ _ARXIV_LIKE = (
 
 
 def from_metadata(metadata: Metadata) -> Paper:
-    """A record of what arXiv says, with nothing in it that is for people to decide.
+    """Return a record of arXiv's metadata, without anything that people decide.
 
     The year is that of the first version, but never before that of the id: ids are given on the day
     of announcement, which may be in the next year.
@@ -66,7 +66,7 @@ def from_metadata(metadata: Metadata) -> Paper:
 
 
 def from_fields(values: Mapping[str, Value]) -> Paper:
-    """A record of the fields that a registry or a file gives: what is no text of a record is made one or left out.
+    """Return a record of the fields of a registry or a file; other values become text or are left out.
 
     A paper on arXiv has its page there as its own address.
     """
@@ -85,12 +85,12 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
 
 
 def from_item(item: Item) -> Paper:
-    """The record that an entry of a file describes, as in `from_entry`."""
+    """Return the record that an entry of a file describes, as `from_entry` does."""
     return from_entry(complete_item(item, None)[0], item.annotation)
 
 
 def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
-    """A record of an entry of a file: under its own key if that could be ours, with what else it says, right or not."""
+    """Return a record of an entry of a file: under its own key if that can be a record's, and with unchecked values."""
     key, kept = str(values.get("key", "")), values.get("bibtex")
     ids: dict[str, Any] = {kind.value: str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value)}
     return from_fields(values)._replace(
@@ -103,13 +103,13 @@ def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
 
 
 def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
-    """The record with an identifier in the field of its kind."""
+    """Return the record with an identifier in the field of its kind."""
     field: dict[str, Any] = {identifier.kind.value: identifier.value}
     return paper._replace(**field)
 
 
 def from_exclusion(exclusion: Exclusion) -> Paper:
-    """A record of what an exclusion says: title, address and, where it has one, identifier."""
+    """Return a record with the title, the address and the identifier of an exclusion."""
     paper = Paper(title=exclusion.title, urls=(exclusion.url,))
     for identifier in (recognise_url(exclusion.url), recognise(exclusion.identifier)):
         if identifier is not None:
@@ -118,12 +118,12 @@ def from_exclusion(exclusion: Exclusion) -> Paper:
 
 
 def screened_identifier(paper: Paper) -> str:
-    """What the log of exclusions calls a paper: its first identifier such as `arXiv:2305.14325`, else a name."""
+    """Return the identifier of a paper in the log of exclusions: such as `arXiv:2305.14325`, else a name."""
     return identifier_text(paper) or key_for(paper, ()).upper()
 
 
 def remarks(metadata: Metadata) -> Iterator[str]:
-    """What somebody who adds the paper should know of it before."""
+    """Yield remarks for the person who adds the paper."""
     if words := suspected_withdrawal(metadata):
         yield f"it seems to be withdrawn: {quote(words)}"
     if metadata.journal_ref:
@@ -133,7 +133,7 @@ def remarks(metadata: Metadata) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """A text from outside as a record may hold it: one line of visible characters, TeX read as Unicode."""
+    """Return a text from outside in the form of a record: one line of visible characters, TeX as Unicode."""
     text = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     if not re.search(LATEX, text):
         return text
@@ -142,10 +142,11 @@ def plain(text: str) -> str:
     return " ".join(mended.split())
 
 
-def describe_match(found: Match) -> str:
-    """What the corpus says of a paper that it knows: where it is, why if it was excluded, and by what it is known."""
-    record = found.record
-    known = f"known by its {found.sign}{f', {quote(found.shared)}' if found.sign is Sign.TITLE else f' {found.shared}'}"
+def describe_match(match: Match) -> str:
+    """Say where the corpus has a paper, why it was excluded if it was, and how it was recognised."""
+    record = match.record
+    shared = f", {quote(match.shared)}" if match.sign is Sign.TITLE else f" {match.shared}"
+    known = f"known by its {match.sign}{shared}"
     if isinstance(record, Paper):
         return f"in the pool already as {quote(record.key)}, {known}"
     tags = "".join(f", {field}: {tag}" for field, tag in record.tags.items())
@@ -154,15 +155,15 @@ def describe_match(found: Match) -> str:
 
 
 def arxiv_misspelling(name: str, pool: Pool) -> str:
-    """What is wrong with a name that looks like an arXiv id and can be none; empty where nothing is.
+    """Return the problem of a name that looks like an arXiv id and cannot be one; empty without a problem.
 
     Since 2015 five digits follow the period, before that there were four
     (https://info.arxiv.org/help/arxiv_identifier.html).
     """
-    found = re.fullmatch(_ARXIV_LIKE, name.strip(), re.ASCII)
-    if found is None:
+    match = re.fullmatch(_ARXIV_LIKE, name.strip(), re.ASCII)
+    if match is None:
         return ""
-    month, number = found["month"], found["number"]
+    month, number = match["month"], match["number"]
     digits = 5 if month >= "1501" else 4
     if len(number) == digits and recognise(name) is not None:
         return ""
@@ -175,7 +176,7 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
 
 
 def key_for(paper: Paper, taken: Collection[str]) -> str:
-    """A key that is not taken: the name before the title's colon, else its first words, as the pool's keys are.
+    """Return a key that is not taken: the name before the title's colon, else its first words.
 
     Where that is taken, the year follows, then a number.
     """
@@ -202,7 +203,7 @@ def propose_key(paper: Paper, taken: Collection[str], reserved: Collection[str] 
 
 
 def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = ()) -> list[TagRule]:
-    """The rules of the taxonomy that demand evidence of a paper with these tags, and the paper has none.
+    """Return the rules of the taxonomy that demand evidence of a paper which has none.
 
     A rule that cannot be applied is left to the validation.
 
@@ -220,14 +221,14 @@ def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = (
             wanted = every if rule.evidence == (ANY_EVIDENCE,) else set(rule.evidence)
             with suppress(CommandUseError):
                 applies = parse_mapping({each.field: each.alternatives for each in rule.when}, attributes)
-                is_open = any(one.attribute.name in missing for one in applies.filters)
+                is_open = any(condition.attribute.name in missing for condition in applies.filters)
                 if (is_open or applies.matches(paper)) and wanted.isdisjoint(supported):
                     unmet.append(rule)
     return unmet
 
 
 def next_exclusion_id(exclusions: Sequence[Exclusion], text: str) -> str:
-    """The next free id of an exclusion.
+    """Return the next free id of an exclusion.
 
     Args:
         exclusions: Those there are.
@@ -241,13 +242,13 @@ def next_exclusion_id(exclusions: Sequence[Exclusion], text: str) -> str:
 
 
 def _items(values: Mapping[str, Value], name: str) -> list[str]:
-    """The texts of a list."""
+    """Return the texts of a list."""
     items = values.get(name, ())
     return [str(item) for item in items] if isinstance(items, (list, tuple)) else []
 
 
 def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
-    """The end of a message: the id that was meant, and what it is here."""
+    """Return the end of a message: the id that was probably meant, and the record that has it."""
     known = {paper.arxiv_id: f"in the pool as {quote(paper.key)}" for paper in pool.papers if paper.arxiv_id}
     for exclusion in pool.exclusions:
         for identifier in identifiers_of(exclusion):
@@ -264,7 +265,7 @@ def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
 
 
 def _key_words(text: str) -> list[str]:
-    """The words of a text as keys have them: lower case, ASCII, compounds with hyphens.
+    """Return the words of a text in the form of keys: lower case, ASCII, compounds with hyphens.
 
     Greek letters are spelled by name, letters of other scripts left out.
     """
@@ -275,6 +276,6 @@ def _key_words(text: str) -> list[str]:
 
 
 def spell_greek(text: str) -> str:
-    """A decomposed text with Greek letters by name, and without combining characters."""
+    """Return a decomposed text with Greek letters by name, and without combining characters."""
     names = ((c, unicodedata.name(c, "")) for c in text if not unicodedata.combining(c))
     return "".join(name.rpartition(" ")[2] if name.startswith("GREEK ") else c for c, name in names)

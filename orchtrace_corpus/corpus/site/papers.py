@@ -47,7 +47,7 @@ class Column(NamedTuple):
 
 
 def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, ...]:
-    """The columns that a reader can choose: the axes are shown, with the year and the code."""
+    """Return the columns that a reader can choose: the axes are shown, with the year and the code."""
     attributes = paper_attributes(taxonomy)
     columns: dict[str, Column] = {}
     for index, field in enumerate(fields):
@@ -84,7 +84,7 @@ def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str
 
 
 def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> dict[str, Any]:
-    """What the script of the table needs: every paper with all that it is looked for, filtered, sorted or shown by."""
+    """Return the data of the table's script: every paper with its texts, fields and cells."""
     papers = source.pool.papers
     numbers = {field.name: index for index, field in enumerate(fields)}
     marks: dict[int, list[int]] = {}
@@ -98,12 +98,12 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
         "authors": [list(map(bare_author, paper.authors)) for paper in papers],
     }
     texts |= {field.name: [cell_value(field, paper) for paper in papers] for field in column_fields(source.taxonomy)}
-    named = searched(source.taxonomy)
+    searched_fields = searched(source.taxonomy)
     return {
         "fields": [field.data() for field in fields],
-        "columns": [[one.name, one.label, one.fields, one.is_list, one.is_levels, one.is_shown] for one in columns],
+        "columns": [[col.name, col.label, col.fields, col.is_list, col.is_levels, col.is_shown] for col in columns],
         "texts": texts,
-        "words": [texts_beside_tags(paper, named) for paper in papers],
+        "words": [texts_beside_tags(paper, searched_fields) for paper in papers],
         "endings": ENDINGS,
         "contested": marks,
         "rows": ROWS_OF_A_PAGE,
@@ -112,14 +112,14 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
 
 def _contested_of(paper: Paper, source: Source) -> Iterator[tuple[str, str]]:
     return (
-        (one.record, one.tag)
-        for one in source.disputes_of.get(paper.key, ())
-        if (one.record, one.tag) in source.contested
+        (dispute.record, dispute.tag)
+        for dispute in source.disputes_of.get(paper.key, ())
+        if (dispute.record, dispute.tag) in source.contested
     )
 
 
 class Row(NamedTuple):
-    """A paper in the table: what heads its row, and its cells as HTML."""
+    """A paper in the table: the head of its row, and its cells as HTML."""
 
     key: str
     title: str
@@ -130,7 +130,7 @@ class Row(NamedTuple):
 def table_rows(
     source: Source, fields: Sequence[Field], columns: Sequence[Column], environment: "Environment"
 ) -> Iterator[Row]:
-    """The papers as rows of the columns that are shown, as the script shows them.
+    """Return the papers as rows of the columns that are shown, as the script shows them.
 
     A cell of tags is made once for all papers that have the same ones, unless it leads to a dispute of one paper.
     """
@@ -155,7 +155,7 @@ def table_rows(
 def _labels(
     column: Column, fields: Sequence[Field], number: int, marks: frozenset[str]
 ) -> Iterator[tuple[str, str, bool]]:
-    """What a column shows of a paper's tags: labels, each with the tag if contested, and whether it says nothing."""
+    """Return the cell of a paper's tags: labels, each with the tag if contested, and True if it is empty."""
     for field in fields:
         for value in (field.values[one] for one in field.column[number]):
             if not (value.is_aside if column.is_levels else not value.id):
@@ -164,7 +164,7 @@ def _labels(
 
 
 def byline(paper: Paper) -> str:
-    """The authors in short: up to three, as the script writes them, too."""
+    """Return the authors in short: up to three, as the script writes them, too."""
     names = [bare_author(author) for author in paper.authors]
     if "others" in names or len(names) > 3:
         return f"{'; '.join([name for name in names if name != 'others'][:2])} et al."
@@ -183,7 +183,7 @@ _NOTHING_RELATED = Related("", "", [])
 
 
 class PaperPages:
-    """The pages of single papers, which share what is the same on many of them."""
+    """The pages of single papers; parts that many pages have are made once."""
 
     def __init__(self, source: Source, environment: "Environment", repository: str) -> None:
         self._source = source
@@ -203,11 +203,11 @@ class PaperPages:
         self._json = json.JSONEncoder(ensure_ascii=False)
 
     def bibtex(self, paper: Paper) -> str:
-        """The paper's entry, as `corpus export bibtex` writes it."""
+        """Return the paper's entry, as `corpus export bibtex` writes it."""
         return str(self._bibtex.write((paper,), self._source.taxonomy, "", self._source.categories))
 
     def values(self, paper: Paper, bibtex: str) -> dict[str, Any]:
-        """What the template of a paper's page is filled with.
+        """Return the values of the template of a paper's page.
 
         Args:
             paper: The paper.
@@ -215,7 +215,7 @@ class PaperPages:
         """
         source = self._source
         related = self._related.get(self._cell(paper), _NOTHING_RELATED)
-        near = [one for one in related.papers[: MOST_RELATED + 1] if one is not paper][:MOST_RELATED]
+        near = [other for other in related.papers[: MOST_RELATED + 1] if other is not paper][:MOST_RELATED]
         return {
             "paper": paper,
             "authors": [bare_author(author) for author in paper.authors],
@@ -224,10 +224,10 @@ class PaperPages:
             "tags": self._tag_rows(paper),
             "evidence": [(item, evidence_about(item), linked_parts(item.source)) for item in paper.evidence],
             "disputes": [
-                (one, linked_parts(one.source), linked_parts(one.agreed.source) if one.agreed else ())
-                for one in source.disputes_of.get(paper.key, ())
+                (dispute, linked_parts(dispute.source), linked_parts(dispute.agreed.source) if dispute.agreed else ())
+                for dispute in source.disputes_of.get(paper.key, ())
             ],
-            "claims": [(one.claim.id, one.claim.claim) for one in source.verdicts_of.get(paper.key, ())],
+            "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
             "near": joined(map(self._item, near)),
             "related": related,
             "bibtex": bibtex,
@@ -236,24 +236,24 @@ class PaperPages:
         }
 
     def _item(self, paper: Paper) -> str:
-        """A paper in the lists of those related to it as HTML, made once: a few papers of a cell are in many lists."""
+        """Return a paper in a list of related ones as HTML, made once: a few papers of a cell are in many lists."""
         if paper.key not in self._items:
             self._items[paper.key] = self._tags.module.item(paper.key, paper.title)  # type: ignore[attr-defined]
         return self._items[paper.key]
 
     def _relation(self, cell: tuple[str, ...]) -> Related:
-        """What the papers of a cell are called, and where they are listed; its papers are still to come."""
+        """Return the name and the address of the papers of a cell, without the papers yet."""
         pairs = list(zip(self._axes, cell, strict=True))
         labels = [next(term_label(term) for term in facet.terms if term.id == value) for facet, value in pairs]
         return Related(" and ".join(labels), papers_address(*((facet.field, value) for facet, value in pairs)), [])
 
     def _cell(self, paper: Paper) -> tuple[str, ...]:
-        """The paper's terms on the two axes that the taxonomy crosses first; empty where one does not apply."""
+        """Return the paper's terms on the two axes that the taxonomy crosses first; empty where one does not apply."""
         values = tuple(str(paper.tags.get(facet.field, NOT_APPLICABLE)) for facet in self._axes)
         return () if NOT_APPLICABLE in values else values
 
     def _tag_rows(self, paper: Paper) -> str:
-        """The rows of the paper's tags as HTML, those of a facet made once for each value."""
+        """Return the rows of the paper's tags as HTML, those of a facet made once for each value."""
         contested = tuple(name for _, name in _contested_of(paper, self._source))
         rows = []
         for facet in self._source.taxonomy.papers:
@@ -268,7 +268,7 @@ class PaperPages:
 
 
 def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, str]]:
-    """Each value of a tag: its label, what it means, the papers that have it, and the tag if it is contested."""
+    """Yield each value of a tag: label, meaning, the address of its papers, and the tag if it is contested."""
     own = facet.field if facet.field in contested else ""
     terms = {term.id: term for term in facet.terms}
     if tag is None:
@@ -293,28 +293,28 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
 
 
 def linked_parts(text: str) -> list[tuple[str, str]]:
-    """The words of a text, each with itself as the address if it is one of the web, so that sources become links."""
+    """Return the words of a text, each with itself as the address if it is one of the web."""
     return [(part, web_address(part)) for part in text.split(" ")]
 
 
 def _links(paper: Paper) -> Iterator[tuple[str, str]]:
-    """Where the paper is to be found: what to call the place, and its address; each address once."""
-    found = {address: re.sub(r"^https?://(www\.)?|/$", "", address) for address in paper.urls}
+    """Return the labels and addresses of a paper's pages, each address once."""
+    labels = {address: re.sub(r"^https?://(www\.)?|/$", "", address) for address in paper.urls}
     if paper.arxiv_id:
-        found[f"https://arxiv.org/abs/{paper.arxiv_id}"] = f"arXiv {paper.arxiv_id}"
+        labels[f"https://arxiv.org/abs/{paper.arxiv_id}"] = f"arXiv {paper.arxiv_id}"
     if paper.doi:
-        found.setdefault(f"https://doi.org/{quote(paper.doi, safe='/')}", f"doi {paper.doi}")
+        labels.setdefault(f"https://doi.org/{quote(paper.doi, safe='/')}", f"doi {paper.doi}")
     if paper.openreview_id:
-        found.setdefault(f"https://openreview.net/forum?id={quote(paper.openreview_id)}", "OpenReview")
+        labels.setdefault(f"https://openreview.net/forum?id={quote(paper.openreview_id)}", "OpenReview")
     if paper.acl_id:
-        found.setdefault(f"https://aclanthology.org/{quote(paper.acl_id)}/", "ACL Anthology")
+        labels.setdefault(f"https://aclanthology.org/{quote(paper.acl_id)}/", "ACL Anthology")
     if paper.code:
-        found[paper.code] = f"Code: {re.sub(r'^https?://(www[.])?|/$', '', paper.code)}"
-    return ((label, address) for address, label in found.items() if web_address(address))
+        labels[paper.code] = f"Code: {re.sub(r'^https?://(www[.])?|/$', '', paper.code)}"
+    return ((label, address) for address, label in labels.items() if web_address(address))
 
 
 def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[str, str]], list[int]]]:
-    """Yield what describes a paper beside its tags: a field's label, its texts with addresses, and its evidence."""
+    """Yield the facts of a paper beside its tags: a field's label, its texts with addresses, and its evidence."""
     for field in taxonomy.paper_fields:
         if field.section is Section.DESCRIPTION and (texts := value_texts(paper.value(field.name))):
             if field.kind is FieldKind.FLAG:
@@ -324,7 +324,7 @@ def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[s
 
 
 def issue_address(repository: str, key: str) -> str:
-    """The address of a new issue about a record, with its words in place; empty without a repository."""
+    """Return the address of a new issue about a record, with its words in place; empty without a repository."""
     if not repository:
         return ""
     body = f"Record: {key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\nSource (address and place):\n"
