@@ -200,7 +200,7 @@ oc.load().where("credit_unit=message").claims()
 [(verdict.claim.id, verdict.holds, verdict.rows) for verdict in oc.claims()]
 oc.load().gaps()._repr_html_()
 [(record.name, record.tags, sorted(record.open_tags)) for record in corpus.candidates()]
-[(part.name, part.exit_code, part.total, part.findings) for part in corpus.check().parts]
+[(str(part.name), part.exit_code, part.total, part.findings) for part in corpus.check().parts]
 corpus.diff("HEAD", ".").added
 [str(finding) for finding in oc.validate()]
 """

@@ -59,7 +59,7 @@ def measure(root: Path, work: Path, rows: Sequence[Mapping[str, str]], pairs: in
     git(work, "add", "data")
     git(work, "commit", "--quiet", "--message", "base")
     git(work, "tag", "base")
-    loaded = store.load(str(work))
+    loaded = store.CorpusFiles(str(work)).loaded
     texts = [text_with(work, loaded, row) for row in rows]
     for number, text in enumerate(texts):
         git(work, "checkout", "--quiet", "-b", f"paper-{number}", "base")
@@ -71,8 +71,8 @@ def measure(root: Path, work: Path, rows: Sequence[Mapping[str, str]], pairs: in
         git(work, "checkout", "--quiet", "--detach", f"paper-{one}")
         if git(work, "merge", "--quiet", "--no-edit", f"paper-{other}", check=False):
             clean += 1
-            merged = store.load(str(work))
-            is_canonical = not any(file.is_stale for file in data_documents(str(work), pool_of(merged).taxonomy))
+            files = store.CorpusFiles(str(work))
+            merged, is_canonical = files.loaded, not any(file.is_stale for file in data_documents(files))
             is_whole = len(merged.papers) == len(loaded.papers) + 2
             sound += is_canonical and is_whole and not has_errors(rules.check(merged))
         else:
@@ -89,7 +89,7 @@ def text_with(work: Path, loaded: Loaded, row: Mapping[str, str]) -> str:
     pool = pool_of(loaded)
     for own in (row, {name: row[name] for name in ("title", "authors", "year", "venue", "summary") if name in row}):
         text = add_records(loaded.paper_places.file, [record(pool, own)], paper_style(pool.taxonomy))
-        found = rules.check(store.load(str(work), instead={store.PAPERS: text.encode()}))
+        found = rules.check(store.CorpusFiles(str(work), {store.PAPERS: text.encode()}).loaded)
         if not has_errors(found):
             return text
     raise ValueError(f"{row['title']}: {next(finding for finding in found if finding.severity == 'error')}")

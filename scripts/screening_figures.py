@@ -189,16 +189,15 @@ def _moment(name: str | None) -> str:
 
 def page() -> str:
     """The page."""
-    loaded = store.load(str(ROOT))
+    files = store.CorpusFiles(str(ROOT))
+    loaded = files.loaded
     assert loaded.pool is not None
     pool = loaded.pool
-    protocol = store.read_protocol(str(ROOT), pool.taxonomy).sound()
+    protocol = files.protocol.sound()
     assert protocol is not None
     # Those that readers had proposed a decision for when this was measured; what searches add is not of their kind.
     candidates = [
-        one
-        for one in store.read_candidates(str(ROOT), pool.taxonomy).candidates
-        if one.proposal is not Decision.UNREAD and not one.found_by
+        one for one in files.candidates.candidates if one.proposal is not Decision.UNREAD and not one.found_by
     ]
     hidden, made = hidden_papers(pool), made_papers(2000)
     queries = {one.query: one.asked for one in plan_searches(protocol, (), LAST, since=FIRST)}

@@ -81,7 +81,9 @@ def remembered_records(file: YamlFile) -> Iterator[Node]:
 def remembered(decode: Callable[..., Any]) -> Callable[..., Any]:
     """A decoder that remembers what it has made of the files of the real corpus, with each taxonomy."""
 
-    def decoded(file: YamlFile, *taxonomy: Taxonomy) -> Any:
+    def decoded(file: YamlFile | None, *taxonomy: Taxonomy) -> Any:
+        if file is None:
+            return decode(None, *taxonomy)
         key = (decode, file.text, *map(id, taxonomy))
         if file.findings or key not in DECODED:
             found = decode(file, *taxonomy)

@@ -56,6 +56,13 @@ class Document(NamedTuple):
         return unified_diff(self.name, self.present or "", self.wanted)
 
 
+class TextFile(NamedTuple):
+    """A file as text, line ends as in the file, and its path as messages show it."""
+
+    path: str
+    text: str
+
+
 def document(root: str, name: str, wanted: str) -> Document:
     """A file of a corpus, by its name below the folder, with the text that it should have.
 

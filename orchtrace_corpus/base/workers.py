@@ -4,7 +4,6 @@ A worker ends by itself when this process is gone, however that came about.
 """
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -137,41 +136,6 @@ def wait_for_any(workers: Sequence[WorkerType]) -> list[WorkerType]:
 def processors() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def beside(work: Callable[[], Result]) -> Callable[[], Result]:
-    """Begin work in a copy of this process, and return what waits for its result.
-
-    Where there is no copy to be had, or only one processor, or the copy dies, the work is done when it is asked for.
-
-    Args:
-        work: What it returns stays the same through JSON; what it raises is raised when the result is asked for.
-    """
-    if not hasattr(os, "fork") or processors() == 1 or "threading" in sys.modules:  # a copy would lack the threads
-        return work
-    ours, theirs = os.pipe()
-    copy = os.fork()
-    if copy == 0:
-        try:
-            import json
-
-            with open(theirs, "w", encoding="ascii") as pipe:
-                json.dump(work(), pipe)
-            os._exit(0)
-        finally:  # after an error, too, of which this process is told when it does the work itself
-            os._exit(1)
-    os.close(theirs)
-
-    def result() -> Result:
-        import json
-
-        with open(ours, encoding="ascii") as pipe:
-            text = pipe.read()
-        _, status = os.waitpid(copy, 0)
-        found: Result = json.loads(text) if status == 0 else work()
-        return found
-
-    return result
 
 
 def in_order(

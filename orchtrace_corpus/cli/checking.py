@@ -3,13 +3,11 @@
 import os
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import partial
 
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.findings import Finding, Severity, has_errors
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize, wrapped
-from orchtrace_corpus.base.workers import beside
 from orchtrace_corpus.corpus import build
 from orchtrace_corpus.corpus.build import Document
 from orchtrace_corpus.corpus.checks import Part, PartName, check_parts
@@ -23,16 +21,15 @@ _NAMED = 4
 
 _TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
-_MENDS = {PartName.FMT: "corpus fmt", PartName.ARXIV: "corpus fetch --offline --write"}
+_MENDS: dict[str, str] = {PartName.FMT: "corpus fmt", PartName.ARXIV: "corpus fetch --offline --write"}
 """What mends the parts whose findings do not say it."""
 
 _COUNTED = {
-    PartName.PUBLISHED: ("correction", "corrections"),
-    PartName.CODEBOOK: ("entry", "entries"),
-    PartName.PROTOCOL: ("query", "queries"),
-    PartName.SEARCHES: ("run", "runs"),
+    "published": ("correction", "corrections"),
+    "protocol": ("query", "queries"),
+    "searches": ("run", "runs"),
 }
-"""What is counted in the parts that hold entries against the data."""
+"""What is counted in the parts of data files; entries in the others."""
 
 
 class Stale(StrEnum):
@@ -53,11 +50,10 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
         CorpusError: There is no corpus, or it cannot be read.
     """
     root = session.writable_root()
-    traces = beside(partial(_check_traces, root))  # which have nothing to do with the corpus
     lines: list[Line] = []
     code, width = ExitCode.DONE, session.output.width
     for part in check_parts(root):
-        command = "corpus validate" if part.name is PartName.VALIDATE else ""  # which asks no other part
+        command = "corpus validate" if part.name == PartName.VALIDATE else ""  # which asks no other part
         session.output.show([*wrapped(render.folded(part.findings, command), width)])
         if part.is_merely_stale:
             lines.append(_stale_line(part.stale, stale))
@@ -65,16 +61,15 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
             continue
         for document in part.stale:
             lines_of_diff = document.diff.splitlines(keepends=True)
-            hint = f": corpus {part.name} --check" if part.name is PartName.FMT else ""
+            hint = f": corpus {part.name} --check" if part.name == PartName.FMT else ""
             shown = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{hint}\n")
             session.output.write("".join(shown))
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
-    shown, sections, trace_code = traces()
-    lines = [*((Span(text, "warning"),) for text in shown), *lines]
-    lines += (tuple(Span(*span) for span in section) for section in sections)
+    errors, sections, trace_code = _check_traces(root)
+    lines = [*((Span(text, "warning"),) for text in errors), *lines, *sections]
     session.output.show([*wrapped(lines, width)])
-    return max(code, ExitCode(trace_code))
+    return max(code, trace_code)
 
 
 def _check_traces(root: str) -> tuple[list[str], list[Line], ExitCode]:
@@ -134,16 +129,16 @@ def _part_line(part: Part) -> Line:
         return (Span(f"{part.name:9} skipped: the data has errors", "muted"),)
     if part.failure is not None:
         return _failed_line(part.name, part.failure)
-    if part.findings or part.name is PartName.VALIDATE:
+    if part.findings or part.name == PartName.VALIDATE:
         summary = render.summary(part.findings)
     elif part.coverage is not None:
         sums = part.coverage
         summary = f"{sums.sourced} of {pluralize(sums.tags, 'tag')} have evidence, {sums.primary} primary"
         summary += f"; {sums.contradicted} contradicted" if sums.contradicted else ""
-    elif part.name is PartName.CLAIMS:
+    elif part.name == "claims":
         summary = _claims_summary(part)
-    elif part.name in _COUNTED:
-        summary = pluralize(part.total, *_COUNTED[part.name])
+    elif part.name == "disputes":
+        summary = f"{part.total}, as in the data"
     elif part.examples:
         number = pluralize(len(part.examples), "line is still that", "lines are still those")
         lines: dict[str, list[str]] = {}
@@ -151,11 +146,11 @@ def _part_line(part: Part) -> Line:
             lines.setdefault(name, []).append(line)
         places = "; ".join(f"{name}:{', '.join(numbers)}" for name, numbers in lines.items())
         summary = f"{number} of corpus init's example; to make yours: {places}"
-    elif part.name is PartName.DISPUTES:
-        summary = f"{part.total}, as in the data"
-    else:
+    elif part.name in list(PartName):
         names = ", ".join(document.name for document in part.stale)
         summary = f"not in canonical form: {names}" if names else "up to date"
+    else:
+        summary = pluralize(part.total, *_COUNTED.get(part.name, ("entry", "entries")))
     return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, "see above"))
 
 

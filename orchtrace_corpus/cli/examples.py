@@ -47,8 +47,8 @@ def adapted(text: str, session: Session) -> str:
     output = Output()
     output.quiet = True  # that the corpus is the bundled one, a help need not say
     try:
-        root = CorpusSession(output, session.root).root_folder()
-        pool = store.load(root).pool
+        files = CorpusSession(output, session.root).files
+        pool = files.loaded.pool
     except CorpusError:  # the command itself says what is wrong with it
         return text
     if pool is None:
@@ -57,7 +57,7 @@ def adapted(text: str, session: Session) -> str:
 
     def line(match: re.Match[str]) -> str:
         try:
-            made = " ".join(_words(_WORD.findall(match["words"]), pool, root))
+            made = " ".join(_words(_WORD.findall(match["words"]), pool, files.root))
         except _MissingError:
             return ""
         is_again = made in shown

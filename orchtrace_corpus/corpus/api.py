@@ -149,16 +149,21 @@ class Corpus:
 
     Args:
         pool: Its records and its vocabulary.
-        root: The folder that it was read from; its claims are there.
+        files: The files that it was read from; its claims are there.
         reading: The reading of disputed tags that the records are by.
         is_whole: Whether it is the whole corpus, no selection.
     """
 
     def __init__(
-        self, pool: Pool, root: str = "", reading: ReadingName = ReadingName.PUBLISHED, *, is_whole: bool = False
+        self,
+        pool: Pool,
+        files: "store.CorpusFiles | None" = None,
+        reading: ReadingName = ReadingName.PUBLISHED,
+        *,
+        is_whole: bool = False,
     ) -> None:
         self._pool = pool
-        self._root = root
+        self._files = files
         self._reading = reading
         self._is_whole = is_whole
 
@@ -207,7 +212,7 @@ class Corpus:
             CommandUseError: A filter is malformed, or names an unknown field or term.
         """
         query = parse(filters, paper_attributes(self.taxonomy, marked=True))
-        return Corpus(self._pool._replace(papers=query.select(self.papers)), self._root, self._reading)
+        return Corpus(self._pool._replace(papers=query.select(self.papers)), self._files, self._reading)
 
     def find(self, name: str) -> tuple[Record, ...]:
         """The papers and exclusions called by a key, an id, an identifier in any spelling, or a URL."""
@@ -271,17 +276,16 @@ class Corpus:
         from orchtrace_corpus.corpus.analysis.claims import evaluate
         from orchtrace_corpus.corpus.model.disputes import as_read
 
-        if not self._root:
+        files = self._files
+        if files is None:
             raise CommandUseError("this corpus was not read from a folder, so its claims are not known")
-        claim_file = store.read_claims(self._root)
-        dispute_file = store.read_disputes(self._root, self.taxonomy)
-        awaiting = store.read_candidates(self._root, self.taxonomy)
-        findings = (*claim_file.findings, *dispute_file.findings, *awaiting.findings)
+        awaiting = files.candidates
+        findings = (*files.claims.findings, *files.disputes.findings, *awaiting.findings)
         if findings:
             raise InvalidCorpusError("\n".join(("the claims have errors:", *(str(finding) for finding in findings))))
         proposed = awaiting.proposed if self._is_whole and awaiting.places else None
-        disputes = as_read(dispute_file.disputes, self._reading)
-        return Verdicts(evaluate(claim_file.claims, self._pool, disputes, proposed))
+        disputes = as_read(files.disputes.disputes, self._reading)
+        return Verdicts(evaluate(files.claims.claims, self._pool, disputes, proposed))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.table.to_pandas`."""
@@ -323,18 +327,18 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
         DataFileError: There is no corpus, or a data file cannot be read.
         InvalidCorpusError: The data has errors; the message lists them. `validate` returns them as values.
     """
-    folder = root or store.find_root().path
-    loaded = store.load(folder)
+    files = store.CorpusFiles(root or store.find_root().path)
+    loaded = files.loaded
     findings = rules.check(loaded)
     if loaded.pool is None or has_errors(findings):
         raise invalid("the data has errors:", findings)
     name = _reading_name(reading)
-    pool = store.with_contested(loaded.pool, folder, name)
+    pool = files.with_contested(loaded.pool, name)
     if name is not ReadingName.PUBLISHED:
         from orchtrace_corpus.corpus.model.disputes import read_by
 
-        pool = read_by(pool, store.read_disputes(folder, pool.taxonomy).sound(), name)
-    return Corpus(pool, folder, name, is_whole=True)
+        pool = read_by(pool, files.disputes.sound(), name)
+    return Corpus(pool, files, name, is_whole=True)
 
 
 def _key(value: str, attribute: Attribute) -> str | int:
@@ -370,9 +374,10 @@ def candidates(root: str = "") -> tuple["Candidate", ...]:
         InvalidCorpusError: The data or its candidates have errors; the message lists them.
     """
     folder = root or store.find_root().path
-    file = store.read_candidates(folder, load(folder).taxonomy)
-    require_none("the candidates have errors:", file.findings)
-    return file.candidates
+    load(folder)  # whose errors come first
+    awaiting = store.CorpusFiles(folder).candidates
+    require_none("the candidates have errors:", awaiting.findings)
+    return awaiting.candidates
 
 
 def validate(root: str = "") -> tuple[Finding, ...]:
@@ -381,11 +386,4 @@ def validate(root: str = "") -> tuple[Finding, ...]:
     Raises:
         DataFileError: There is no corpus, or a data file cannot be read.
     """
-    from orchtrace_corpus.corpus.model.candidates import CandidateFile
-    from orchtrace_corpus.corpus.rules.candidates import check as check_candidates
-
-    folder = root or store.find_root().path
-    loaded = store.load(folder)
-    awaiting = store.read_candidates(folder, loaded.pool.taxonomy) if loaded.pool else CandidateFile()
-    candidates = check_candidates(awaiting, loaded)
-    return (*rules.check(loaded), *candidates, *loaded.missing, *store.read_scale(folder, loaded).findings)
+    return tuple(store.CorpusFiles(root or store.find_root().path).findings("validate"))

@@ -18,30 +18,9 @@ from orchtrace_corpus.base.files import write_stale
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.text import regions
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
-from orchtrace_corpus.corpus.model.records import Loaded, Pool, require_none
-from orchtrace_corpus.corpus.model.store import (
-    ARXIV,
-    CANDIDATES,
-    CLAIMS,
-    CODEBOOK,
-    DISPUTES,
-    EXCLUSIONS,
-    PAPERS,
-    PROTOCOL,
-    PUBLISHED,
-    SCALE,
-    SEARCHES,
-    read_arxiv,
-    read_candidates,
-    read_claims,
-    read_codebook,
-    read_disputes,
-    read_file,
-    read_protocol,
-    read_scale,
-    read_searches,
-)
+from orchtrace_corpus.corpus.analysis.statistics import Summary
+from orchtrace_corpus.corpus.model.records import require_none
+from orchtrace_corpus.corpus.model.store import ARXIV, DATA_FILES, CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.readme import LIST_FOLDER, readme
 from orchtrace_corpus.corpus.render import statistics
@@ -49,16 +28,10 @@ from orchtrace_corpus.corpus.render import statistics
 if TYPE_CHECKING:
     from orchtrace_corpus.base.yamlfile.writer import Style
     from orchtrace_corpus.corpus.analysis.claims import Verdict
-    from orchtrace_corpus.corpus.model.candidates import CandidateFile
-    from orchtrace_corpus.corpus.model.disputes import DisputeFile
-    from orchtrace_corpus.corpus.model.scale import ScaleFile
     from orchtrace_corpus.corpus.render.figures.plan import Source
 
 README = "README.md"
 STATISTICS = "docs/STATS.md"
-PAPERS_SCHEMA = "docs/schema/papers.schema.json"
-EXCLUSIONS_SCHEMA = "docs/schema/exclusions.schema.json"
-PROTOCOL_SCHEMA = "docs/schema/protocol.schema.json"
 ISSUE_FORM = ".github/ISSUE_TEMPLATE/suggest-a-paper.yml"
 FIGURES = "docs/figures.md"
 CODEBOOK_PAGE = "docs/codebook.md"
@@ -70,81 +43,63 @@ write = write_stale
 _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
 
 
-def data_documents(
-    root: str, taxonomy: Taxonomy, loaded: Loaded | None = None, candidates: "CandidateFile | None" = None
-) -> list[Document]:
-    """The data files and their canonical form; those that were read and kept their nodes are not read again.
+def data_documents(files: CorpusFiles) -> list[Document]:
+    """Return the data files that have a canonical form, each with that form.
 
     Raises:
         DataFileError: A file cannot be read or has errors of syntax, or a comment stands where the
             canonical form has no line for it.
     """
-    from orchtrace_corpus.corpus.model.record_fields import candidate_style, exclusion_style, paper_style
-
-    papers = loaded.paper_places.file if loaded else read_file(root, PAPERS)
-    exclusions = loaded.exclusion_places.file if loaded else read_file(root, EXCLUSIONS)
-    styled = [(PAPERS, papers, paper_style(taxonomy)), (EXCLUSIONS, exclusions, exclusion_style(taxonomy))]
-    if os.path.lexists(os.path.join(root, CANDIDATES)):
-        file = candidates.places.file if candidates and candidates.places else read_file(root, CANDIDATES)
-        styled.append((CANDIDATES, file, candidate_style(taxonomy)))
-    if os.path.lexists(os.path.join(root, SEARCHES)):
-        from orchtrace_corpus.corpus.model.searches import search_style
-
-        styled.append((SEARCHES, read_file(root, SEARCHES), search_style()))
-    return [canonical_document(*one) for one in styled]
+    return [
+        canonical_document(row.path, files.file(row.path), files.style(row.path))
+        for row in DATA_FILES
+        if row.is_formatted and (row.required or files.has(row.path))
+    ]
 
 
-def mended_documents(
-    root: str, loaded: Loaded, findings: Sequence[Finding], candidates: "CandidateFile | None" = None
-) -> list[Document]:
-    """The data files with those findings mended that have a mend; nothing else in them changes.
+def mended_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Document]:
+    """Return the data files with those findings mended that have a mend; nothing else in them changes.
 
     Args:
-        root: The corpus's folder.
-        loaded: Its data, with the records of its files kept.
-        findings: What to mend; findings without a mend are passed over.
-        candidates: Its candidates, likewise; those of a corpus that has none are left out.
+        files: The corpus.
+        findings: What to mend; findings without a mend are skipped.
 
     Raises:
         DataFileError: A value cannot be changed in place.
     """
     from orchtrace_corpus.base.yamlfile.splice import replace_values
-    from orchtrace_corpus.corpus.edit import fixes
+    from orchtrace_corpus.corpus.edit.fixes import changes
 
-    documents = []
-    files = {PAPERS: loaded.paper_places.file, EXCLUSIONS: loaded.exclusion_places.file}
-    files |= {CANDIDATES: candidates.places.file} if candidates and candidates.places else {}
-    for name, file in files.items():
-        changes = fixes.changes(file, findings, loaded.pool.taxonomy) if loaded.pool else {}
-        if changes:
-            documents.append(Document(name, _read(root, name), replace_values(file, changes)))
-    return documents
+    return [
+        document(files.root, path, replace_values(files.file(path), mended))
+        for path, mended in changes(files, findings).items()
+    ]
 
 
-def arxiv_documents(root: str) -> list[Document]:
-    """What arXiv said last and its canonical form; nothing where the corpus has no file of it.
+def arxiv_documents(files: CorpusFiles) -> list[Document]:
+    """Return what arXiv said last in its canonical form; nothing where the corpus has no file of it.
 
     Raises:
         DataFileError: The file cannot be read, or is not in its form.
     """
-    if not os.path.lexists(os.path.join(root, ARXIV)):
+    present = files.text_file(ARXIV)
+    if present is None:
         return []
     from orchtrace_corpus.corpus.model.arxiv_file import encode
 
-    return [document(root, ARXIV, encode(read_arxiv(root)))]
+    return [Document(ARXIV, present.text, encode(files.arxiv))]
 
 
-def readme_documents(
-    root: str, pool: Pool, disputes: "DisputeFile | None" = None, candidates: "CandidateFile | None" = None
-) -> list[Document]:
-    """README.md with its regions made anew, and the pages of its sections, orphans included; none where it is missing.
+def readme_documents(files: CorpusFiles) -> list[Document]:
+    """Return README.md with its regions made anew, and the pages of its sections, orphans included.
 
-    `disputes` and `candidates` save reading these files again.
+    Nothing where README.md is missing.
 
     Raises:
         DataFileError: A region is unknown or not closed.
         InvalidCorpusError: The disputes, the claims or the candidates have errors.
     """
+    root, pool = files.root, files.pool
     present = _read(root, README)
     if present is None:
         return []
@@ -152,16 +107,16 @@ def readme_documents(
     def contested() -> frozenset[tuple[str, str]]:
         from orchtrace_corpus.corpus.model.disputes import contested
 
-        return contested((disputes or read_disputes(root, pool.taxonomy)).sound())
+        return contested(files.disputes.sound())
 
     def verdicts() -> "tuple[Verdict, ...]":
         from orchtrace_corpus.corpus.analysis.claims import evaluate
 
-        claims, awaiting = read_claims(root), candidates or read_candidates(root, pool.taxonomy)
+        claims, awaiting = files.claims, files.candidates
         require_none("the claims have errors:", claims.findings)
         return evaluate(claims.claims, pool, candidates=awaiting.sound() if awaiting.places else None)
 
-    made = readme(present, README, pool, lambda: read_scale(root, pool).sound(), contested, verdicts)
+    made = readme(present, README, pool, lambda: files.scale.sound(), contested, verdicts)
     pages = [document(root, path, _marked(page)) for path, page in made.pages.items()]
     left = _orphans(root, LIST_FOLDER, ".md", made.pages, lambda _: _GENERATED)
     return [Document(README, present, made.text), *pages, *left]
@@ -188,10 +143,10 @@ def _orphans(
                 yield Document(below, text, "", is_orphan=True)
 
 
-def statistics_document(root: str, pool: Pool, summary: Summary | None = None) -> Document:
-    """docs/STATS.md; `summary`, unused terms included, saves counting again."""
-    text = statistics.summary_markdown(summary or summarise(pool), pool.taxonomy.title)
-    return document(root, STATISTICS, _marked(text))
+def statistics_document(files: CorpusFiles, summary: Summary) -> Document:
+    """Return docs/STATS.md of a summary with unused terms."""
+    text = statistics.summary_markdown(summary, files.pool.taxonomy.title)
+    return document(files.root, STATISTICS, _marked(text))
 
 
 def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> list[Document]:
@@ -214,15 +169,8 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     return [document(root, FIGURES, _marked(page(said))), *drawn, *left]
 
 
-def figure_source(
-    root: str,
-    pool: Pool,
-    scale: "ScaleFile | None" = None,
-    disputes: "DisputeFile | None" = None,
-    candidates: "CandidateFile | None" = None,
-    summary: Summary | None = None,
-) -> "Source":
-    """What the figures are drawn from; what the caller has read already is not read again.
+def figure_source(files: CorpusFiles, summary: Summary) -> "Source":
+    """Return what the figures are drawn from.
 
     Raises:
         DataFileError: A file cannot be read.
@@ -231,85 +179,77 @@ def figure_source(
     from orchtrace_corpus.corpus.model.disputes import contested
     from orchtrace_corpus.corpus.render.figures.plan import Source, contested_values
 
-    screening = None
-    if runs := read_searches(root).sound():
+    pool, screening = files.pool, None
+    if runs := files.searches.sound():
         from orchtrace_corpus.corpus.analysis import flow
 
-        awaiting = (candidates or read_candidates(root, pool.taxonomy)).candidates
-        screening = flow.screening(pool, runs, awaiting, read_protocol(root, pool.taxonomy).sound())
-    observations = (scale or read_scale(root, pool)).sound()
-    disputed = contested((disputes or read_disputes(root, pool.taxonomy)).sound())
-    summary = summary or summarise(pool)
+        screening = flow.screening(pool, runs, files.candidates.candidates, files.protocol.sound())
+    observations = files.scale.sound()
+    disputed = contested(files.disputes.sound())
     return Source(pool, summary, observations, contested_values(pool, disputed), screening)
 
 
-def schema_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
-    """The JSON Schemas of the data files."""
-    from orchtrace_corpus.corpus.render import schema
+def schema_documents(files: CorpusFiles) -> list[Document]:
+    """Return the JSON Schemas of the data files that the corpus has."""
+    from orchtrace_corpus.corpus.render.schema import data_schemas
 
-    wanted = [(PAPERS_SCHEMA, "papers"), (EXCLUSIONS_SCHEMA, "exclusions")]
-    further = {CANDIDATES: "candidates", SCALE: "scale", CLAIMS: "claims", DISPUTES: "disputes"}
-    further |= {PUBLISHED: "published pool", CODEBOOK: "codebook", PROTOCOL: "protocol", SEARCHES: "searches"}
-    for data, name in further.items():
-        if os.path.lexists(os.path.join(root, data)):
-            wanted.append((f"docs/schema/{name.split()[0]}.schema.json", name))
-    texts = schema.data_schemas([name for _, name in wanted], taxonomy)
-    return [Document(path, _read(root, path), text) for (path, _), text in zip(wanted, texts, strict=True)]
+    rows = [row for row in DATA_FILES if row.schema and (row.required or files.has(row.path))]
+    texts = data_schemas(rows, files.taxonomy)
+    return [document(files.root, schema_path(row.name), text) for row, text in zip(rows, texts, strict=True)]
 
 
-def guide_documents(root: str, pool: Pool) -> list[Document]:
-    """The pages of the codebook and of the protocol, for each that the corpus has.
+def schema_path(name: str) -> str:
+    """Return the path of the JSON Schema of a data file."""
+    return f"docs/schema/{name}.schema.json"
+
+
+def guide_documents(files: CorpusFiles) -> list[Document]:
+    """Return the pages of the codebook and of the protocol, for each that the corpus has.
 
     Raises:
         InvalidCorpusError: One of them has errors.
     """
-    codings, protocol = read_codebook(root, pool).sound(), read_protocol(root, pool.taxonomy).sound()
+    taxonomy = files.pool.taxonomy
+    codings, protocol = files.codebook.sound(), files.protocol.sound()
     if not codings and protocol is None:
         return []
     from orchtrace_corpus.corpus.render import codebook
 
-    pages = {CODEBOOK_PAGE: codebook.codebook_page(codings, pool.taxonomy)} if codings else {}
-    pages |= {PROTOCOL_PAGE: codebook.protocol_page(protocol, pool.taxonomy)} if protocol else {}
-    return [document(root, name, _marked(text)) for name, text in pages.items()]
+    pages = {CODEBOOK_PAGE: codebook.codebook_page(codings, taxonomy)} if codings else {}
+    pages |= {PROTOCOL_PAGE: codebook.protocol_page(protocol, taxonomy)} if protocol else {}
+    return [document(files.root, name, _marked(text)) for name, text in pages.items()]
 
 
-def issue_form_documents(root: str, taxonomy: Taxonomy) -> list[Document]:
-    """The issue form that suggests a paper; nothing where the corpus has none, which may be an empty file at first."""
-    present = _read(root, ISSUE_FORM)
+def issue_form_documents(files: CorpusFiles) -> list[Document]:
+    """Return the issue form that suggests a paper; nothing where the corpus has none, which may be empty at first."""
+    present = _read(files.root, ISSUE_FORM)
     if present is None:
         return []
     from orchtrace_corpus.corpus.render.schema import form
 
-    return [Document(ISSUE_FORM, present, form(taxonomy))]
+    return [Document(ISSUE_FORM, present, form(files.taxonomy))]
 
 
-def generated(
-    root: str,
-    pool: Pool,
-    scale: "ScaleFile | None" = None,
-    disputes: "DisputeFile | None" = None,
-    candidates: "CandidateFile | None" = None,
-    summary: Summary | None = None,
-) -> list[Document]:
-    """Every generated file of a corpus; the files that are given are not read again, nor is the summary made again."""
-    disputes = disputes or read_disputes(root, pool.taxonomy)
-    source = figure_source(root, pool, scale, disputes, candidates, summary)
+def generated(files: CorpusFiles, summary: Summary) -> list[Document]:
+    """Return every generated file of a corpus, by a summary with unused terms."""
+    source = figure_source(files, summary)
     return [
-        *readme_documents(root, pool, disputes, candidates),
-        statistics_document(root, pool, source.summary),
-        *schema_documents(root, pool.taxonomy),
-        *figure_documents(root, source),
-        *guide_documents(root, pool),
-        *issue_form_documents(root, pool.taxonomy),
+        *readme_documents(files),
+        statistics_document(files, summary),
+        *schema_documents(files),
+        *figure_documents(files.root, source),
+        *guide_documents(files),
+        *issue_form_documents(files),
     ]
 
 
-def new_names(taxonomy: Taxonomy) -> tuple[str, ...]:
-    """The files that building a new corpus makes, its README left out."""
+def new_names(taxonomy: Taxonomy, starter: Collection[str]) -> tuple[str, ...]:
+    """Return the files that building a new corpus makes from starter files, its README left out."""
     from orchtrace_corpus.corpus.render.figures import plan
 
     figures = (figure.path for figure in plan.plan(taxonomy, with_scale=False))
-    return STATISTICS, PAPERS_SCHEMA, EXCLUSIONS_SCHEMA, PROTOCOL_SCHEMA, PROTOCOL_PAGE, FIGURES, *figures
+    schemas = (schema_path(row.name) for row in DATA_FILES if row.schema and row.path in starter)
+    return STATISTICS, *schemas, PROTOCOL_PAGE, FIGURES, *figures
 
 
 def edited_regions(document: Document) -> list[str]:

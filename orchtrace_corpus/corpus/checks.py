@@ -10,18 +10,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
+from orchtrace_corpus.base.files import read_text
 from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed, select
-from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.records import Loaded, Pool
+from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.model.store import DATA_FILES, CorpusFiles, DataFile
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
-    from orchtrace_corpus.corpus.model.candidates import CandidateFile
-    from orchtrace_corpus.corpus.model.disputes import DisputeFile
 
-_EXAMPLE = rb"(?im)^(?:day:|.*(?:example|retriev(?:al|es)|no licence)).*\n"
+_EXAMPLE = r"(?im)^(?:day:|.*(?:example|retriev(?:al|es)|no licence)).*\n"
 """A line of a starter file that says what a corpus of somebody's own cannot say."""
 
 _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
@@ -29,17 +28,14 @@ _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "reba
 
 
 class PartName(StrEnum):
-    """The parts of a check, in their order."""
+    """The parts of a check that are about no single data file; the others have the names of `store.DATA_FILES`.
+
+    Those of data files stand behind the evidence.
+    """
 
     MERGE = "merge"
     VALIDATE = "validate"
     EVIDENCE = "evidence"
-    CLAIMS = "claims"
-    DISPUTES = "disputes"
-    PUBLISHED = "published"
-    CODEBOOK = "codebook"
-    PROTOCOL = "protocol"
-    SEARCHES = "searches"
     FMT = "fmt"
     BUILD = "build"
     ARXIV = "arxiv"
@@ -50,13 +46,12 @@ class Part(NamedTuple):
     """One part of a check.
 
     Attributes:
-        name: What was asked.
+        name: What was asked: a `PartName`, or the part of a data file.
         exit_code: How a command ends whose only part this is.
         findings: What is wrong, for the parts that look at the data.
         stale: The files that differ from what the data gives, for the parts that compare.
         failure: What kept the part from comparing.
-        total: How many claims, disputes, corrections of the published bibliography, entries of the codebook, queries of
-            the protocol or runs of searches were held against the data.
+        total: How many entries of a data file were held against the records, such as claims.
         coverage: How far the tags of sourced fields are covered by evidence.
         is_skipped: Whether errors in the data kept it from being asked.
         contested: How many claims count papers with contested tags.
@@ -66,7 +61,7 @@ class Part(NamedTuple):
             has changed since.
     """
 
-    name: PartName
+    name: str
     exit_code: ExitCode = ExitCode.DONE
     findings: tuple[Finding, ...] = ()
     stale: "tuple[Document, ...]" = ()
@@ -82,7 +77,7 @@ class Part(NamedTuple):
     @property
     def is_merely_stale(self) -> bool:
         """Whether nothing is wrong but that generated files are older than the data: building mends all of it."""
-        return self.name is PartName.BUILD and bool(self.stale)
+        return self.name == PartName.BUILD and bool(self.stale)
 
 
 class Check(NamedTuple):
@@ -134,35 +129,29 @@ def check_parts(root: str) -> Iterator[Part]:
     """The parts of a check, each as soon as it is done; errors as for `check`."""
     if undecided := _unmerged(root):
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
-    loaded = store.load(root, keep=True)
-    scale = store.read_scale(root, loaded)
-    candidates = _read_candidates(root, loaded)
-    awaiting = _candidate_findings(candidates, loaded)
-    findings = (*rules.check(loaded), *awaiting, *loaded.missing, *scale.findings)
-    yield Part(PartName.VALIDATE, _exit_code(findings, failed=has_errors(findings)), findings)
-    if loaded.pool is None or has_errors(findings):
-        files = {PartName.CLAIMS: store.CLAIMS, PartName.DISPUTES: store.DISPUTES, PartName.ARXIV: store.ARXIV}
-        files |= {PartName.CODEBOOK: store.CODEBOOK, PartName.PROTOCOL: store.PROTOCOL}
-        files |= {PartName.SEARCHES: store.SEARCHES, PartName.PUBLISHED: store.PUBLISHED_TABLE}
-        never = (PartName.MERGE, PartName.VALIDATE, PartName.EVIDENCE, PartName.EXAMPLE)
-        asked = (name for name in PartName if name not in never)
-        present = (name for name in asked if os.path.lexists(os.path.join(root, files.get(name, ""))))
-        yield from (Part(name, is_skipped=True) for name in present)
+    files = CorpusFiles(root, keep=True)
+    findings = tuple(files.findings(PartName.VALIDATE))
+    yield Part(PartName.VALIDATE, _exit_code(findings), findings)
+    parts = {row.part or row.name: row for row in DATA_FILES if files.is_there(row)}
+    parts.pop(PartName.VALIDATE)
+    has_arxiv = parts.pop(PartName.ARXIV, None) is not None
+    if files.loaded.pool is None or has_errors(findings):
+        others = [PartName.FMT, PartName.BUILD, *([PartName.ARXIV] if has_arxiv else [])]
+        yield from (Part(name, is_skipped=True) for name in (*parts, *others))
         return
     from orchtrace_corpus.corpus import build
     from orchtrace_corpus.corpus.analysis.statistics import summarise
 
-    pool = loaded.pool
-    summary = summarise(pool)
+    summary = summarise(files.pool)
     if summary.evidence:
         yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
-    disputes = store.read_disputes(root, pool.taxonomy)
-    yield from _check_statements(root, loaded, disputes, candidates)
-    yield _compare(PartName.FMT, lambda: build.data_documents(root, pool.taxonomy, loaded, candidates))
-    yield _compare(PartName.BUILD, lambda: build.generated(root, pool, scale, disputes, candidates, summary))
-    if os.path.lexists(os.path.join(root, store.ARXIV)):
-        yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(root))
-    if examples := tuple(_examples(root)):
+    for name, row in parts.items():
+        yield _check_claims(files) if row.path == store.CLAIMS else _check_file(name, row, files)
+    yield _compare(PartName.FMT, lambda: build.data_documents(files))
+    yield _compare(PartName.BUILD, lambda: build.generated(files, summary))
+    if has_arxiv:
+        yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(files))
+    if examples := tuple(_examples(files)):
         yield Part(PartName.EXAMPLE, examples=examples)
 
 
@@ -179,12 +168,12 @@ def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Seq
         DataFileError: A data file cannot be read.
     """
     chosen, ignored = _read_codes(select_codes, ignore_codes)
-    loaded = store.load(root)
-    awaiting = _read_candidates(root, loaded)
-    everything = _validate(root, loaded, awaiting)
+    files = CorpusFiles(root)
+    everything = tuple(files.findings(PartName.VALIDATE))
     findings = select(everything, chosen, ignored)
-    left_out, number = len(everything) - len(findings), len(awaiting.candidates) if awaiting else 0
-    return Validation(loaded.pool, findings, left_out, _is_fixable(root, findings), number)
+    pool = files.loaded.pool
+    candidates = files.candidates.total if pool else 0
+    return Validation(pool, findings, len(everything) - len(findings), _is_fixable(files, findings), candidates)
 
 
 def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> "list[Document]":
@@ -195,100 +184,62 @@ def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: S
     from orchtrace_corpus.corpus import build
 
     chosen, ignored = _read_codes(select_codes, ignore_codes)
-    loaded = store.load(root, keep=True)
-    candidates = _read_candidates(root, loaded)
-    findings = (*rules.check(loaded), *_candidate_findings(candidates, loaded))
-    return build.mended_documents(root, loaded, select(findings, chosen, ignored), candidates)
+    files = CorpusFiles(root)
+    return build.mended_documents(files, select(tuple(files.findings(PartName.VALIDATE)), chosen, ignored))
 
 
-def validate(root: str, loaded: Loaded) -> tuple[Finding, ...]:
-    """Every problem of a corpus as read, file by file; errors as for `find_problems`."""
-    return _validate(root, loaded, _read_candidates(root, loaded))
+def _is_fixable(files: CorpusFiles, findings: Sequence[Finding]) -> bool:
+    if not findings:
+        return False
+    from orchtrace_corpus.corpus.edit.fixes import changes
+
+    return bool(changes(files, findings))
 
 
-def _validate(root: str, loaded: Loaded, candidates: "CandidateFile | None") -> tuple[Finding, ...]:
-    scale = store.read_scale(root, loaded).findings
-    return (*rules.check(loaded), *_candidate_findings(candidates, loaded), *loaded.missing, *scale)
-
-
-def _read_candidates(root: str, loaded: Loaded) -> "CandidateFile | None":
-    """The candidates with their records as read; None where there is no file of them, or no taxonomy to read it by."""
-    if loaded.pool is None or not os.path.lexists(os.path.join(root, store.CANDIDATES)):
-        return None
-    return store.read_candidates(root, loaded.pool.taxonomy, keep=True)
-
-
-def _candidate_findings(file: "CandidateFile | None", loaded: Loaded) -> tuple[Finding, ...]:
-    if file is None:
-        return ()
-    from orchtrace_corpus.corpus.rules.candidates import check
-
-    return check(file, loaded)
-
-
-def _exit_code(findings: Sequence[Finding], *, failed: bool) -> ExitCode:
-    if not failed:
+def _exit_code(findings: Sequence[Finding]) -> ExitCode:
+    if not has_errors(findings):
         return ExitCode.DONE
     return ExitCode.UNREADABLE if is_malformed(findings) else ExitCode.FINDINGS
 
 
-def _check_statements(
-    root: str, loaded: Loaded, disputes: "DisputeFile", candidates: "CandidateFile | None"
-) -> Iterator[Part]:
-    """Hold claims and disputes against the data, for each of these files that there is."""
-    pool = loaded.pool
-    assert pool is not None
-    if os.path.lexists(os.path.join(root, store.CLAIMS)):
-        from orchtrace_corpus.corpus.analysis.claims import check, evaluate, falling_today
-
-        file = store.read_claims(root)
-        verdicts = evaluate(file.claims, pool, disputes.disputes)
-        findings, falling = check(file, pool, verdicts), falling_today(verdicts)
-        before = committed(root) if falling else None
-        known = None if before is None else falling_today(evaluate(file.claims, before))
-        part = Part(PartName.CLAIMS, _exit_code(findings, failed=bool(findings)), findings, total=len(file.claims))
-        yield part._replace(
-            contested=sum(bool(one.contested) for one in verdicts),
-            falling=falling,
-            fell=None if known is None else tuple(name for name in falling if name not in known),
-        )
-    if disputes.places is not None:
-        from orchtrace_corpus.corpus.model.disputes import check as check_disputes
-
-        findings = check_disputes(disputes, pool.papers, pool.taxonomy, store.read_codebook(root, pool).rules())
-        number = len(disputes.disputes)
-        yield Part(PartName.DISPUTES, _exit_code(findings, failed=bool(findings)), findings, total=number)
-    if any(os.path.lexists(os.path.join(root, name)) for name in (store.PUBLISHED_TABLE, store.CORRECTIONS)):
-        from orchtrace_corpus.corpus.rules.corrections import check as check_corrections
-
-        bibliography = store.read_bibliography(root)
-        findings = check_corrections(bibliography, loaded)
-        number = len(bibliography.corrections)
-        yield Part(PartName.PUBLISHED, _exit_code(findings, failed=bool(findings)), findings, total=number)
-    if os.path.lexists(os.path.join(root, store.CODEBOOK)):
-        book = store.read_codebook(root, pool)
-        code = _exit_code(book.findings, failed=bool(book.findings))
-        yield Part(PartName.CODEBOOK, code, book.findings, total=len(book.codings))
-    if os.path.lexists(os.path.join(root, store.PROTOCOL)):
-        protocol, found = store.read_protocol(root, pool.taxonomy)
-        number = len(protocol.queries) if protocol else 0
-        yield Part(PartName.PROTOCOL, _exit_code(found, failed=bool(found)), found, total=number)
-    if os.path.lexists(os.path.join(root, store.SEARCHES)):
-        from orchtrace_corpus.corpus.analysis.flow import check as check_searches
-
-        searches = store.read_searches(root)
-        found = check_searches(searches, pool, candidates.candidates if candidates else ())
-        yield Part(PartName.SEARCHES, _exit_code(found, failed=has_errors(found)), found, total=len(searches.runs))
+def _check_file(name: str, row: DataFile, files: CorpusFiles) -> Part:
+    """Hold a data file against the records."""
+    findings = files.findings_of(row)
+    return Part(name, _exit_code(findings), findings, total=files.content(row.name).total)
 
 
-def _examples(root: str) -> Iterator[str]:
-    """The places that still say what `corpus init` wrote as an example."""
-    names = ("README.md", "LICENSE", store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.PROTOCOL, "requirements.txt")
-    starter = store.read_bytes(os.path.join(os.path.dirname(__file__), "templates"), names)
-    for name, data in store.read_bytes(root, names).items():
-        known = set(re.findall(_EXAMPLE, starter.get(name, b"")))
-        for number, line in enumerate(data.splitlines(keepends=True), 1):
-            if line in known or line.startswith(b"orchtrace-corpus @ file:"):  # which no other machine can install
+def _check_claims(files: CorpusFiles) -> Part:
+    """Hold the claims against the records of the published pool and of today."""
+    from orchtrace_corpus.corpus.analysis.claims import check, evaluate, falling_today
+
+    claims = files.claims.claims
+    verdicts = evaluate(claims, files.pool, files.disputes.disputes)
+    findings, falling = check(files.claims, files.pool, verdicts), falling_today(verdicts)
+    before = committed(files) if falling else None
+    fell = None
+    if before is not None:
+        fallen_before = falling_today(evaluate(claims, before))
+        fell = tuple(name for name in falling if name not in fallen_before)
+    return Part(
+        "claims",
+        _exit_code(findings),
+        findings,
+        total=len(claims),
+        contested=sum(bool(verdict.contested) for verdict in verdicts),
+        falling=falling,
+        fell=fell,
+    )
+
+
+def _examples(files: CorpusFiles) -> Iterator[str]:
+    """Yield the places that still say what `corpus init` wrote as an example."""
+    templates = os.path.join(os.path.dirname(__file__), "templates")
+    for name in ("README.md", "LICENSE", *(row.path for row in DATA_FILES), "requirements.txt"):
+        known = set(re.findall(_EXAMPLE, read_text(templates, name) or ""))
+        text = files.text(name) if known or name == "requirements.txt" else None
+        for number, line in enumerate((text or "").split("\n"), 1):
+            is_local = line.startswith("orchtrace-corpus @ file:")  # no other machine can install it
+            if is_local or f"{line}\n" in known:
                 yield f"{name}:{number}"
 
 
@@ -312,19 +263,19 @@ def _unmerged(root: str) -> CorpusError | None:
     return DataFileError(message) if names else None
 
 
-def committed(root: str) -> Pool | None:
-    """The corpus with the papers of the last commit, if it is known and they are other papers."""
+def committed(files: CorpusFiles) -> Pool | None:
+    """Return the corpus with the papers of the last commit, if it is known and they are other papers."""
     from orchtrace_corpus.corpus.sources import revisions
 
     try:
-        files = revisions.find(root, "HEAD").read(store.PAPERS)
-        is_new = files and files[store.PAPERS] != store.read_bytes(root, [store.PAPERS])[store.PAPERS]
-        return store.load(root, instead=files).pool if is_new else None
+        before = revisions.find(files.root, "HEAD").read(store.PAPERS)
+        is_new = before and before[store.PAPERS] != files.data(store.PAPERS)
+        return CorpusFiles(files.root, before).loaded.pool if is_new else None
     except CorpusError:  # no repository, no commit, or no git
         return None
 
 
-def _compare(name: PartName, make_documents: "Callable[[], Sequence[Document]]") -> Part:
+def _compare(name: str, make_documents: "Callable[[], Sequence[Document]]") -> Part:
     try:
         stale = tuple(document for document in make_documents() if document.is_stale)
     except CorpusError as error:
@@ -340,18 +291,3 @@ def _read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tup
     if chosen and set(chosen) <= set(ignored):
         raise CommandUseError("--ignore leaves out everything that --select names", "Give one of them.")
     return chosen, ignored
-
-
-def _is_fixable(root: str, findings: Sequence[Finding]) -> bool:
-    if not findings:
-        return False
-    from orchtrace_corpus.corpus.edit.fixes import FIXABLE, changes
-
-    if not any(finding.code in FIXABLE for finding in findings):
-        return False
-    loaded = store.load(root, keep=True)
-    candidates = _read_candidates(root, loaded)
-    of_candidates = candidates.places if candidates else None
-    places = (loaded.paper_places, loaded.exclusion_places, of_candidates)
-    taxonomy = loaded.pool.taxonomy if loaded.pool is not None else None
-    return taxonomy is not None and any(changes(each.file, findings, taxonomy) for each in places if each is not None)

@@ -14,15 +14,16 @@ from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare, unread
-from orchtrace_corpus.corpus.model import disputes, store
-from orchtrace_corpus.corpus.model.claim_file import ClaimFile
-from orchtrace_corpus.corpus.model.records import Loaded, Pool
-from orchtrace_corpus.corpus.rules import candidates
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.store import DATA_FILES, CorpusFiles
 from orchtrace_corpus.corpus.sources import revisions
 
 _COMPARED = (store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.CLAIMS)
-_BESIDE = (store.CANDIDATES, store.DISPUTES, store.SCALE, store.PUBLISHED)
-_READ = (*_COMPARED, *_BESIDE)
+"""The files that are compared record by record, and term by term."""
+
+_READ = tuple(row.path for row in DATA_FILES if row.path.endswith(".yaml"))
+"""The files that are compared by what they say."""
+
 _EMPTY = b"[]\n"
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -64,7 +65,8 @@ def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Dif
     first, second = _identify(*_sides(before, after, find_root))
     if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
-    return compare(_state(first, second, judged_by=second), _state(second, first, judged_by=second))
+    names = {row.path: row.names for row in DATA_FILES if row.path in _READ and row.path not in _COMPARED}
+    return compare(_state(first, second, judged_by=second), _state(second, first, judged_by=second), names)
 
 
 def _sides(base: str, head: str, find_root: Callable[[], str]) -> tuple[Side, Side]:
@@ -89,7 +91,9 @@ def _of_folder(folder: str, name: str) -> Side:
     below = (os.path.join(parent, name) for parent, _, names in os.walk(os.path.join(folder, "data")) for name in names)
     files = (os.path.relpath(path, folder).replace(os.sep, "/") for path in below)
     others = {path: "" for path in files if _is_other(path)}
-    return _require_data(Side(name, folder, store.read_bytes(folder, _READ), others))
+    corpus = CorpusFiles(folder)
+    texts = {path: data for path in _READ if (data := corpus.data(path)) is not None}
+    return _require_data(Side(name, folder, texts, others))
 
 
 def _of_revision(root: str, name: str) -> Side:
@@ -142,34 +146,36 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         InvalidCorpusError: Neither side has a taxonomy without errors, so that nothing can be read.
     """
     remarks = [] if store.PAPERS in side.texts else [f"There is no {store.PAPERS} in {side.name}."]
-    loaded, found = _loaded(side, other, remarks)
+    corpus, found = _corpus(side, other, remarks)
+    loaded = corpus.loaded
     pool = loaded.pool
     if pool is None:
         raise InvalidCorpusError("\n".join((f"the taxonomy of {quote(side.name)} has errors:", *map(str, found))))
     unreadable = (*found, *(finding for finding in loaded.findings if finding.severity is Severity.ERROR))
     found = (*found, *rules.check(loaded))
-    cut_off = is_malformed(loaded.paper_places.file.findings), is_malformed(loaded.exclusion_places.file.findings)
+    cut_off = is_malformed(corpus.file(store.PAPERS).findings), is_malformed(corpus.file(store.EXCLUSIONS).findings)
     for name, is_cut_off in zip((store.PAPERS, store.EXCLUSIONS), cut_off, strict=True):
         if is_cut_off:
             remark = f"A part of {name} could not be read in {side.name}: nothing is said of what is missing there."
             remarks.append(remark)
     verdicts = None
-    own_text, judging_text = (one.texts.get(store.CLAIMS, _EMPTY) for one in (side, judged_by))
-    own = store.read_claims(side.folder, own_text)
+    own = corpus.claims
     if unreadable:
         remark = f"Not all of {side.name} could be read ({summary(unreadable)}): counts are of what could"
         remarks.append(f"{remark}, and no claim is judged.")
     else:
-        judging = own if judging_text == own_text else store.read_claims(side.folder, judging_text)
-        verdicts = claims.evaluate(judging.claims, pool)
-        found = (*found, *_further(side, loaded, pool, own))
+        judging = judged_by.texts.get(store.CLAIMS)
+        is_own = judging == side.texts.get(store.CLAIMS)
+        made = own if is_own else CorpusFiles(side.folder, {store.CLAIMS: judging}).claims
+        verdicts = claims.evaluate(made.claims, pool)
+        found = (*found, *_findings_beside(corpus))
     is_whole = not is_malformed(own.findings) and "" not in own.unread
     return State(
         pool,
         tuple(_named(finding) for finding in found),
         verdicts,
         {name: side.texts[name] for name in _COMPARED if name in side.texts},
-        {**side.others, **{name: _content(name, side, other) for name in _BESIDE if name in side.texts}},
+        {**side.others, **{name: _content(name, side, other) for name in side.texts if name not in _COMPARED}},
         side.name,
         own.claims,
         frozenset(own.unread) if is_whole else None,
@@ -179,41 +185,35 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
     )
 
 
-def _loaded(side: Side, other: Side, remarks: list[str]) -> tuple[Loaded, tuple[Finding, ...]]:
-    """A side's records, by the other side's vocabulary where its own is absent or wrong, and what is wrong with it.
+def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, tuple[Finding, ...]]:
+    """A side by the other side's vocabulary where its own is missing or wrong, and what is wrong with it.
 
-    The published pool is that of the other side, too, where the side's own is absent.
+    The published pool is that of the other side, too, where the side's own is missing.
     """
-    published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED, b""))
-    texts = {store.PAPERS: _EMPTY, store.EXCLUSIONS: _EMPTY, **side.texts, store.PUBLISHED: published}
+    published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED))
+    texts: dict[str, bytes | None] = {path: side.texts.get(path) for path in _READ}
+    texts |= {path: side.texts.get(path, _EMPTY) for path in (store.PAPERS, store.EXCLUSIONS)}
+    texts[store.PUBLISHED] = published
     found: tuple[Finding, ...] = ()
     if store.TAXONOMY in side.texts:
-        loaded = store.load(side.folder, instead=texts)
-        if loaded.pool is not None:
-            return loaded, ()
-        found = loaded.findings
+        corpus = CorpusFiles(side.folder, texts)
+        if corpus.loaded.pool is not None:
+            return corpus, ()
+        found = corpus.loaded.findings
         remarks.append(f"The taxonomy of {side.name} has errors; its records are read by that of {other.name}.")
     elif store.PAPERS in side.texts:
         remarks.append(f"There is no {store.TAXONOMY} in {side.name}; its records are read by that of {other.name}.")
     if store.TAXONOMY not in other.texts:
         raise DataFileError(f"neither {quote(side.name)} nor {quote(other.name)} holds a taxonomy that can be read")
-    loaded = store.load(side.folder, instead={**texts, store.TAXONOMY: other.texts[store.TAXONOMY]})
-    return loaded, found or (() if loaded.pool else loaded.findings)
+    corpus = CorpusFiles(side.folder, {**texts, store.TAXONOMY: other.texts[store.TAXONOMY]})
+    return corpus, found or (() if corpus.loaded.pool else corpus.loaded.findings)
 
 
-def _further(side: Side, loaded: Loaded, pool: Pool, own: ClaimFile) -> Iterator[Finding]:
+def _findings_beside(corpus: CorpusFiles) -> Iterator[Finding]:
     """What is wrong with the files beside the records; whether claims hold is told otherwise."""
-    yield from loaded.missing
-    if store.CANDIDATES in side.texts:
-        awaiting = store.read_candidates(side.folder, pool.taxonomy, side.texts[store.CANDIDATES])
-        yield from candidates.check(awaiting, loaded)
-    if store.SCALE in side.texts:
-        yield from store.read_scale(side.folder, loaded, side.texts[store.SCALE]).findings
-    if store.DISPUTES in side.texts:
-        file = store.read_disputes(side.folder, pool.taxonomy, side.texts[store.DISPUTES])
-        yield from disputes.check(file, pool.papers, pool.taxonomy)
-    if store.CLAIMS in side.texts:
-        yield from (finding for finding in claims.check(own, pool) if finding.code != "C101")
+    for row in DATA_FILES:
+        if row.path in _READ and row.path != store.PAPERS:
+            yield from (finding for finding in corpus.findings_of(row) if finding.code != "C101")
 
 
 def _content(name: str, side: Side, other: Side) -> object:

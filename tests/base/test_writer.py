@@ -10,7 +10,7 @@ from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, canonical, record_text, scalar_text
 from orchtrace_corpus.corpus.model import record_fields as styles
-from orchtrace_corpus.corpus.model.store import EXCLUSIONS, PAPERS, read_file
+from orchtrace_corpus.corpus.model.store import EXCLUSIONS, PAPERS, CorpusFiles
 from tests.conftest import ROOT
 
 STYLE = Style(("key", "title", "year", "authors", "care", "evidence"), frozenset({"year"}), frozenset({"care"}))
@@ -157,7 +157,7 @@ def test_a_comment_without_a_place_is_refused(text: str, line: int) -> None:
 def test_the_real_data_is_in_canonical_form(name: str, real: object) -> None:
     taxonomy = real.taxonomy  # type: ignore[attr-defined]
     style = styles.paper_style(taxonomy) if name == PAPERS else styles.exclusion_style(taxonomy)
-    file = read_file(str(ROOT), name)
+    file = CorpusFiles(str(ROOT)).file(name)
 
     assert canonical(file, style) == file.text
 

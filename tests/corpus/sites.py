@@ -13,6 +13,7 @@ from orchtrace_corpus.corpus.model.codebook import Coding, Protocol, Rule
 from orchtrace_corpus.corpus.model.disputes import Agreed, Dispute, Reading
 from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.model.scale import Group, Observation, Support, parse_amount
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.site import Site
 from orchtrace_corpus.corpus.site.source import Place, Source
@@ -31,7 +32,7 @@ def files_of(source: Source, place: Place = Place()) -> dict[str, str | bytes]: 
 
 def source_of(corpus: Corpus, root: Path) -> Source:
     """What the site of a corpus is made from."""
-    return Source(str(root), Pool(corpus.taxonomy, corpus.papers, corpus.exclusions))
+    return Source(CorpusFiles(str(root)), Pool(corpus.taxonomy, corpus.papers, corpus.exclusions))
 
 
 def write_site(folder: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -59,7 +60,7 @@ def hostile_source(root: Path) -> Source:
     taxonomy = Taxonomy(HOSTILE, SCRIPT, (one, many, other, levels), (stage,), (level,), (("style", "size"),))
     papers = tuple(hostile_paper(number, terms) for number in range(3))
     exclusion = Exclusion("X1", HOSTILE, HOSTILE, SCRIPT, {"stage": terms[0].id}, "2026-01-01", HOSTILE, HOSTILE)
-    source = Source(str(root), Pool(taxonomy, papers, (exclusion,)))
+    source = Source(CorpusFiles(str(root)), Pool(taxonomy, papers, (exclusion,)))
     source.disputes = (
         Dispute(
             "paper-0",

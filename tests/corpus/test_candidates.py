@@ -835,9 +835,9 @@ OPEN = st.sampled_from([(None,), (None, "small"), (None, "large"), (None, "small
 def test_open_tags_break_no_claim_and_a_claim_could_fall_exactly_if_some_readings_break_it(
     sizes: list[tuple[str | None, ...]],
 ) -> None:
-    pool = store.load(str(TOY)).pool
+    pool = store.CorpusFiles(str(TOY)).loaded.pool
     assert pool is not None
-    claims = store.read_claims("nowhere", PROPERTIES.encode()).claims
+    claims = store.CorpusFiles("nowhere", {store.CLAIMS: PROPERTIES.encode()}).claims.claims
     one = pool.papers[0]
 
     def made(key: str, size: str | None) -> oc.Paper:
@@ -923,11 +923,11 @@ def test_a_tag_of_an_axis_is_settled_exactly_where_two_readers_agree(awaiting: d
 
 
 def test_what_the_candidates_would_do_to_the_claims(awaiting: dict[str, Candidate]) -> None:
-    whole = store.load(str(ROOT)).pool
+    whole = store.CorpusFiles(str(ROOT)).loaded.pool
     assert whole is not None
     pool = whole._replace(papers=tuple(paper for paper in whole.papers if paper.published))
-    proposed = [one for one in store.read_candidates(str(ROOT), pool.taxonomy).proposed if one.name in awaiting]
-    verdicts = core.evaluate(store.read_claims(str(ROOT)).claims, pool, candidates=proposed)
+    proposed = [one for one in store.CorpusFiles(str(ROOT)).candidates.proposed if one.name in awaiting]
+    verdicts = core.evaluate(store.CorpusFiles(str(ROOT)).claims.claims, pool, candidates=proposed)
     pools = {one.claim.id: one.pools.get(PoolName.CANDIDATES) for one in verdicts}
     judged = {name: one for name, one in pools.items() if one is not None}
     expected = {

@@ -53,13 +53,13 @@ def run(root: Path, *words: str) -> Result:
 
 
 def pool_of(root: Path) -> Pool:
-    pool = store.load(str(root)).pool
+    pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
     return pool
 
 
 def read(text: str) -> ClaimFile:
-    return store.read_claims("nowhere", text.encode())
+    return store.CorpusFiles("nowhere", {store.CLAIMS: text.encode()}).claims
 
 
 def claim(expect: str, more: str = "") -> str:
@@ -540,7 +540,7 @@ def test_ids_of_claims_are_never_cut(root: Path) -> None:
     from orchtrace_corpus.corpus.analysis.stress import stress
     from orchtrace_corpus.corpus.render import claim_overview as render
 
-    file, pool = store.read_claims(str(root)), pool_of(root)
+    file, pool = store.CorpusFiles(str(root)).claims, pool_of(root)
     robust = {one.claim.id: one for one in stress(file.claims, pool, ())}
     table = render.overview(core.evaluate(file.claims, pool), robust)
 
@@ -586,7 +586,7 @@ def test_claims_on_a_narrow_terminal(root: Path) -> None:
     from orchtrace_corpus.corpus.render import claims as render
 
     pool = pool_of(root)
-    verdicts = core.evaluate(store.read_claims(str(root)).claims, pool)
+    verdicts = core.evaluate(store.CorpusFiles(str(root)).claims.claims, pool)
 
     shown = plain(render.card(verdicts[1], None, 40))
 
@@ -613,7 +613,7 @@ def agreement(root: Path, expect: str, more: str = "") -> core.Verdict:
     folder.mkdir(exist_ok=True)
     for name, text in (("one", ONE), ("other", OTHER)):
         (folder / f"{name}.csv").write_text(text, encoding="utf-8")
-    file = store.read_claims(str(root), claim(expect, more).encode())
+    file = store.CorpusFiles(str(root), {store.CLAIMS: claim(expect, more).encode()}).claims
     assert file.findings == ()
     return core.evaluate(file.claims, pool_of(root))[0]
 
@@ -680,7 +680,7 @@ def test_what_is_wrong_with_a_claim_over_agreement(root: Path, text: str, findin
     agreement(root, f"{{{SHEET}, agreement: 4 of 5}}")
     (root / "data" / "audits" / "bad.csv").write_text("key,style\nrose-garden,formel\n", encoding="utf-8")
 
-    found = core.check(store.read_claims(str(root), text.encode()), pool_of(root))
+    found = core.check(store.CorpusFiles(str(root), {store.CLAIMS: text.encode()}).claims, pool_of(root))
 
     assert [(one.code, one.message.startswith(finding)) for one in found] == [("C102", True)], found
 
@@ -689,7 +689,9 @@ def test_a_claim_names_every_wrong_line_of_its_sheet_at_once(root: Path) -> None
     text = "key,style\nrose-garden,formel\nlong-grass,meadow\nmixed-borders,formel\nlong-grass,formal\n"
     (root / "data" / "audits").mkdir(exist_ok=True)
     (root / "data" / "audits" / "bad.csv").write_text(text, encoding="utf-8")
-    file = store.read_claims(str(root), claim("{sheets: [data/audits/bad.csv], agreement: 1 of 2}").encode())
+    file = store.CorpusFiles(
+        str(root), {store.CLAIMS: claim("{sheets: [data/audits/bad.csv], agreement: 1 of 2}").encode()}
+    ).claims
 
     (found,) = core.check(file, pool_of(root))
 
@@ -706,6 +708,6 @@ def test_a_coded_record_that_is_gone_makes_cells_fewer_and_is_no_mistake_of_the_
     pool = pool_of(root)
     fewer = pool._replace(papers=tuple(paper for paper in pool.papers if paper.key != "long-grass"))
 
-    (found,) = core.evaluate(store.read_claims(str(root), text.encode()).claims, fewer)
+    (found,) = core.evaluate(store.CorpusFiles(str(root), {store.CLAIMS: text.encode()}).claims.claims, fewer)
 
     assert (found.problem, found.holds, found.found) == ("", False, "3 of 3")

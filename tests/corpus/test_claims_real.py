@@ -24,28 +24,28 @@ from tests.corpus.changed_pools import apply_changes
 from tests.corpus.test_schema import as_editors_read
 from tests.effort import assert_grows, mostly_slow
 
-FILE = store.read_claims(str(ROOT))
+FILE = store.CorpusFiles(str(ROOT)).claims
 CLAIMS = {claim.id: claim for claim in FILE.claims}
 GUIDE = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def pool() -> Pool:
-    found = store.load(str(ROOT)).pool
+    found = store.CorpusFiles(str(ROOT)).loaded.pool
     assert found is not None
     return found
 
 
 @pytest.fixture(scope="module")
 def recorded(pool: Pool) -> disputes.DisputeFile:
-    return store.read_disputes(str(ROOT), pool.taxonomy)
+    return store.CorpusFiles(str(ROOT)).disputes
 
 
 def test_all_claims_hold_and_all_disputes_are_about_what_the_data_says(
     pool: Pool, recorded: disputes.DisputeFile
 ) -> None:
     assert core.check(FILE, pool) == ()
-    assert disputes.check(recorded, pool.papers, pool.taxonomy) == ()
+    assert disputes.check(recorded, pool) == ()
     assert run_corpus("--root", str(ROOT), "claims").code == 0
 
 
@@ -124,7 +124,7 @@ def with_edit(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("name", mostly_slow(EDITS, list(EDITS)[::3]))
 def test_one_edit_breaks_the_claim(name: str, tmp_path: Path) -> None:
     with_edit(name, tmp_path)
-    edited = store.load(str(tmp_path)).pool
+    edited = store.CorpusFiles(str(tmp_path)).loaded.pool
     assert edited is not None
 
     (verdict,) = core.evaluate([CLAIMS[name]], edited)
@@ -229,11 +229,11 @@ def test_the_bad_excerpt_of_a_rule_raises_it_alone_and_the_good_one_nothing(code
     def raised(excerpt: str) -> set[str]:
         head, _, text = excerpt.partition("\n")
         if head == "# data/disputes.yaml":
-            file = store.read_disputes("nowhere", pool.taxonomy, text.encode())
-            rules = store.read_codebook(str(ROOT), pool).rules()
-            return {finding.code for finding in disputes.check(file, pool.papers, pool.taxonomy, rules)}
+            files = store.CorpusFiles(str(ROOT), {store.DISPUTES: text.encode()})
+            return {finding.code for finding in disputes.check(files.disputes, pool, files.coding_rules)}
         records = [f"- id:{part}\n{end}" for part in f"\n{text}".split("\n- id:")[1:]]
-        return {finding.code for finding in core.check(store.read_claims("nowhere", "".join(records).encode()), pool)}
+        files = store.CorpusFiles("nowhere", {store.CLAIMS: "".join(records).encode()})
+        return {finding.code for finding in core.check(files.claims, pool)}
 
     assert raised(explanation(code).bad) == {code}
     assert raised(explanation(code).good) == set()
@@ -251,13 +251,13 @@ def test_the_commands_in_the_guide_work(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_examples_in_the_guide_are_valid(pool: Pool) -> None:
     claim, dispute = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
 
-    assert core.check(store.read_claims("guide", claim.encode()), pool) == ()
-    read = store.read_disputes("guide", pool.taxonomy, dispute.encode())
-    assert disputes.check(read, pool.papers, pool.taxonomy) == ()
+    assert core.check(store.CorpusFiles("guide", {store.CLAIMS: claim.encode()}).claims, pool) == ()
+    read = store.CorpusFiles(str(ROOT), {store.DISPUTES: dispute.encode()}).disputes
+    assert disputes.check(read, pool) == ()
     for one in re.findall(r"^\| (`.+`[^|]*) \| ", GUIDE.split("| `expect` |")[1].split("\n\n")[0], re.MULTILINE):
         for form in re.findall(r"`(\{.+?\}|empty)`", one):
             text = f"- id: one\n  claim: So.\n  expect: {form}\n  boundary: So.\n  source: So.\n"
-            file = store.read_claims(str(ROOT), text.encode())
+            file = store.CorpusFiles(str(ROOT), {store.CLAIMS: text.encode()}).claims
             assert {finding.code for finding in core.check(file, pool)} <= {"C101"}, form
 
 
@@ -275,7 +275,7 @@ def test_the_guide_names_every_field() -> None:
 
 @pytest.mark.parametrize("name", ["claims", "disputes"])
 def test_the_schema_is_valid_and_the_data_passes(name: str, pool: Pool) -> None:
-    text = schema.data_schemas([name], pool.taxonomy)[0]
+    text = schema.data_schemas([store.data_file(name)], pool.taxonomy)[0]
     wanted = json.loads(text)
     Draft202012Validator.check_schema(wanted)
     data = as_editors_read(ROOT / "data" / f"{name}.yaml")

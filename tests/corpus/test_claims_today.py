@@ -133,7 +133,7 @@ def test_the_published_table_keeps_the_published_order(root: Path) -> None:
 
 
 def test_the_published_pool_of_this_repository(real: Corpus) -> None:
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
     assert pool.published is not None
     assert (pool.published.day, len(pool.published.papers), len(pool.published.exclusions)) == ("2026-05-04", 84, 32)
@@ -234,7 +234,7 @@ def test_only_the_claim_as_it_is_written_fails_the_check(root: Path) -> None:
     assert run(root, "check").code == 1
     write(root, "claims", CLAIMS.replace(SCOPE, "").replace("  only: published\n", ""))
     assert run(root, "claims").code == 1, "without a scope a claim is about the pool of today"
-    assert {*core.evaluate(store.read_claims(str(root)).claims, pool_of(root))[0].pools} == {PoolName.TODAY}
+    assert {*core.evaluate(store.CorpusFiles(str(root)).claims.claims, pool_of(root))[0].pools} == {PoolName.TODAY}
 
 
 def test_a_claim_is_made_for_no_other_pool_alone(root: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_claim_is_made_for_no_other_pool_alone(root: Path) -> None:
 
 
 def pool_of(root: Path) -> Pool:
-    pool = store.load(str(root)).pool
+    pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
     return pool
 
@@ -252,16 +252,13 @@ def pool_of(root: Path) -> Pool:
 # Which records make a claim fall
 
 TOY_POOL = pool_of(TOY)
-FILE = store.read_claims(
-    "nowhere",
-    "\n".join(
+FILE = store.CorpusFiles("nowhere", {store.CLAIMS: "\n".join(
         f"- id: c{number}\n  claim: It is so.\n{SCOPE}  where: {{size: small}}\n  expect: {expect}\n{END}"
         for number, expect in enumerate(
             ("empty", "{at_most: 1}", "{at_most: 3}", "{keys: [a, b]}", "{share: {at_most: 40%}}", "{share: {at_least: 60%}}",
              "{by: size, counts: {small: 2}}")
         )
-    ).encode(),
-)  # fmt: skip
+    ).encode()}).claims  # fmt: skip
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.booleans(), st.booleans()), unique_by=lambda one: one[0]))
@@ -328,7 +325,7 @@ def test_a_new_record_that_contradicts_claims_is_named_with_every_one_of_them(tm
 
     falling = {
         verdict.claim.id
-        for verdict in core.evaluate(store.read_claims(str(ROOT)).claims, pool_of(after))
+        for verdict in core.evaluate(store.CorpusFiles(str(ROOT)).claims.claims, pool_of(after))
         if not verdict.pools.get(PoolName.TODAY, verdict).holds
     }
     assert falling >= {"stop-no-objective", "stop-rows"}

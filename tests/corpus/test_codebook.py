@@ -145,9 +145,9 @@ def test_what_is_neither_a_field_nor_a_term_is_refused(root: Path, name: str) ->
 
 
 def test_rule_10_of_the_sub_decisions_is_that_of_single_agents() -> None:
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    rules = next(one.rules for one in store.read_codebook(str(ROOT), pool).sound() if one.tag == "sub_decisions")
+    rules = next(one.rules for one in store.CorpusFiles(str(ROOT)).codebook.sound() if one.tag == "sub_decisions")
 
     assert rules[9].startswith("Surveys, benchmarks, single-agent papers")
 
@@ -249,10 +249,10 @@ def test_the_page_of_the_protocol(root: Path) -> None:
 
 
 def test_the_page_speaks_of_a_published_pool_only_where_the_corpus_has_one() -> None:
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
     taxonomy = pool.taxonomy
-    protocol = store.read_protocol(str(ROOT), taxonomy).sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
     assert protocol is not None
 
     pages = [protocol_page(protocol, one).splitlines() for one in (taxonomy, taxonomy._replace(published=()))]
@@ -330,27 +330,27 @@ def test_a_query_of_no_family_is_reported(root: Path) -> None:
 
 def test_pages_are_not_made_from_a_file_with_mistakes(root: Path) -> None:
     (root / "data" / "codebook.yaml").write_text("- tag: colour\n", encoding="utf-8")
-    pool = store.load(str(root)).pool
+    pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
 
     with pytest.raises(InvalidCorpusError, match="the codebook has errors"):
-        store.read_codebook(str(root), pool).sound()
+        store.CorpusFiles(str(root)).codebook.sound()
 
 
 @pytest.mark.parametrize("name", ["codebook", "protocol"])
 def test_the_schema_is_valid_and_the_data_passes(name: str) -> None:
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    schema = json.loads(data_schemas([name], pool.taxonomy)[0])
+    schema = json.loads(data_schemas([store.data_file(name)], pool.taxonomy)[0])
 
     Draft202012Validator.check_schema(schema)
     assert list(Draft202012Validator(schema).iter_errors(as_editors_read(ROOT / "data" / f"{name}.yaml"))) == []
 
 
 def test_every_name_of_a_query_in_the_log_has_a_query_and_a_family() -> None:
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    protocol = store.read_protocol(str(ROOT), pool.taxonomy).sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
     assert protocol is not None
     names = next(facet for facet in pool.taxonomy.exclusions if facet.field == protocol.query_field).values
 
@@ -361,9 +361,9 @@ def test_every_name_of_a_query_in_the_log_has_a_query_and_a_family() -> None:
 
 
 def test_each_sub_decision_has_positive_and_negative_cases() -> None:
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    codings = {coding.tag: coding for coding in store.read_codebook(str(ROOT), pool).sound()}
+    codings = {coding.tag: coding for coding in store.CorpusFiles(str(ROOT)).codebook.sound()}
 
     for term in ("spawn", "delegate", "communicate", "aggregate", "stop"):
         values = {case.value for case in codings[term].cases}

@@ -458,7 +458,7 @@ def pools(draw: st.DrawFn) -> Pool:
 
 @given(pools())
 def test_a_corpus_does_not_differ_from_itself(pool: Pool) -> None:
-    change = compare(state(pool), state(pool))
+    change = compare(state(pool), state(pool), {})
 
     assert not change.has_meaning
     assert (change.counts, change.cells) == ((), ())
@@ -466,7 +466,7 @@ def test_a_corpus_does_not_differ_from_itself(pool: Pool) -> None:
 
 @given(pools(), pools())
 def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
-    forth, back = compare(state(one), state(other)), compare(state(other), state(one))
+    forth, back = compare(state(one), state(other), {}), compare(state(other), state(one), {})
 
     def keys(papers: tuple[Paper, ...]) -> set[str]:
         return {paper.key for paper in papers}
@@ -485,7 +485,7 @@ def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
 @given(pools(), pools())
 def test_counts_before_and_after_are_those_of_the_statistics(one: Pool, other: Pool) -> None:
     attributes = paper_attributes(TOY_POOL.taxonomy)
-    shifted = {(s.field[0], s.value[0]): (s.before, s.after) for s in compare(state(one), state(other)).counts}
+    shifted = {(s.field[0], s.value[0]): (s.before, s.after) for s in compare(state(one), state(other), {}).counts}
     care = next(facet for facet in TOY_POOL.taxonomy.papers if facet.levels)
     levels = [count_levels(pool.papers, care).counts for pool in (one, other)]
     expected = {
@@ -506,9 +506,9 @@ def test_a_cell_that_gets_or_loses_its_only_paper_is_told() -> None:
     one = TOY_POOL._replace(papers=(first, last._replace(tags={**last.tags, "style": "formal"})))
     other = TOY_POOL._replace(papers=(first, twin._replace(tags={**last.tags, "style": "gravel"})))
 
-    turns = {shift.value: shift.turn for shift in compare(state(one), state(other)).cells}
+    turns = {shift.value: shift.turn for shift in compare(state(one), state(other), {}).cells}
     assert turns == {("formal", "small"): "one left", ("gravel", "small"): "fills"}
-    back = {shift.value: shift.turn for shift in compare(state(other), state(one)).cells}
+    back = {shift.value: shift.turn for shift in compare(state(other), state(one), {}).cells}
     assert back == {("formal", "small"): "more than one now", ("gravel", "small"): "empties"}
 
 
@@ -516,7 +516,7 @@ def test_a_key_given_to_another_paper_is_no_correction() -> None:
     first, second, *_ = TOY_POOL.papers
     new = first._replace(key="new-name")
     taken = second._replace(key=first.key, title="Something else", urls=("https://example.org/else",), arxiv_id=None)
-    change = compare(state(TOY_POOL._replace(papers=(first,))), state(TOY_POOL._replace(papers=(taken, new))))
+    change = compare(state(TOY_POOL._replace(papers=(first,))), state(TOY_POOL._replace(papers=(taken, new))), {})
 
     assert [paper.title for paper in change.added] == ["Something else"]
     assert [(one.before.key, one.after.key) for one in change.changed if isinstance(one.before, Paper)
@@ -696,7 +696,7 @@ def test_a_comment_is_no_longer_than_github_takes_and_leaves_no_part_out(title: 
         TOY_POOL.papers[0]._replace(key=f"p{n}", title=f"Title {n} {title}", arxiv_id=None, doi=None,
                                     urls=(f"https://example.org/{n}",)) for n in range(400)
     )  # fmt: skip
-    change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))))
+    change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))), {})
     shown = comment(document(change))
 
     assert len(shown.encode()) <= MOST_BYTES

@@ -100,7 +100,7 @@ def text(root: Path, name: str) -> str:
 
 
 def runs(root: Path) -> tuple[Run, ...]:
-    return store.read_searches(str(root)).sound()
+    return store.CorpusFiles(str(root)).searches.sound()
 
 
 GATE = (
@@ -391,7 +391,7 @@ def test_hostile_titles_become_plain_text(root: Path, server: ArxivServer) -> No
     result = discover("--family", "ways")
 
     assert result.code == 0
-    file = store.read_candidates(str(root), run_taxonomy(root))
+    file = store.CorpusFiles(str(root)).candidates
     assert file.findings == ()
     titles = {one.paper.arxiv_id: one.paper.title for one in file.candidates}
     assert [titles[f"2402.0002{number}"] for number in range(7)] == [
@@ -407,7 +407,7 @@ def test_hostile_titles_become_plain_text(root: Path, server: ArxivServer) -> No
 
 
 def run_taxonomy(root: Path):  # type: ignore[no-untyped-def]
-    pool = store.load(str(root)).pool
+    pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
     return pool.taxonomy
 
@@ -520,7 +520,7 @@ def test_citations_are_followed_in_both_directions_with_the_key_of_the_environme
 
     assert result.code == 0
     assert "citations  OpenAlex  2024-01-01  2024-02-29      3    2" in result.stdout
-    pool = store.read_candidates(str(root), run_taxonomy(root)).candidates
+    pool = store.CorpusFiles(str(root)).candidates.candidates
     found = {one.paper.title: (one.found_by, one.paper.doi, one.paper.urls[0]) for one in pool}
     assert found["Gardens of Today"] == (
         ("cites mixed-borders", "cites rose-garden"),

@@ -14,7 +14,7 @@ from tests.conftest import TOY, Result, run_corpus
 
 
 def pool() -> Pool:
-    found = store.load(str(TOY)).pool
+    found = store.CorpusFiles(str(TOY)).loaded.pool
     assert found is not None
     return found
 
@@ -25,11 +25,11 @@ def dispute(record: str, tag: str, stands: str, readings: str, more: str = "") -
 
 
 def read(text: str) -> DisputeFile:
-    return store.read_disputes("nowhere", pool().taxonomy, text.encode())
+    return store.CorpusFiles(str(TOY), {store.DISPUTES: text.encode()}).disputes
 
 
 def wrong(text: str) -> list[str]:
-    found = core.check(read(text), pool().papers, pool().taxonomy)
+    found = core.check(read(text), pool())
     return [f"{one.code} {one.location.line}:{one.location.column} {one.message}" for one in found]
 
 
@@ -186,11 +186,11 @@ def test_the_rule_of_an_agreed_value_is_one_of_the_codebook(rule: str, message: 
 
     told = [
         f"{one.code} {one.location.line}:{one.location.column} {one.message}"
-        for one in core.check(file, pool().papers, pool().taxonomy, {"style": 2, "size": 1})
+        for one in core.check(file, pool(), {"style": 2, "size": 1})
     ]
 
     assert told == ([f"C208 5:69 {message}"] if message else [])
-    assert core.check(file, pool().papers, pool().taxonomy) == (), "there is no codebook to hold it against"
+    assert core.check(file, pool()) == (), "there is no codebook to hold it against"
 
 
 def test_check_holds_agreed_rules_against_the_codebook(root: Path) -> None:

@@ -43,7 +43,7 @@ def corpus(tmp_path: Path, **fields: str) -> Loaded:
         head, count = re.subn(rf"\n  {field}: .*", line.replace("\\", r"\\"), head)
         head += "" if count else line
     path.write_text(head + mark + tail, encoding="utf-8")
-    loaded = store.load(str(root))
+    loaded = store.CorpusFiles(str(root)).loaded
     assert loaded.findings == ()
     return loaded
 

@@ -16,7 +16,7 @@ from tests.conftest import ROOT, TOY
 
 
 def papers_file(root: Path = TOY) -> YamlFile:
-    return store.read_file(str(root), store.PAPERS)
+    return store.CorpusFiles(str(root)).file(store.PAPERS)
 
 
 def test_a_record_as_its_fields(toy: Corpus) -> None:
@@ -86,13 +86,13 @@ def test_no_field_of_evidence_is_forgotten() -> None:
     )
     paper = Paper(key="a", evidence=(given,))
 
-    (item,) = fields(paper, store.load(str(TOY)).pool.taxonomy)["evidence"]  # type: ignore[union-attr, misc]
+    (item,) = fields(paper, store.CorpusFiles(str(TOY)).loaded.pool.taxonomy)["evidence"]  # type: ignore[union-attr, misc]
     assert set(item) == {*Evidence._fields, "m"} - {"more"}
 
 
 @pytest.mark.parametrize("root", [TOY, ROOT])
 def test_the_fields_of_all_records_are_the_file_again(root: Path) -> None:
-    pool = store.load(str(root)).pool
+    pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
     empty = YamlFile("x.yaml", b"[]\n")
 

@@ -50,6 +50,7 @@ def test_check_of_a_sound_corpus() -> None:
         "evidence",
         "claims",
         "disputes",
+        "published",
         "codebook",
         "protocol",
         "searches",

@@ -314,7 +314,7 @@ def test_a_sample_is_the_same_each_time_and_grows_by_what_it_lacks() -> None:
 
 
 def test_every_place_of_an_address_is_named() -> None:
-    loaded = store.load(str(TOY))
+    loaded = store.CorpusFiles(str(TOY)).loaded
     links = list(listed(loaded))
 
     assert [(link.record, link.path) for link in links if link.url == "https://example.org/roses"] == [
@@ -335,7 +335,7 @@ def test_the_excerpts_of_the_rulebook_hold_addresses(code: str) -> None:
 
 
 def test_the_codes_of_links_are_all_used() -> None:
-    loaded = store.load(str(TOY))
+    loaded = store.CorpusFiles(str(TOY)).loaded
     outcomes = [Tried(verdict, "x", "y") for verdict in Verdict]
     found = {
         finding.code

@@ -31,7 +31,7 @@ POND: dict[str, Value] = {
 
 
 def papers_file() -> YamlFile:
-    return store.read_file(str(TOY), store.PAPERS)
+    return store.CorpusFiles(str(TOY)).file(store.PAPERS)
 
 
 def merged(toy: Corpus, *items: Item) -> Merge:

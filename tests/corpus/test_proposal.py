@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_read_whole_is_not_edited(root: Path, name: str, o
 
 def test_an_edit_by_somebody_else_is_not_overwritten(root: Path) -> None:
     corpus = load_editable(str(root))
-    text = remove_record(corpus.files[store.PAPERS], 3)
+    text = remove_record(corpus.file(store.PAPERS), 3)
     edit(root, "A Window Box", "A Windowbox", store.EXCLUSIONS)
     edit(root, "size: small", "size: large")
     before = contents(root)
@@ -174,12 +174,12 @@ def test_an_edit_by_somebody_else_is_not_overwritten(root: Path) -> None:
 
 def both_files(root: Path) -> dict[str, str]:
     """The texts of a demotion, as it were: a paper goes, an exclusion of it comes."""
-    files = load_editable(str(root)).files
-    excluded = files[store.EXCLUSIONS].text + (
+    corpus = load_editable(str(root))
+    excluded = corpus.file(store.EXCLUSIONS).text + (
         "\n- id: E004\n  title: The Yard\n  identifier: YARD\n  url: https://example.org/yard\n  stage: gate\n"
         '  screened: "2023-01-03"\n  reason: A yard is no garden.\n'
     )
-    return {store.PAPERS: remove_record(files[store.PAPERS], 3), store.EXCLUSIONS: excluded}
+    return {store.PAPERS: remove_record(corpus.file(store.PAPERS), 3), store.EXCLUSIONS: excluded}
 
 
 def edit_until_killed(root: Path, renames: int) -> None:
@@ -294,7 +294,7 @@ def test_lines_keep_their_ends_and_a_file_its_missing_last_one(root: Path) -> No
 
 def test_without_the_base_the_corpus_is_read_now(root: Path) -> None:
     corpus = load_editable(str(root))
-    text = change_records(corpus.files[store.PAPERS], {0: {"size": "large"}}, store_style(corpus.pool))
+    text = change_records(corpus.file(store.PAPERS), {0: {"size": "large"}}, store_style(corpus.pool))
 
     assert edit_texts(root, {store.PAPERS: text}).written == (store.PAPERS,)
     edit(root, "care: {}", "care: {")

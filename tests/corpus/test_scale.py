@@ -380,7 +380,7 @@ def test_a_readme_can_show_the_scale_gap(root: Path) -> None:
 
 
 def test_schema_and_decoder_are_of_one_mind_on_amounts(toy: object, root: Path) -> None:
-    schema = json.loads(data_schemas(["scale"], store.load(str(TOY)).pool.taxonomy)[0])  # type: ignore[union-attr]
+    schema = json.loads(data_schemas([store.data_file("scale")], store.CorpusFiles(str(TOY)).loaded.pool.taxonomy)[0])  # type: ignore[union-attr]
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
     assert list(validator.iter_errors(as_editors_read(root / "data" / "scale.yaml"))) == []
@@ -397,9 +397,9 @@ def test_schema_and_decoder_are_of_one_mind_on_amounts(toy: object, root: Path) 
 
 @pytest.fixture(scope="module")
 def observations() -> tuple[Observation, ...]:
-    loaded = store.load(str(ROOT))
+    loaded = store.CorpusFiles(str(ROOT)).loaded
     assert loaded.pool is not None
-    return store.read_scale(str(ROOT), loaded.pool).sound()
+    return store.CorpusFiles(str(ROOT)).scale.sound()
 
 
 def test_the_data_passes_its_schema() -> None:

@@ -11,6 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.corpus.api import validate
+from orchtrace_corpus.corpus.model.store import data_file
 from orchtrace_corpus.corpus.render import schema
 from tests.conftest import ROOT, TOY
 from tests.effort import tries
@@ -64,7 +65,7 @@ def mutate(record: dict[str, Any], chance: random.Random) -> str:
 def test_schema_and_decoder_agree_on_broken_records(tmp_path: Path, toy: Any) -> None:
     # Held to one record at a time: rules between records are none of the schema's business, nor are
     # the forms of identifiers and the position of `others`, which it leaves to the decoder.
-    wanted = json.loads(schema.data_schemas(["papers"], toy.taxonomy)[0])
+    wanted = json.loads(schema.data_schemas([data_file("papers")], toy.taxonomy)[0])
     check = Draft202012Validator(wanted)
     papers = as_editors_read(TOY / "data" / "papers.yaml")
     (tmp_path / "data").mkdir()

@@ -563,7 +563,7 @@ def test_the_order_reads_no_words_of_our_own(root: Path) -> None:
     """Summaries, reasons, notes and tags of candidates and papers change nothing."""
     from orchtrace_corpus.corpus.analysis.reading_order import text_of, training_texts
 
-    pool = store.load(str(root)).pool
+    pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
     own = pool._replace(
         papers=tuple(one._replace(summary="X", notes="Y", tags={}) for one in pool.papers),

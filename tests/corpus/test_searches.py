@@ -174,9 +174,9 @@ def test_what_arxiv_could_not_read_is_refused_at_its_place(query: str, at: int, 
 
 
 def test_every_query_of_our_protocol_is_in_the_grammar_as_it_is_asked() -> None:
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    protocol = store.read_protocol(str(ROOT), pool.taxonomy).sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
     assert protocol is not None
     from datetime import date
 
@@ -228,9 +228,12 @@ def test_runs_are_read_and_written_as_they_were() -> None:
 
 
 def test_the_schema_for_editors_takes_the_runs(root: Path) -> None:
-    pool = store.load(str(root)).pool
+    pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
-    schema, path = json.loads(data_schemas(["searches"], pool.taxonomy)[0]), root / "data" / "searches.yaml"
+    schema, path = (
+        json.loads(data_schemas([store.data_file("searches")], pool.taxonomy)[0]),
+        root / "data" / "searches.yaml",
+    )
 
     assert list(Draft202012Validator(schema).iter_errors(as_editors_read(path))) == []
     path.write_text(SEARCHES.replace("hand", "foot"), encoding="utf-8")
@@ -442,7 +445,7 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command:
         "  roses: Röses: A Garden in Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
     )
     assert (root / "data" / "candidates.yaml").read_text(encoding="utf-8") == f"{KALE}{CANDIDATES}"
-    run = store.read_searches(str(root)).sound()[-1]
+    run = store.CorpusFiles(str(root)).searches.sound()[-1]
     assert run == Run(
         "2024-03-01",
         Maker.IMPORT,
@@ -589,7 +592,7 @@ def test_hidden_records_are_found_by_their_own_titles(tmp_path: Path, monkeypatc
     """The newest twenty of the pool leave it, and are served among made entries and the candidates."""
     root = tmp_path / "corpus"
     shutil.copytree(ROOT / "data", root / "data")
-    pool = store.load(str(ROOT)).pool
+    pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
     hidden = hidden_papers(pool)
     keys = {paper.key for paper in hidden}
@@ -599,7 +602,7 @@ def test_hidden_records_are_found_by_their_own_titles(tmp_path: Path, monkeypatc
     (root / "data" / "papers.yaml").write_text("\n- key: ".join((head, *kept)), encoding="utf-8")
     for name in ("published", "claims", "disputes", "scale", "codebook"):
         (root / "data" / f"{name}.yaml").unlink()
-    candidates = store.read_candidates(str(ROOT), pool.taxonomy).candidates
+    candidates = store.CorpusFiles(str(ROOT)).candidates.candidates
     real = [served(one.paper) for one in candidates if one.paper.arxiv_id and "." in one.paper.arxiv_id]
     monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795564800")
@@ -611,13 +614,13 @@ def test_hidden_records_are_found_by_their_own_titles(tmp_path: Path, monkeypatc
         result = run_corpus("discover", "--since", "2016-01-01")
 
     assert result.code == 0
-    run = store.read_searches(str(root)).sound()[-1]
+    run = store.CorpusFiles(str(root)).searches.sound()[-1]
     found = {name.removeprefix("arXiv:") for name in run.new}
     recalled = [paper.title for paper in hidden if paper.arxiv_id in found]
     page = (ROOT / "docs" / "discovery.md").read_text(encoding="utf-8")
     assert f"queries find {len(recalled)} of {len(hidden)} by title" in " ".join(page.split())
     assert all(f"- {paper.title}\n" in page for paper in hidden if paper.arxiv_id not in found), "misses are listed"
-    protocol = store.read_protocol(str(ROOT), pool.taxonomy).sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
     assert protocol is not None
     planned = plan_searches(protocol, (), date(2026, 11, 25), since="2016-01-01")
     queries = [arxiv_query.parse(one.asked) for one in planned]

@@ -232,7 +232,7 @@ def test_no_cell_is_called_a_gap_where_a_field_does_not_apply(of_real: dict[str,
 
 def test_all_candidates_are_listed_by_proposal(of_real: dict[str, str | bytes], real: Corpus) -> None:
     page = str(of_real["candidates.html"])
-    file = store.read_candidates(str(ROOT), real.taxonomy)
+    file = store.CorpusFiles(str(ROOT)).candidates
     keys = {one.value: [each.name for each in file.candidates if each.proposal is one] for one in Decision}
     include, unclear, exclude = (len(keys[name]) for name in ("include", "unclear", "exclude"))
 

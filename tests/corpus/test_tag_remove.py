@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.corpus.model import store
-from tests.conftest import TOY, run_corpus
+from tests.conftest import ROOT, TOY, run_corpus
 from tests.corpus import processes
 
 
@@ -571,3 +572,20 @@ def test_whoever_is_asked_knows_what_breaks(told: Path, monkeypatch: pytest.Monk
     question = result.stderr.index("Remove rose-garden")
     assert 0 <= result.stderr.index("the edit would break 2 claims") < question
     assert (result.code, result.stdout, texts(told)) == (0, "", before)
+
+
+def test_what_a_removal_breaks_is_named_for_every_data_file(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+
+    told = run_corpus("--root", str(tmp_path), "remove", "puppeteer", "--yes").stderr
+
+    paths = re.findall(r"^(data/[a-z]+\.[a-z]+):\d+:\d+: [A-Z]\d+ ", told.replace(f"{tmp_path}/", ""), re.MULTILINE)
+    assert list(dict.fromkeys(paths)) == [
+        "data/claims.yaml",
+        "data/disputes.yaml",
+        "data/published.yaml",
+        "data/corrections.csv",
+        "data/codebook.yaml",
+        "data/scale.yaml",
+    ]
+    assert len(re.findall("^To mend: ", told, re.MULTILINE)) == 6

@@ -34,8 +34,8 @@ BASE = "# head\n\n# of a\n- key: a\n  title: A  # why\n  year: 2020\n\n- key: c\
 def test_what_one_side_adds_is_taken(ours: str, theirs: str, merged: str | None) -> None:
     wanted = merged or BASE.replace("- key: c", "# of b\n- key: b\n  title: B\n\n- key: c") + ours
 
-    assert merge_versions(STYLE, BASE, BASE + ours, BASE + theirs) == (wanted, (), {})
-    assert merge_versions(STYLE, BASE, BASE + theirs, BASE + ours) == (wanted, (), {})
+    assert merge_versions(STYLE, ("key",), BASE, BASE + ours, BASE + theirs) == (wanted, (), {})
+    assert merge_versions(STYLE, ("key",), BASE, BASE + theirs, BASE + ours) == (wanted, (), {})
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_what_one_side_changes_or_removes_is_taken(
 ) -> None:
     one, other, wanted = changed(ours), changed(theirs), changed(ours if merged is None else merged)
 
-    assert merge_versions(STYLE, BASE, one, other) == (wanted, (), {})
-    assert merge_versions(STYLE, BASE, other, one) == (wanted, (), {})
+    assert merge_versions(STYLE, ("key",), BASE, one, other) == (wanted, (), {})
+    assert merge_versions(STYLE, ("key",), BASE, other, one) == (wanted, (), {})
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_both_sides_change_differently_stands_between_marks(
     marked: tuple[str, str],
 ) -> None:
     """The marks of git around the fields in conflict; what one side changed beside them is taken."""
-    merged = merge_versions(STYLE, BASE, changed(ours), changed(theirs))
+    merged = merge_versions(STYLE, ("key",), BASE, changed(ours), changed(theirs))
 
     wanted = changed([*ours[1:], marked])
     assert merged == (wanted, (conflict,), {})
@@ -115,7 +115,7 @@ def test_without_an_order_new_records_come_behind_ours() -> None:
     base, ours, theirs = (text(set(keys)) for keys in ("bd", "bcd", "abde"))
     unsorted = STYLE._replace(key="")
 
-    merged = merge_versions(unsorted, base, ours, theirs)
+    merged = merge_versions(unsorted, ("key",), base, ours, theirs)
 
     assert [line[-1] for line in merged.text.splitlines() if line.startswith("- key")] == list("bcdae")
 
@@ -125,7 +125,7 @@ KEYS = st.sets(st.sampled_from("abcdefgh"))
 
 @given(KEYS, KEYS, KEYS)
 def test_records_are_merged_as_sets_are(base: set[str], ours: set[str], theirs: set[str]) -> None:
-    merged = merge_versions(STYLE, *(text(keys) for keys in (base, ours, theirs)))
+    merged = merge_versions(STYLE, ("key",), *(text(keys) for keys in (base, ours, theirs)))
 
     assert merged == (text((ours & theirs) | (ours - base) | (theirs - base)), (), {})
 
@@ -142,7 +142,7 @@ def test_nothing_that_a_side_brings_is_lost(base: dict[str, str], ours: dict[str
         for each in (base, ours, theirs)
     ]
 
-    merged = merge_versions(STYLE, *sides)
+    merged = merge_versions(STYLE, ("key",), *sides)
 
     for side in (ours, theirs):
         brought = [f"  title: {key}{title}\n" for key, title in side.items() if base.get(key) != title]

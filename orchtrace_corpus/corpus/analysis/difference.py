@@ -27,13 +27,6 @@ from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Places, Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-_ENTRY_NAMES = {
-    "data/candidates.yaml": ("key",),
-    "data/disputes.yaml": ("record", "tag"),
-    "data/scale.yaml": ("system", "quantity"),
-}
-"""What tells the entries of the files beside the records apart."""
-
 
 class State(NamedTuple):
     """A corpus at one time.
@@ -167,11 +160,16 @@ class Difference(NamedTuple):
         )
 
 
-def compare(before: State, after: State) -> Difference:
-    """What changed between two states of a corpus.
+def compare(before: State, after: State, entry_names: Mapping[str, tuple[str, ...]]) -> Difference:
+    """Return what changed between two states of a corpus.
 
     Of a file that one state has in part only, nothing is said to be new or gone that the other has, and
     nothing is counted.
+
+    Args:
+        before: The earlier state.
+        after: The later one.
+        entry_names: The fields that tell the entries of each file beside the records apart.
     """
     old, new = before.pool, after.pool
     papers, exclusions = pair_records(old.papers, new.papers), pair_records(old.exclusions, new.exclusions)
@@ -226,8 +224,8 @@ def compare(before: State, after: State) -> Difference:
         beside=beside,
         entries={
             name: entry_changes(before.contents.get(name), after.contents.get(name), names)
-            for name, names in _ENTRY_NAMES.items()
-            if name in beside
+            for name, names in entry_names.items()
+            if name in beside and names
         },
         reordered=(
             *(("records",) if _is_reordered(papers, old.papers) or _is_reordered(exclusions, old.exclusions) else ()),

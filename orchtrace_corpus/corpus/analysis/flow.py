@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
-from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.candidates import Candidate, CandidateFile
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Pool
 from orchtrace_corpus.corpus.model.searches import Run, SearchFile
@@ -193,9 +193,9 @@ def total(flows: Sequence[Flow]) -> Flow:
     return Flow("", found, dict(by_source), excluded=dict(excluded), **sums)
 
 
-def check(file: SearchFile, pool: Pool, candidates: Sequence[Candidate]) -> tuple[Finding, ...]:
-    """The findings of the file, and the papers of its runs that are nowhere."""
-    return (*file.findings, *_nowhere(file, pool, candidates))
+def check(file: SearchFile, pool: Pool, candidates: CandidateFile) -> tuple[Finding, ...]:
+    """Return the findings of the file, and the papers of its runs that are nowhere."""
+    return (*file.findings, *_nowhere(file, pool, candidates.candidates))
 
 
 def _nowhere(file: SearchFile, pool: Pool, candidates: Sequence[Candidate]) -> Iterator[Finding]:

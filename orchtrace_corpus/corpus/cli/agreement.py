@@ -263,8 +263,8 @@ def _record(
     dry_run: bool = False,
 ) -> int:
     """Put on record where the sheets, or one reader, read something else than the corpus has."""
-    root = session.writable_root()
-    known = store.read_disputes(root, pool.taxonomy)
+    corpus = load_editable(session.writable_root())
+    known = corpus.disputes
     if known.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
@@ -274,13 +274,13 @@ def _record(
         raise CommandUseError(f"{one}, which is on record already", hint)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
-    file = known.places.file if known.places else YamlFile(store.DISPUTES, b"[]\n")
+    file = corpus.file(store.DISPUTES)
     text = edits.change_records(file, found.extended, dispute_style())
     text = edits.add_records(YamlFile(file.path, text.encode()), found.added, dispute_style())
     session.output.note(f"{pluralize(len(found.added), 'new dispute')}, {len(found.extended)} with new readings")
     return apply(
         session,
-        load_editable(root),
+        corpus,
         Proposal({store.DISPUTES: text} if found.added or found.extended else {}),
         dry_run=dry_run,
     )

@@ -1,6 +1,5 @@
 """The command that compares the corpus with its own claims: `claims`."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,12 +70,11 @@ def claims(
     if taken_in and (stressed or pools):
         raise CommandUseError("--with shows what would fall; leave out --stress and --pool")
     session = CorpusSession(*ctx.obj)
-    root = session.root_folder()
-    if not os.path.lexists(os.path.join(root, *store.CLAIMS.split("/"))):
+    files = session.files
+    if not files.has(store.CLAIMS):
         raise DataFileError(f"this corpus has no {store.CLAIMS}", "docs/claims.md of orchtrace-corpus describes it.")
     pool = session.pool()
-    claim_file = store.read_claims(root)
-    dispute_file = store.read_disputes(root, pool.taxonomy)
+    claim_file, dispute_file = files.claims, files.disputes
     chosen, unread = _select_claims(claim_file, names or [])
     published = pool
     compared: Mapping[str, ReadingVerdict] = {}
@@ -86,14 +84,14 @@ def claims(
         compared = compare_readings(chosen, pool, dispute_file.sound())
     pool = disputes.read_by(pool, dispute_file.disputes, reading)
     recorded = disputes.as_read(dispute_file.disputes, reading)
-    awaiting = store.read_candidates(root, pool.taxonomy)
+    awaiting = files.candidates
     if taken_in and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     proposed = None if awaiting.places is None else awaiting.sound()
     verdicts = core.evaluate(chosen, pool, recorded, proposed)
     known = verdicts if reading is ReadingName.PUBLISHED else ()
     problems = core.check(claim_file, published, known)
-    problems += disputes.check(dispute_file, published.papers, pool.taxonomy)
+    problems += disputes.check(dispute_file, published)
     if taken_in and proposed is not None:
         from orchtrace_corpus.corpus.analysis.claim_readings import causes as find_causes
         from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table

@@ -91,7 +91,7 @@ def add(
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
     coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
     details = _details(said, interview.problems, pool.taxonomy)
-    awaiting = corpus.awaiting.candidates
+    awaiting = corpus.candidates.candidates
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
         if names:
@@ -154,7 +154,7 @@ def exclude(
     tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags, interview.problems).tags
     said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
 
-    found = name_paper(name.strip(), pool, corpus.awaiting.candidates)
+    found = name_paper(name.strip(), pool, corpus.candidates.candidates)
     if found.awaiting is not None:
         given = found.awaiting.reason if found.awaiting.proposal is Decision.EXCLUDE else ""
         said = said._replace(tags={**found.awaiting.screening, **tags}, reason=reason or given)
@@ -297,7 +297,7 @@ def tag(
     names = split_names(supported) if supported else ()
     evidence = tagging.NewEvidence(note, source, location, names, facets, copy) if note else None
     proposal = tagging.tag(corpus, target, words or [], evidence)
-    known = committed(session.writable_root()) if isinstance(target.record, Paper) and target.record.published else None
+    known = committed(corpus) if isinstance(target.record, Paper) and target.record.published else None
     code = apply(session, corpus, proposal, dry_run=dry_run)
     if code == ExitCode.DONE and isinstance(target.record, Paper):
         before = next((one for one in known.papers if one.key == target.record.key), None) if known else None

@@ -3,7 +3,6 @@
 A renderer that one of them alone needs is imported where it is called: `stats` has to start fast.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
@@ -113,7 +112,7 @@ def stats(
         from orchtrace_corpus.corpus.cli.reports import write_or_check
 
         root = session.writable_root()
-        documents = [statistics_document(root, session.pool())]
+        documents = [statistics_document(session.files, summarise(session.pool()))]
         return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
     if screening:
         return _show_screening(session, output_format)
@@ -170,7 +169,7 @@ def stats(
 def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], query: Query) -> str:
     """How many of the papers are counted or filtered by a contested tag, in words; empty if none is."""
     asked = {*names, *(one.attribute.name for one in query.filters)}
-    found = contested_among(pool.papers, store.read_open_tags(session.root_folder()), asked, pool.taxonomy)
+    found = contested_among(pool.papers, session.files.open_tags(), asked, pool.taxonomy)
     return contested_text(*found, len(pool.papers))
 
 
@@ -178,10 +177,10 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
     from orchtrace_corpus.corpus.analysis import flow
     from orchtrace_corpus.corpus.render import screening as render
 
-    root, pool = session.root_folder(), session.pool()
-    runs, protocol = store.read_searches(root).sound(), store.read_protocol(root, pool.taxonomy).sound()
+    pool, files = session.pool(), session.files
+    runs, protocol = files.searches.sound(), files.protocol.sound()
     tables = partial(render.tables, turned=output_format is Format.TABLE)
-    found = flow.screening(pool, runs, store.read_candidates(root, pool.taxonomy).candidates, protocol)
+    found = flow.screening(pool, runs, files.candidates.candidates, protocol)
     session.show_report({Format.JSON: lambda: render.data(found)}, lambda: tables(found), "screening", output_format)
     return ExitCode.DONE
 
@@ -268,7 +267,7 @@ def gaps(
     impossible = cannot_arise(pool.taxonomy, *axes)
     found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading)
     if taken_in:
-        awaiting = store.read_candidates(session.root_folder(), pool.taxonomy).sound()
+        awaiting = session.files.candidates.sound()
         chosen = [one for one in awaiting if query.matches(one.paper)]
         found = found._replace(candidates=fills(chosen, *axes))
     names = [axis.name for axis in axes]
@@ -299,10 +298,10 @@ def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> in
     from orchtrace_corpus.corpus.render import scale as render
 
     session = CorpusSession(*ctx.obj)
-    root = session.root_folder()
-    if not os.path.lexists(os.path.join(root, store.SCALE)):
+    if not session.files.has(store.SCALE):
         raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")
-    observations = store.read_scale(root, session.pool()).sound()
+    session.pool()  # whose errors come first
+    observations = session.files.scale.sound()
     session.show_report(
         {
             Format.TABLE: lambda: render.page(observations, session.output.width, session.output.glyphs),

@@ -16,7 +16,7 @@ from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex, identifier_text
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.proposal import Editable, judge, load_editable, write
+from orchtrace_corpus.corpus.edit.proposal import judge, load_editable, write
 from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import deduplication, discovery
 from orchtrace_corpus.corpus.intake.deduplication import Discovery
@@ -25,6 +25,7 @@ from orchtrace_corpus.corpus.intake.papers import from_item
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Paper, Record
 from orchtrace_corpus.corpus.model.searches import OPENALEX
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import KEY, OpenAlex
 
@@ -64,10 +65,10 @@ def discover(
     refuse_together(offline=offline, refresh=refresh)
     root = session.root_folder() if dry_run else session.writable_root()
     corpus = load_editable(root)
-    protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
+    protocol = corpus.protocol.sound()
     if protocol is None:
         raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
-    runs = store.read_searches(root).sound()
+    runs = corpus.searches.sound()
     planned = discovery.plan_searches(protocol, runs, today(), since=since, names=family or ())
     client = Client(arxiv_url, offline=offline, refresh=refresh)
     cited = () if family else discovery.citing_papers(protocol, corpus.pool)
@@ -98,7 +99,7 @@ def discover(
 
 
 def take_library(
-    session: CorpusSession, corpus: Editable, items: Sequence[Item], name: str, *, dry_run: bool = False
+    session: CorpusSession, corpus: CorpusFiles, items: Sequence[Item], name: str, *, dry_run: bool = False
 ) -> int:
     """Take the entries of a library in as candidates, and put the run on record; return the exit code.
 

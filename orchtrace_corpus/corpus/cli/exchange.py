@@ -29,9 +29,8 @@ from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
 from orchtrace_corpus.corpus.model import arxiv_file, store
-from orchtrace_corpus.corpus.model.record_fields import candidate_style, dispute_style, exclusion_style, paper_style
 from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
-from orchtrace_corpus.corpus.model.searches import search_style
+from orchtrace_corpus.corpus.model.store import DATA_FILES
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
@@ -96,7 +95,7 @@ def export(
         papers = query.select(pool.papers)
         if chosen == "published":
             papers = in_published_order(papers, pool.published)
-        known = store.read_arxiv(root) if one.has_categories else {}
+        known = session.files.arxiv if one.has_categories else {}
         categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in known.items()}
         content, counted = one.write(papers, pool.taxonomy, chosen, categories), pluralize(len(papers), "paper")
     if not to_stdout:
@@ -173,7 +172,7 @@ def import_(
 
         return take_library(session, corpus, items, os.path.basename(path), dry_run=dry_run)
     known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
-    awaiting = RecordIndex(one.paper for one in corpus.awaiting.candidates)
+    awaiting = RecordIndex(one.paper for one in corpus.candidates.candidates)
     keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
     remarks: dict[int, str] = {}
     for item in (one for one in items if one.values.get("key") not in keys):  # what `corpus add` would say
@@ -183,7 +182,7 @@ def import_(
         remarks |= {item.line: said} if said else {}
         for remark in () if match else near_title(paper, known):
             session.output.tell(f"corpus: {printable(shown, limit=300)}:{item.line}: {remark}")
-    merged = merge(corpus.files[store.PAPERS], items, corpus.pool.taxonomy, today().isoformat(), remarks)
+    merged = merge(corpus.file(store.PAPERS), items, corpus.pool.taxonomy, today().isoformat(), remarks)
     for line in sorted(remarks.keys() - {problem.line for problem in merged.problems}):
         session.output.tell(f"corpus: {printable(shown, limit=300)}:{line}: {remarks[line]}")
     if merged.problems:
@@ -314,18 +313,12 @@ def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
         known = [arxiv_file.decode(file.text, file.path) if file.text.strip() else {} for file in files]
         return store.ARXIV, merge_arxiv(known[0], known[1], known[2])
-    taxonomy = session.taxonomy()
-    names = {name for file in files for record in raw_records(file) for name in record}
-    kinds = {
-        "id": (store.EXCLUSIONS, exclusion_style(taxonomy)),
-        "proposal": (store.CANDIDATES, candidate_style(taxonomy)),
-        "searches": (store.SEARCHES, search_style()),
-        "stands": (store.DISPUTES, dispute_style()),
-    }
-    name, style = next((kind for field, kind in kinds.items() if field in names), (store.PAPERS, paper_style(taxonomy)))
-    # Disputes have no canonical form.
+    fields = {field for file in files for record in raw_records(file) for field in record}
+    styles = {row: session.files.style(row.path) for row in DATA_FILES if row.style}
+    row = min(styles, key=lambda row: len(fields.difference(styles[row].order)))  # git does not tell which file it is
+    style = styles[row]
     versions = [
-        canonical_document(file.path, file, style).wanted if name != store.DISPUTES and file.text.strip() else file.text
+        canonical_document(file.path, file, style).wanted if row.is_formatted and file.text.strip() else file.text
         for file in files
     ]
-    return name, merge_versions(style, *versions)
+    return row.path, merge_versions(style, row.names, *versions)

@@ -24,6 +24,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
 
@@ -131,7 +132,7 @@ class PaperCommand(TyperCommand):
             taxonomy = None
             with suppress(CorpusError):  # the command says it when it reads the corpus itself
                 root = ctx.obj.root if isinstance(ctx.obj, Session) and ctx.obj.root else store.find_root().path
-                taxonomy = decode_taxonomy(store.read_file(root, store.TAXONOMY))
+                taxonomy = decode_taxonomy(CorpusFiles(root).file(store.TAXONOMY))
             if taxonomy is not None:
                 tagged = getattr(taxonomy, self.tagged) if self.tagged else ()
                 supported = evidence_facets(taxonomy) if self.has_evidence else ()

@@ -71,7 +71,7 @@ def fmt(ctx: Context, check: Check = False) -> int:
     """
     from orchtrace_corpus.corpus import build as builder
 
-    return _generate(ctx, lambda session, root: builder.data_documents(root, session.taxonomy()), check, "corpus fmt")
+    return _generate(ctx, lambda session: builder.data_documents(session.files), check, "corpus fmt")
 
 
 class BuildPart(StrEnum):
@@ -109,8 +109,11 @@ def build(
         }
         return max(alone[part](ctx) for part in dict.fromkeys(parts))
     from orchtrace_corpus.corpus import build as builder
+    from orchtrace_corpus.corpus.analysis.statistics import summarise
 
-    return _generate(ctx, lambda session, root: builder.generated(root, session.pool()), check, "corpus build")
+    return _generate(
+        ctx, lambda session: builder.generated(session.files, summarise(session.pool())), check, "corpus build"
+    )
 
 
 def readme(ctx: Context, check: Check = False) -> int:
@@ -144,10 +147,11 @@ def figures(
       corpus figures papers-by-year --check
     """
     from orchtrace_corpus.corpus import build as builder
+    from orchtrace_corpus.corpus.analysis.statistics import summarise
 
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
-    source = builder.figure_source(root, session.pool())
+    source = builder.figure_source(session.files, summarise(session.pool()))
     documents = builder.figure_documents(root, source, names or [])
     mend = " ".join(("corpus figures", *(names or [])))
     return write_or_check(session, root, documents, check=check, mend=mend)
@@ -165,9 +169,7 @@ def schema(ctx: Context, check: Check = False) -> int:
     """
     from orchtrace_corpus.corpus import build as builder
 
-    return _generate(
-        ctx, lambda session, root: builder.schema_documents(root, session.taxonomy()), check, "corpus schema"
-    )
+    return _generate(ctx, lambda session: builder.schema_documents(session.files), check, "corpus schema")
 
 
 def init(
@@ -186,6 +188,7 @@ def init(
     """
     from orchtrace_corpus.base.yamlfile.reader import YamlFile
     from orchtrace_corpus.corpus import build as builder
+    from orchtrace_corpus.corpus.analysis.statistics import summarise
     from orchtrace_corpus.corpus.model import store
     from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
     from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
@@ -198,14 +201,13 @@ def init(
     files = starter_files()
     taxonomy = decode_taxonomy(YamlFile(store.TAXONOMY, files[store.TAXONOMY].encode()))
     assert taxonomy is not None  # the starter files are ours, and tested
-    for name in builder.new_names(taxonomy):
+    for name in builder.new_names(taxonomy, files):
         if os.path.lexists(os.path.join(directory, name)):
             path = printable(os.path.join(directory, name), limit=300)
             raise CommandUseError(f"{path} is there already", "Name a new folder.")
     written = scaffold(directory)
-    pool = store.load(directory).pool
-    assert pool is not None  # as above
-    documents = builder.generated(directory, pool)
+    corpus = store.CorpusFiles(directory)
+    documents = builder.generated(corpus, summarise(corpus.pool))
     for name in dict.fromkeys((*written, *builder.write(directory, documents))):
         path = os.path.join(directory, name)
         settings.output.write(f"{printable(path, limit=len(path))}\n")
@@ -220,7 +222,7 @@ def init(
     return ExitCode.DONE
 
 
-def _generate(ctx: Context, make: "Callable[[CorpusSession, str], Sequence[Document]]", check: bool, mend: str) -> int:
+def _generate(ctx: Context, make: "Callable[[CorpusSession], Sequence[Document]]", check: bool, mend: str) -> int:
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
-    return write_or_check(session, root, make(session, root), check=check, mend=mend)
+    return write_or_check(session, root, make(session), check=check, mend=mend)

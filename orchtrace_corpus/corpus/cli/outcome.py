@@ -7,8 +7,9 @@ from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.layout import first_and_more
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, write
+from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, write
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 _SHOWN = 3
 _MOST_LINES = 1000
@@ -20,15 +21,18 @@ _KINDS = (
     ("C2", "dispute", "disputes", "write what {names} has now as 'stands' in data/disputes.yaml, with why"),
     ("F119", "published record", "published records", "put {names} back, or take it out of data/published.yaml"),
     ("D11", "candidate", "candidates", "take {names} out of data/candidates.yaml"),
-    ("B104", "case of the codebook", "cases of the codebook", "change the case in data/codebook.yaml, or the record"),
+    ("P103", "correction", "corrections", "change the row in data/corrections.csv, or remove it"),
+    ("P1", "published value", "published values", "give each a row in data/corrections.csv, with its source"),
+    ("B10", "case of the codebook", "cases of the codebook", "change the case in data/codebook.yaml, or the record"),
     ("S1", "row of scale", "rows of scale", "name another record in data/scale.yaml, or leave the field out"),
+    ("", "entry of another file", "entries of other files", "corpus check shows all of them"),
 )
 """What can break: what the codes of its findings begin with, what one and several are called, and how it is mended."""
 
 
 def apply(
     session: CorpusSession,
-    corpus: Editable,
+    corpus: CorpusFiles,
     proposal: Proposal,
     *,
     dry_run: bool = False,
@@ -82,7 +86,7 @@ def apply(
         output.tell(f"corpus: no error, but over the pool of today {verdict.claim.id} {verb}: {sentence}")
     if asks is None and not dry_run:
         _show_broken(session, judgement.broken, is_made=True)
-    if not corpus.files.keys().isdisjoint(written):
+    if not {store.PAPERS, store.EXCLUSIONS, store.CANDIDATES}.isdisjoint(written):
         output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
     if dry_run and judgement.is_allowed:
         output.note("corpus: nothing was written (--dry-run)")

@@ -100,7 +100,7 @@ def candidates(
     """
     session = CorpusSession(*ctx.obj)
     pool = session.pool_as_read()
-    file = store.read_candidates(session.root_folder(), pool.taxonomy)
+    file = session.files.candidates
     if file.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     from orchtrace_corpus.corpus.render import candidates as render
@@ -114,7 +114,7 @@ def candidates(
     if order:
         from orchtrace_corpus.corpus.intake import screening
 
-        known = store.read_arxiv(session.root_folder())
+        known = session.files.arxiv
         found, places = screening.in_order(found, pool, known, likely=order is ReadingOrder.LIKELY)
     asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
     names = split_names(columns) if columns else tuple(dict.fromkeys(("key", "year", "proposal", *asked, "title")))
@@ -161,7 +161,7 @@ def show_found(session: CorpusSession, names: list[str], output_format: Format) 
     pool = session.pool_as_read()
     records: list[Record] = []
     awaiting: list[Candidate] = []
-    known = store.read_candidates(session.root_folder(), pool.taxonomy).candidates
+    known = session.files.candidates.candidates
     as_pool = pool._replace(papers=tuple(candidate.paper for candidate in known), exclusions=())
     for name in names:
         found = lookup.find_records(pool, name)
@@ -171,7 +171,7 @@ def show_found(session: CorpusSession, names: list[str], output_format: Format) 
             raise CommandUseError(f"no record {quote(name)}", lookup.describe_near_misses(everything, name))
         records += [record for record in found if record not in records]
         awaiting += [candidate for candidate in known if candidate.name in keys and candidate not in awaiting]
-    disputes = store.read_disputes(session.root_folder(), pool.taxonomy).disputes
+    disputes = session.files.disputes.disputes
     session.show_report(
         {
             Format.JSON: lambda: render.cards_json(records, awaiting, "records", disputes),
@@ -221,7 +221,7 @@ def search(
     pool = session.read_by(as_published, reading, columns, sort, *(where or ()), *marks)
     attributes = paper_attributes(pool.taxonomy, marked=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
-    known = () if where else store.read_candidates(session.root_folder(), pool.taxonomy).candidates
+    known = () if where else session.files.candidates.candidates
     query = paper_query(where or [], pool.taxonomy)
     selected = query.select(pool.papers)
     searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)

@@ -165,7 +165,8 @@ def readme(session: CorpusSession, check: bool = False) -> ExitCode:
     from orchtrace_corpus.corpus import build
 
     root = session.writable_root()
-    documents = build.readme_documents(root, session.pool())
+    session.pool()  # whose errors come first
+    documents = build.readme_documents(session.files)
     if not documents:
         raise DataFileError(f"there is no {build.README} in {root}", "Write one with a region: corpus readme --help")
     return write_or_check(session, root, documents, check=check, mend="corpus readme")

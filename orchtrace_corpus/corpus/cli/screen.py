@@ -19,13 +19,14 @@ from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
 from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
 from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, spelled
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.edit.proposal import Editable, Judgement, Proposal, judge, load_editable, write
+from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, load_editable, write
 from orchtrace_corpus.corpus.intake import screening
 from orchtrace_corpus.corpus.intake.screening import Choice, Verdict
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
 from orchtrace_corpus.corpus.render import candidates as render
@@ -74,12 +75,12 @@ def screen(
         raise CommandUseError("--sheet and --decisions contradict each other", "Give one of them.")
     root = session.writable_root()
     corpus = load_editable(root)
-    if corpus.awaiting.places is None:
+    if corpus.candidates.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "corpus discover finds candidates.")
     if decisions:
         return _take_over(session, root, decisions)
-    known = store.read_arxiv(root)
-    chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.awaiting.candidates)
+    known = corpus.arxiv
+    chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.candidates)
     waiting, places = screening.in_order(
         screening.undecided(chosen), corpus.pool, known, likely=order is ReadingOrder.LIKELY
     )
@@ -89,14 +90,14 @@ def screen(
         session.output.note(f"wrote {printable(sheet, limit=300)}: {pluralize(len(waiting), 'candidate')}")
         return ExitCode.DONE
     if not waiting:
-        left = len(screening.undecided(corpus.awaiting.candidates))
+        left = len(screening.undecided(corpus.candidates.candidates))
         told = f"no candidate passes the filters; without them, {left} to decide on" if left else ""
         session.output.note(told or "no candidate awaits a decision")
         return ExitCode.DONE
     if not can_ask():
         hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
         raise CommandUseError("screen asks questions, and this is not a terminal", hint)
-    protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
+    protocol = corpus.protocol.sound()
     run = _Run(session, root, protocol, abstracts, dict(zip((one.name for one in waiting), places, strict=False)))
     return run.go_through([one.name for one in waiting])
 
@@ -134,7 +135,7 @@ class _Run:
         try:
             while at < len(names):
                 corpus = load_editable(self._root)
-                candidate = next((one for one in corpus.awaiting.candidates if one.name == names[at]), None)
+                candidate = next((one for one in corpus.candidates.candidates if one.name == names[at]), None)
                 if candidate is None or candidate.screened:  # decided on elsewhere meanwhile
                     at += 1
                     continue
@@ -155,7 +156,7 @@ class _Run:
             self._sum_up()
         return code
 
-    def _ask(self, corpus: Editable, candidate: Candidate, number: int, total: int) -> str:
+    def _ask(self, corpus: CorpusFiles, candidate: Candidate, number: int, total: int) -> str:
         """Show a candidate, and act on the answer; return it."""
         output, taxonomy = self._session.output, corpus.pool.taxonomy
         likeness = Similarity([*corpus.pool.papers, *corpus.pool.exclusions], self._abstracts)
@@ -195,7 +196,7 @@ class _Run:
             return answer
 
     def _propose(
-        self, corpus: Editable, candidate: Candidate, answer: str, questions: "_Questions"
+        self, corpus: CorpusFiles, candidate: Candidate, answer: str, questions: "_Questions"
     ) -> tuple[Choice, Proposal]:
         day = today().isoformat()
         if answer == "i":
@@ -328,8 +329,8 @@ def _outcome(candidate: Candidate, choice: Choice, judgement: Judgement) -> str:
 def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
     """Take over the decisions of sheets, each in an edit of its own; return the exit code."""
     output, corpus = session.output, load_editable(root)
-    protocol = store.read_protocol(root, corpus.pool.taxonomy).sound()
-    keys = [one.name for one in screening.undecided(corpus.awaiting.candidates)]
+    protocol = corpus.protocol.sound()
+    keys = [one.name for one in screening.undecided(corpus.candidates.candidates)]
     sheets, code = [], ExitCode.DONE
     before: set[str] = set()
     for path in paths:
@@ -367,7 +368,7 @@ def _decide(root: str, verdict: Verdict) -> None:
         DataFileError: A file cannot be written.
     """
     corpus, day = load_editable(root), today().isoformat()
-    candidate = next(one for one in corpus.awaiting.candidates if one.name == verdict.key)
+    candidate = next(one for one in corpus.candidates.candidates if one.name == verdict.key)
     if verdict.choice is Choice.INCLUDE:
         proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)
     else:

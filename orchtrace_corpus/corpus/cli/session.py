@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.commands.session import Session
@@ -11,6 +12,7 @@ from orchtrace_corpus.base.text.findings import summary
 from orchtrace_corpus.base.text.layout import first_and_more, pluralize
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import ReadingName
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.query import Query
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 class CorpusSession(Session):
     """The global options of one run, and the corpus that they name."""
 
-    __slots__ = ()
+    @cached_property
+    def files(self) -> CorpusFiles:
+        """The corpus, as `root_folder` finds it."""
+        return CorpusFiles(self.root_folder())
 
     def root_folder(self) -> str:
         """The corpus's folder: the one named, the nearest above, or the bundled one, which is said.
@@ -55,13 +60,7 @@ class CorpusSession(Session):
             DataFileError: There is no corpus, or the taxonomy cannot be read.
             InvalidCorpusError: The taxonomy has errors; the message lists them.
         """
-        from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
-
-        file = store.read_file(self.root_folder(), store.TAXONOMY)
-        taxonomy = decode_taxonomy(file)
-        if taxonomy is None or file.findings:
-            raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *map(str, file.findings))))
-        return taxonomy
+        return self.files.taxonomy
 
     def pool(self) -> "Pool":
         """Read the corpus for counting, which asks for one without errors: no record may silently drop out.
@@ -72,7 +71,7 @@ class CorpusSession(Session):
         """
         from orchtrace_corpus.corpus import rules
 
-        loaded = store.load(self.root_folder())
+        loaded = self.files.loaded
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
             shown = first_and_more([str(finding) for finding in findings], 5, "… and {} more")
@@ -90,7 +89,7 @@ class CorpusSession(Session):
         """
         from orchtrace_corpus.corpus import rules
 
-        loaded = store.load(self.root_folder())
+        loaded = self.files.loaded
         if loaded.pool is None:
             return self.pool()
         findings = rules.check(loaded)
@@ -101,18 +100,18 @@ class CorpusSession(Session):
     def read_by(self, pool: "Pool", reading: ReadingName, *asked: str) -> "Pool":
         """The corpus with the tags of a reading, and those in open dispute if words ask for it; errors as of `pool`."""
         if any("contested" in text for text in asked):
-            pool = store.with_contested(pool, self.root_folder(), reading)
+            pool = self.files.with_contested(pool, reading)
         if reading is ReadingName.PUBLISHED:
             return pool
         from orchtrace_corpus.corpus.model.disputes import read_by
 
-        return read_by(pool, store.read_disputes(self.root_folder(), pool.taxonomy).sound(), reading)
+        return read_by(pool, self.files.disputes.sound(), reading)
 
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
         """Say that no paper of the published pool passes by a reading, and what does by the other or awaits."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
         papers = len(query.select(self.read_by(pool, other, "contested").papers))
-        known = store.read_candidates(self.root_folder(), pool.taxonomy).candidates
+        known = self.files.candidates.candidates
         awaiting = len(query.select(candidate.paper for candidate in known))
         others = f"; {pluralize(papers, 'paper')} by --reading {other}" * bool(papers)
         others += f"; {pluralize(awaiting, 'candidate')} (see corpus candidates)" * bool(awaiting)

@@ -44,7 +44,7 @@ def site(
     target = os.path.realpath(output)
     if not output or os.path.commonpath((target, os.path.realpath(root))) == target:
         raise CommandUseError(f"{quote(output)} cannot hold the site: the corpus is in it", "Name a folder: -o site")
-    made = Site(Source(root, session.pool()), place)
+    made = Site(Source(session.files, session.pool()), place)
     number = replace_folder(output, made.files(), is_site)
     session.output.note(f"wrote {printable(output, limit=300)}: {pluralize(number, 'file')}")
     session.output.note(f"Open {printable(os.path.join(output, 'index.html'), limit=300)} in a browser.")

@@ -11,7 +11,6 @@ from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.cli.options import argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Pool, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import codebook
@@ -54,7 +53,7 @@ def terms(
 
 def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
     """How a field is coded, or one of its terms with levels and then all of them, below the table of terms."""
-    codings = store.read_codebook(session.root_folder(), pool).sound()
+    codings = session.files.codebook.sound()
     values = {facet.field: facet.values for facet in _with_terms(pool.taxonomy, name)}
     names = tuple(values)
     if not values:

@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.intake import upstream
 from orchtrace_corpus.corpus.intake.upstream import Fetched
-from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.sources.links import Verdict
 
 
@@ -60,12 +60,13 @@ def fetch(
         session.output.note(f"{'none of these papers' if names else 'no paper'} has an arXiv id")
         return ExitCode.DONE
     with progress.shown(session.output) as show:
-        fetched = upstream.fetch(root, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show)
+        known = corpus.arxiv
+        fetched = upstream.fetch(known, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show)
     refused = False
     if write and not fetched.failure:
-        texts = upstream.texts_with_answers(root, loaded, pool, fetched, corpus.awaiting.candidates)
+        texts = upstream.texts_with_answers(corpus, fetched)
         refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
-        loaded = store.load(root)
+        loaded = CorpusFiles(root).loaded
     findings = upstream.find_drift(loaded, fetched.reported, fetched.known)
     session.show_findings(findings, output_format)
     judged = (*fetched.reported.found, *fetched.reported.missing, *fetched.reported.refused)
@@ -101,7 +102,7 @@ def links(
       corpus links --where category=industry --strict
     """
     session = CorpusSession(*ctx.obj)
-    loaded = store.load(session.root_folder())
+    loaded = session.files.loaded
     pool = loaded.pool or session.pool()
     keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None
     with progress.shown(session.output, "addresses") as show:

@@ -4,11 +4,13 @@ A mend is a function from the text as it is to the text as it should be, or None
 person. `pool.rules` says what is wrong; this module only knows how to put it right.
 """
 
+from collections import abc
 from collections.abc import Callable, Iterable, Iterator
 
-from orchtrace_corpus.base.findings import Finding
+from orchtrace_corpus.base.findings import Finding, Location
 from orchtrace_corpus.base.identifiers import ADDRESSES, recognise
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
+from orchtrace_corpus.corpus.model.store import DATA_FILES, CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
@@ -53,21 +55,29 @@ FIXABLE = frozenset((*FIXES, CODE_FOR_TERM))
 """The rules that have a mend."""
 
 
-def changes(file: YamlFile, findings: Iterable[Finding], taxonomy: Taxonomy) -> dict[int, str]:
-    """The mended texts of a file's values, by the index at which each begins.
+def changes(files: CorpusFiles, findings: Iterable[Finding]) -> dict[str, dict[int, str]]:
+    """Return the mended texts of values by the path of their file and the index at which each begins.
 
     Args:
-        file: The file, with its records kept.
-        findings: Findings in this and other files; those without a mend are passed over.
-        taxonomy: What the records are tagged with.
+        files: The corpus.
+        findings: Findings in its files; those without a mend are skipped.
     """
     fixable = {finding.location: finding.code for finding in findings if finding.code in FIXABLE}
-    if not fixable:
-        return {}
+    paths = {location.path for location in fixable}
+    mended = {}
+    for row in DATA_FILES if files.loaded.pool else ():
+        if files.shown_path(row.path) in paths:
+            file = files.file(row.path)
+            again = YamlFile(file.path, file.text.encode())
+            mended[row.path] = _changes(again, fixable, files.taxonomy)
+    return {path: texts for path, texts in mended.items() if texts}
+
+
+def _changes(file: YamlFile, fixable: abc.Mapping[Location, str], taxonomy: Taxonomy) -> dict[int, str]:
     facets = (*taxonomy.papers, *taxonomy.exclusions, *taxonomy.evidence)
     terms = {(facet.field, code): ids[0] for facet in facets for code, ids in facet.codes.items() if len(ids) == 1}
     mended = {}
-    for field, scalar in _scalars(file.kept):
+    for field, scalar in _scalars(file.records()):
         code = fixable.get(file.location(scalar.at))
         if code == CODE_FOR_TERM:
             text = terms.get((field, scalar.text.casefold()))

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, MalformedCorpusError
-from orchtrace_corpus.base.files import Document, document, write_stale
-from orchtrace_corpus.base.findings import Finding, beyond, has_errors, is_malformed, printable, quote
+from orchtrace_corpus.base.files import Document, write_stale
+from orchtrace_corpus.base.findings import Finding, Severity, beyond, has_errors, is_malformed, printable, quote
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.splice import remove_record
@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records
 from orchtrace_corpus.corpus.model import disputes, store
-from orchtrace_corpus.corpus.model.candidates import Candidate, CandidateFile
+from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.record_fields import (
     Value,
@@ -28,26 +28,8 @@ from orchtrace_corpus.corpus.model.record_fields import (
     fields,
     paper_style,
 )
-from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Paper, Pool, Record
-from orchtrace_corpus.corpus.rules import candidates
-
-
-class Editable(NamedTuple):
-    """A corpus that can be edited: its folder, its files as read, and its records.
-
-    An edit that somebody else makes after they were read is noticed, and not overwritten.
-    """
-
-    root: str
-    loaded: Loaded
-    pool: Pool
-    awaiting: CandidateFile = CandidateFile()
-
-    @property
-    def files(self) -> dict[str, YamlFile]:
-        """The files of records, by their names below the folder."""
-        files = {store.PAPERS: self.loaded.paper_places.file, store.EXCLUSIONS: self.loaded.exclusion_places.file}
-        return files | ({store.CANDIDATES: self.awaiting.places.file} if self.awaiting.places else {})
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 
 class Target(NamedTuple):
@@ -121,23 +103,26 @@ class Outcome(NamedTuple):
     written: tuple[str, ...] = ()
 
 
-def load_editable(root: str) -> Editable:
+def load_editable(root: str) -> CorpusFiles:
     """Read a corpus for an edit: with whatever is wrong in it, except for syntax.
 
+    An edit that somebody else makes after a file was read is noticed, and not overwritten.
+
     Raises:
-        DataFileError: A data file is absent or cannot be read.
+        DataFileError: A data file is missing or cannot be read.
         MalformedCorpusError: One has errors of syntax, or the taxonomy has any: no edit of it could be checked.
     """
-    loaded = store.load(root, keep=True)
-    files = (loaded.paper_places.file, loaded.exclusion_places.file)
+    corpus = CorpusFiles(root, keep=True)
+    loaded = corpus.loaded
+    files = (corpus.file(store.PAPERS), corpus.file(store.EXCLUSIONS))
     no_records = [
         file.location(node.at) for file in files for node in file.kept if not isinstance(node, reader.Mapping)
     ]
-    grave = [one for one in loaded.findings if is_malformed([one]) or one.location in no_records]
+    grave = [finding for finding in loaded.findings if is_malformed([finding]) or finding.location in no_records]
     if loaded.pool is None or grave or no_records:
         shown = map(str, loaded.findings if loaded.pool is None else grave)
         raise MalformedCorpusError("\n".join(("the data cannot be edited before this is mended:", *shown)))
-    return Editable(root, loaded, loaded.pool, store.read_candidates(root, loaded.pool.taxonomy))
+    return corpus
 
 
 def find_target(pool: Pool, name: str) -> Target:
@@ -160,38 +145,32 @@ def find_target(pool: Pool, name: str) -> Target:
     return found[0]
 
 
-def judge(corpus: Editable, proposal: Proposal) -> Judgement:
+def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
     """Judge an edit; nothing is written.
 
     Raises:
         DataFileError: A file beside the records cannot be read.
     """
-    files = corpus.files
-    documents = [
-        Document(name, files[name].text, text) if name in files else document(corpus.root, name, text)
-        for name, text in proposal.texts.items()
-    ]
+    documents = [Document(path, corpus.text(path), text) for path, text in proposal.texts.items()]
     documents = [document for document in documents if document.is_stale]
     if not documents:
         return Judgement(corpus.root, proposal)
-    present = corpus.loaded
-    wanted = store.load(corpus.root, instead={document.name: document.wanted.encode() for document in documents})
-    before, after = rules.check(present), rules.check(wanted)
+    edited = CorpusFiles(corpus.root, {document.name: document.wanted.encode() for document in documents})
+    before, after = rules.check(corpus.loaded), rules.check(edited.loaded)
     gained = {
-        store.PAPERS: len(wanted.papers) - len(present.papers),
-        store.EXCLUSIONS: len(wanted.exclusions) - len(present.exclusions),
+        store.PAPERS: len(edited.loaded.papers) - len(corpus.loaded.papers),
+        store.EXCLUSIONS: len(edited.loaded.exclusions) - len(corpus.loaded.exclusions),
     }
     documents.sort(key=lambda document: -gained.get(document.name, 0))
     broken: list[Finding] = []
     falling: tuple[claims.Verdict, ...] = ()
     if not has_errors((*before, *after)):
-        beside = _findings_beside(corpus.root, present, {})
+        beside = _findings_beside(corpus)
         # A claim that failed before is not reported again, whatever it finds now.
         failing = {finding.record for finding in beside if finding.code == "C101"}
-        brought = beyond(beside, _findings_beside(corpus.root, wanted, proposal.texts))
+        brought = beyond(beside, _findings_beside(edited))
         broken = [finding for finding in brought if finding.code != "C101" or finding.record not in failing]
-        if present.pool and wanted.pool:
-            falling = _falling(corpus.root, present.pool, wanted.pool)
+        falling = _falling(corpus, edited)
     return Judgement(corpus.root, proposal, tuple(documents), beyond(before, after), tuple(broken), falling)
 
 
@@ -207,22 +186,22 @@ def write(judgement: Judgement) -> Outcome:
     return Outcome(judgement, tuple(write_stale(judgement.root, judgement.documents)) if judgement.is_allowed else ())
 
 
-def add(corpus: Editable, papers: Sequence[Paper]) -> Proposal:
+def add(corpus: CorpusFiles, papers: Sequence[Paper]) -> Proposal:
     """Papers come to their places in the order of keys; errors as for `add_records`."""
     taxonomy = corpus.pool.taxonomy
     records = [fields(paper, taxonomy) for paper in papers]
-    text = add_records(corpus.files[store.PAPERS], records, paper_style(taxonomy))
+    text = add_records(corpus.file(store.PAPERS), records, paper_style(taxonomy))
     return Proposal({store.PAPERS: text}, added=tuple(papers))
 
 
-def exclude(corpus: Editable, exclusion: Exclusion) -> Proposal:
+def exclude(corpus: CorpusFiles, exclusion: Exclusion) -> Proposal:
     """An exclusion comes to the end of the log; errors as for `add_records`."""
     taxonomy = corpus.pool.taxonomy
-    text = add_records(corpus.files[store.EXCLUSIONS], [fields(exclusion, taxonomy)], exclusion_style(taxonomy))
+    text = add_records(corpus.file(store.EXCLUSIONS), [fields(exclusion, taxonomy)], exclusion_style(taxonomy))
     return Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
 
 
-def take_over(corpus: Editable, proposal: Proposal, decided: Sequence[tuple[Candidate, Paper | None]]) -> Proposal:
+def take_over(corpus: CorpusFiles, proposal: Proposal, decided: Sequence[tuple[Candidate, Paper | None]]) -> Proposal:
     """Candidates go by an edit that decides them, and what their readers read otherwise becomes open disputes.
 
     The record that they become is written first, the candidates last: a process that is killed in between leaves both,
@@ -242,36 +221,34 @@ def take_over(corpus: Editable, proposal: Proposal, decided: Sequence[tuple[Cand
     new = [dispute_fields(one) for was, paper in decided if paper for one in was.disputed(paper, known)]
     texts = dict(proposal.texts)
     if new:
-        places = store.read_disputes(corpus.root, corpus.pool.taxonomy).places
-        file = places.file if places else YamlFile(store.DISPUTES, b"[]\n")
-        texts[store.DISPUTES] = add_records(file, new, dispute_style())
-    file, names = corpus.files[store.CANDIDATES], {one.name for one, _ in decided}
-    for place in reversed(range(len(corpus.awaiting.candidates))):
-        if corpus.awaiting.candidates[place].name in names:
+        texts[store.DISPUTES] = add_records(corpus.file(store.DISPUTES), new, dispute_style())
+    file, names = corpus.file(store.CANDIDATES), {one.name for one, _ in decided}
+    for place in reversed(range(len(corpus.candidates.candidates))):
+        if corpus.candidates.candidates[place].name in names:
             file = YamlFile(file.path, remove_record(file, place).encode())
     return proposal._replace(texts={**texts, store.CANDIDATES: file.text})
 
 
-def promote(corpus: Editable, target: Target, paper: Paper) -> Proposal:
+def promote(corpus: CorpusFiles, target: Target, paper: Paper) -> Proposal:
     """An exclusion becomes a paper: it stays, and names the paper; errors as for `change_records`."""
     changes = {"promoted_to": paper.key}
     return Proposal({**add(corpus, [paper]).texts, **change(corpus, target, changes).texts}, (paper,), (target.record,))
 
 
-def demote(corpus: Editable, target: Target, excluded: Proposal) -> Proposal:
+def demote(corpus: CorpusFiles, target: Target, excluded: Proposal) -> Proposal:
     """A paper leaves the pool, for an exclusion that is new or changes; errors as for `remove_record`."""
     gone = remove_target(corpus, target)
     return excluded._replace(texts={**gone.texts, **excluded.texts}, removed=gone.removed)
 
 
-def change(corpus: Editable, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
+def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
     """Fields of one record change; None takes one away; errors as for `change_records`."""
     style = paper_style if isinstance(target.record, Paper) else exclusion_style
-    text = change_records(corpus.files[target.name], {target.position: changes}, style(corpus.pool.taxonomy))
+    text = change_records(corpus.file(target.name), {target.position: changes}, style(corpus.pool.taxonomy))
     return Proposal({target.name: text}, changed=(target.record,), changes=changes)
 
 
-def remove(corpus: Editable, target: Target, *, unpublished: bool = False) -> Proposal:
+def remove(corpus: CorpusFiles, target: Target, *, unpublished: bool = False) -> Proposal:
     """A record goes, unless something else rests on it.
 
     Args:
@@ -303,9 +280,9 @@ def remove(corpus: Editable, target: Target, *, unpublished: bool = False) -> Pr
     return remove_target(corpus, target)
 
 
-def remove_target(corpus: Editable, target: Target) -> Proposal:
+def remove_target(corpus: CorpusFiles, target: Target) -> Proposal:
     """A record goes, whatever rests on it; errors as for `remove_record`."""
-    return Proposal({target.name: remove_record(corpus.files[target.name], target.position)}, removed=(target.record,))
+    return Proposal({target.name: remove_record(corpus.file(target.name), target.position)}, removed=(target.record,))
 
 
 def _falls_today(verdict: claims.Verdict) -> bool:
@@ -314,27 +291,16 @@ def _falls_today(verdict: claims.Verdict) -> bool:
     return verdict.holds and today is not None and not today.holds
 
 
-def _falling(root: str, before: Pool, after: Pool) -> tuple[claims.Verdict, ...]:
-    """The claims that hold, and fall over the pool of today after an edit, as they did not before it."""
-    file = store.read_claims(root)
-    fallen = {one.claim.id for one in claims.evaluate(file.claims, before) if _falls_today(one)}
-    return tuple(one for one in claims.evaluate(file.claims, after) if _falls_today(one) and one.claim.id not in fallen)
+def _falling(before: CorpusFiles, after: CorpusFiles) -> tuple[claims.Verdict, ...]:
+    """Return the claims that hold, and fall over the pool of today after an edit, as they did not before it."""
+    made = before.claims.claims
+    fallen = {verdict.claim.id for verdict in claims.evaluate(made, before.pool) if _falls_today(verdict)}
+    verdicts = claims.evaluate(made, after.pool)
+    return tuple(verdict for verdict in verdicts if _falls_today(verdict) and verdict.claim.id not in fallen)
 
 
-def _findings_beside(root: str, loaded: Loaded, texts: Mapping[str, str]) -> list[Finding]:
-    """All findings of the files beside the records; `texts` stand for what is on the disk."""
-    pool = loaded.pool
-    if pool is None:
-        return []
-    names = (store.CLAIMS, store.DISPUTES, store.SCALE, store.CANDIDATES)
-    claim_file, dispute_file, scale_file, candidate_file = (
-        texts[name].encode() if name in texts else None for name in names
-    )
-    return [
-        *claims.check(store.read_claims(root, claim_file), pool),
-        *disputes.check(store.read_disputes(root, pool.taxonomy, dispute_file), pool.papers, pool.taxonomy),
-        *loaded.missing,
-        *store.read_scale(root, loaded, scale_file).findings,
-        *candidates.check(store.read_candidates(root, pool.taxonomy, candidate_file), loaded),
-        *(finding for finding in store.read_codebook(root, pool).findings if finding.code == "B104"),
-    ]
+def _findings_beside(corpus: CorpusFiles) -> list[Finding]:
+    """Return the errors in the files beside the records, and candidates that are decided by their titles."""
+    rows = [row for row in store.DATA_FILES if row.path != store.PAPERS]
+    findings = [finding for row in rows for finding in corpus.findings_of(row)]
+    return [finding for finding in findings if finding.severity is Severity.ERROR or finding.code == "D112"]

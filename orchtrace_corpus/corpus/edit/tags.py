@@ -28,12 +28,13 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.coding import Sheet
 from orchtrace_corpus.corpus.edit.edits import plain_value, raw_records
-from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal, Target, change
+from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, change
 from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State, disputable, value_of
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, evidence_fields, tag_value
 from orchtrace_corpus.corpus.model.records import EvidenceVerdict, Paper, Tag, classified_evidence
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import (
     NO_TERM,
     in_order,
@@ -70,7 +71,7 @@ class NewEvidence(NamedTuple):
     copy: bool = False
 
 
-def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvidence | None = None) -> Proposal:
+def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: NewEvidence | None = None) -> Proposal:
     """Tags of one record change, and an item of evidence for them is added.
 
     Args:
@@ -87,7 +88,7 @@ def tag(corpus: Editable, target: Target, words: Iterable[str], evidence: NewEvi
     is_paper = isinstance(target.record, Paper)
     facets = taxonomy.papers if is_paper else taxonomy.exclusions
     attributes = (paper_attributes if is_paper else exclusion_attributes)(taxonomy)
-    present = raw_records(corpus.files[target.name])[target.position]
+    present = raw_records(corpus.file(target.name))[target.position]
     settable = {**settable_fields(taxonomy), **_TEXTS}
     changes = _read_assignments(words, facets, attributes, present, settable)
     if evidence is not None:

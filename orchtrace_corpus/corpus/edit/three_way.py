@@ -42,20 +42,25 @@ class ThreeWay(NamedTuple):
     ids: Mapping[str, str] = {}
 
 
-def merge_versions(style: Style, base: str, ours: str, theirs: str) -> ThreeWay:
+def merge_versions(style: Style, names: Sequence[str], base: str, ours: str, theirs: str) -> ThreeWay:
     """Merge three versions of a data file, each in canonical form or with a blank line between its records.
 
-    A run of searches is never changed, so two versions have the runs of both, in the order of their days.
+    Args:
+        style: How its records are written.
+        names: The fields that tell its records apart. Without any, a record is never changed, such as a run of
+            searches: the merged file has the records of both sides, in the order of their days.
+        base: The version that both sides come from.
+        ours: Our version.
+        theirs: The other version.
 
     Raises:
         DataFileError: A record has nothing to be known by, shares it with another one, or stands on another's lines.
     """
-    before, own, theirs_blocks = (_blocks(text) for text in (base, ours, theirs))
+    before, own, theirs_blocks = (_blocks(text, names) for text in (base, ours, theirs))
     other, ids = _renumbered(before, own, theirs_blocks)
     blocks: dict[str, str] = {}
     conflicts = []
-    names = sorted({**own, **other}, key=lambda name: (name if style.key else _day(name), _number(name)))
-    for name in names:
+    for name in sorted({**own, **other}, key=lambda name: (name if style.key else _day(name), _number(name))):
         sides = before.get(name), own.get(name), other.get(name)
         taken = _one_sided(*sides)
         if taken is None:
@@ -92,7 +97,7 @@ def marked(ours: Sequence[str], theirs: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def _blocks(text: str) -> dict[str, str]:
+def _blocks(text: str, names: Sequence[str]) -> dict[str, str]:
     """The parts of a file: each record by its name, and the comments about the file."""
     found: dict[str, str] = {}
     for part in text.strip("\n").split("\n\n"):
@@ -105,11 +110,10 @@ def _blocks(text: str) -> dict[str, str]:
             continue
         nodes = list(YamlFile("", block.encode()).records())
         fields = _fields(block) if len(nodes) == 1 and lines[-1][0] in " -" else {}
-        name = str(fields.get("key") or fields.get("id") or "")
-        if "record" in fields:
-            name = f"{fields['record']}.{fields.get('tag')}"
-        elif "searches" in fields:
-            name = next(run for number in count() if (run := f"{_RUN}{fields['day']} {number} {fields}") not in found)
+        name = ".".join(str(fields[name]) for name in names if name in fields)
+        if not names and fields:
+            runs = (f"{_RUN}{fields.get('day', '')} {number} {fields}" for number in count())
+            name = next(run for run in runs if run not in found)
         if not name or name in found:
             raise DataFileError(f"{quote(name)} names no record, or two", "See corpus validate.")
         found[name] = block

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError, UpstreamError
 from orchtrace_corpus.base.findings import Finding, Severity
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign, identifier_text
 from orchtrace_corpus.corpus.edit.edits import add_records
-from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal
+from orchtrace_corpus.corpus.edit.proposal import Proposal
 from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.lookup import near_title
@@ -27,6 +26,7 @@ from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.record_fields import candidate_fields, candidate_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.searches import Maker, Run, Search, run_fields, search_style
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.rules import candidates as candidate_rules
 
 
@@ -69,7 +69,7 @@ class Discovery(NamedTuple):
     error: UpstreamError | None = None
 
 
-def take_items(corpus: Editable, items: Sequence[Item], name: str, day: date) -> Discovery:
+def take_items(corpus: CorpusFiles, items: Sequence[Item], name: str, day: date) -> Discovery:
     """What of the entries of a file is new, as a run of its own.
 
     Args:
@@ -87,7 +87,7 @@ def take_items(corpus: Editable, items: Sequence[Item], name: str, day: date) ->
 
 
 def deduplicate(
-    corpus: Editable, results: Sequence[SearchResult], day: date, maker: Maker, query_field: str | None
+    corpus: CorpusFiles, results: Sequence[SearchResult], day: date, maker: Maker, query_field: str | None
 ) -> Discovery:
     """What of the papers that searches have found is new, as candidates, with counts of the rest.
 
@@ -99,7 +99,7 @@ def deduplicate(
         query_field: The facet of exclusions that names queries.
     """
     pool = corpus.pool
-    awaiting = [one.paper for one in corpus.awaiting.candidates]
+    awaiting = [one.paper for one in corpus.candidates.candidates]
     index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
     places = {id(paper): Known.POOL for paper in pool.papers} | {id(paper): Known.CANDIDATES for paper in awaiting}
     fresh = RecordIndex()
@@ -161,7 +161,7 @@ def deduplicate(
     return Discovery(run, new, tuple(by_title.values()), refused)
 
 
-def propose(corpus: Editable, found: Discovery) -> Proposal:
+def propose(corpus: CorpusFiles, found: Discovery) -> Proposal:
     """The edit that puts a run on record: its new candidates, the run itself, and what arXiv says of the candidates.
 
     The same file imported again without anything new is no run.
@@ -174,43 +174,37 @@ def propose(corpus: Editable, found: Discovery) -> Proposal:
     texts: dict[str, str] = {}
     if found.new:
         records = [candidate_fields(one, taxonomy) for one in found.new]
-        texts[store.CANDIDATES] = add_records(_candidate_file(corpus), records, candidate_style(taxonomy))
-    searches = store.read_searches(corpus.root)
-    before = {search.query for run in searches.sound() if run.by is Maker.IMPORT for search in run.searches}
+        texts[store.CANDIDATES] = add_records(corpus.file(store.CANDIDATES), records, candidate_style(taxonomy))
+    before = {search.query for run in corpus.searches.sound() if run.by is Maker.IMPORT for search in run.searches}
     is_again = found.run.by is Maker.IMPORT and not found.new and before.issuperset(s.query for s in found.run.searches)
-    file = searches.places.file if searches.places else YamlFile(store.SEARCHES, b"[]\n")
     if found.run.searches and not is_again:
-        texts[store.SEARCHES] = add_records(file, [run_fields(found.run)], search_style())
+        texts[store.SEARCHES] = add_records(corpus.file(store.SEARCHES), [run_fields(found.run)], search_style())
     if found.metadata:
         texts[store.ARXIV] = arxiv_text(corpus, found.metadata)
     return Proposal(texts)
 
 
-def arxiv_text(corpus: Editable, found: Mapping[str, Metadata]) -> str:
+def arxiv_text(corpus: CorpusFiles, found: Mapping[str, Metadata]) -> str:
     """What arXiv says, with new answers, of the papers and the candidates, and of these answers.
 
     Raises:
         DataFileError: What it said before cannot be read.
     """
-    papers = (*corpus.pool.papers, *(one.paper for one in corpus.awaiting.candidates))
+    papers = (*corpus.pool.papers, *(one.paper for one in corpus.candidates.candidates))
     ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
-    return encode(merged(store.read_arxiv(corpus.root), found, dict.fromkeys((*ids, *found))))
+    return encode(merged(corpus.arxiv, found, dict.fromkeys((*ids, *found))))
 
 
-def _candidate_file(corpus: Editable) -> YamlFile:
-    return corpus.awaiting.places.file if corpus.awaiting.places else YamlFile(store.CANDIDATES, b"[]\n")
-
-
-def _errors(corpus: Editable, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
+def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
     """The errors that new candidates would bring, by their keys."""
     if not candidates:
         return {}
     taxonomy = corpus.pool.taxonomy
     records = [candidate_fields(one, taxonomy) for one in candidates]
-    text = add_records(_candidate_file(corpus), records, candidate_style(taxonomy))
-    file = store.read_candidates(corpus.root, taxonomy, text.encode())
+    text = add_records(corpus.file(store.CANDIDATES), records, candidate_style(taxonomy))
+    file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
     keys = {one.name for one in candidates}
-    if len(file.candidates) < len(corpus.awaiting.candidates) + len(candidates):
+    if len(file.candidates) < len(corpus.candidates.candidates) + len(candidates):
         raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus validate.")
     errors: dict[str, tuple[Finding, ...]] = {}
     for finding in candidate_rules.check(file, corpus.loaded):

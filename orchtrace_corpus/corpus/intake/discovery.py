@@ -13,7 +13,6 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
-from orchtrace_corpus.corpus.edit.proposal import Editable
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.deduplication import Discovery, SearchResult, deduplicate
 from orchtrace_corpus.corpus.model import store
@@ -23,6 +22,7 @@ from orchtrace_corpus.corpus.model.fields import is_iso_date
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.model.searches import ARXIV, OPENALEX, Maker, Run, Search, last_day
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import OpenAlex
 
@@ -120,7 +120,7 @@ def citing_papers(protocol: Protocol, pool: Pool) -> tuple[Paper, ...]:
 
 
 def discover(
-    corpus: Editable,
+    corpus: CorpusFiles,
     protocol: Protocol,
     planned: Sequence[PlannedSearch],
     day: date,

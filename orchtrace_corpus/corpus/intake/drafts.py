@@ -10,7 +10,7 @@ from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.corpus.edit import proposal
-from orchtrace_corpus.corpus.edit.proposal import Editable, Outcome, judge, load_editable, write
+from orchtrace_corpus.corpus.edit.proposal import Outcome, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
 from orchtrace_corpus.corpus.formats import issue_form
 from orchtrace_corpus.corpus.intake import papers as intake
@@ -22,6 +22,7 @@ from orchtrace_corpus.corpus.model.disputes import disputable
 from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_iso_date, is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
 from orchtrace_corpus.corpus.model.tagging import arising, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy
@@ -201,7 +202,7 @@ def add(
     corpus, details = load_editable(place.path if place else root), details or Details()
     taxonomy = corpus.pool.taxonomy
     coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, evidence_facets(taxonomy)))
-    candidates = name_papers(names, corpus.pool, corpus.awaiting.candidates)
+    candidates = name_papers(names, corpus.pool, corpus.candidates.candidates)
     for error in detail_problems(candidates, details, coding, corpus.pool):
         raise error
     service = service or Service(no_fetch=True)
@@ -310,7 +311,7 @@ def _with_venue_year(paper: Paper) -> Paper:
 
 
 def complete_exclusion(
-    paper: Paper, corpus: Editable, exclusion: Exclusion, ask: Callable[[Exclusion], Exclusion] | None = None
+    paper: Paper, corpus: CorpusFiles, exclusion: Exclusion, ask: Callable[[Exclusion], Exclusion] | None = None
 ) -> tuple[Exclusion, list[Gap]]:
     """A paper as a record of the log of exclusions, under the next free id, and what the record lacks.
 
@@ -323,7 +324,7 @@ def complete_exclusion(
     Raises:
         CommandUseError: The day of screening is not a date.
     """
-    text = "\n".join(file.text for file in reversed(corpus.files.values()))
+    text = "\n".join(corpus.text(path) or "" for path in (store.CANDIDATES, store.EXCLUSIONS, store.PAPERS))
     record = exclusion._replace(
         id=intake.next_exclusion_id(corpus.pool.exclusions, text),
         title=paper.title,

@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity, is_excluded, text_of
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.edits import change_records
-from orchtrace_corpus.corpus.edit.proposal import Editable, Proposal
+from orchtrace_corpus.corpus.edit.proposal import Proposal
 from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper
@@ -28,8 +28,9 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.record_fields import Value, candidate_style, tag_value
+from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 DECISION, REASON, SUMMARY = "decision", "reason", "summary"
@@ -120,7 +121,7 @@ def find_neighbours(candidate: Candidate, likeness: Similarity, known: Mapping[s
 
 
 def include(
-    corpus: Editable, candidate: Candidate, reason: str, tags: Mapping[str, Tag], day: str, summary: str = ""
+    corpus: CorpusFiles, candidate: Candidate, reason: str, tags: Mapping[str, Tag], day: str, summary: str = ""
 ) -> Proposal:
     """The edit that takes a candidate in: a paper if it lacks nothing, else the candidate with what was given.
 
@@ -152,7 +153,7 @@ def include(
 
 
 def exclude(
-    corpus: Editable, candidate: Candidate, said: Exclusion, record: Exclusion | None = None
+    corpus: CorpusFiles, candidate: Candidate, said: Exclusion, record: Exclusion | None = None
 ) -> tuple[Proposal | None, list[drafts.Gap]]:
     """The edit that leaves a candidate out, or what the record of it lacks.
 
@@ -172,7 +173,7 @@ def exclude(
     return edit.take_over(corpus, edit.exclude(corpus, record), [(candidate, None)]), []
 
 
-def draft_exclusion(corpus: Editable, candidate: Candidate, said: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
+def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, said: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
     """A candidate as a record of the log, and what that lacks; arguments as for `exclude`."""
     paper = candidate.paper
     known = said._replace(tags={**candidate.screening, **said.tags}, reason=said.reason or proposed_reason(candidate))
@@ -184,9 +185,9 @@ def proposed_reason(candidate: Candidate, decision: Decision = Decision.EXCLUDE)
     return candidate.reason if candidate.proposal is decision else ""
 
 
-def _change(corpus: Editable, candidate: Candidate, changes: Mapping[str, Value | None]) -> Proposal:
-    places = {one.name: place for place, one in enumerate(corpus.awaiting.candidates)}
-    file, style = corpus.files[store.CANDIDATES], candidate_style(corpus.pool.taxonomy)
+def _change(corpus: CorpusFiles, candidate: Candidate, changes: Mapping[str, Value | None]) -> Proposal:
+    places = {one.name: place for place, one in enumerate(corpus.candidates.candidates)}
+    file, style = corpus.file(store.CANDIDATES), corpus.style(store.CANDIDATES)
     return Proposal({store.CANDIDATES: change_records(file, {places[candidate.name]: changes}, style)})
 
 
@@ -256,10 +257,11 @@ def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) ->
     return verdicts, findings
 
 
-def decided_keys(text: str, corpus: Editable) -> set[str]:
+def decided_keys(text: str, corpus: CorpusFiles) -> set[str]:
     """The keys of rows that were decided on before: of papers, of candidates or, by their address, of the log."""
-    decided = {one.name for one in corpus.awaiting.candidates if one.screened} | {one.key for one in corpus.pool.papers}
-    waiting = {one.name for one in undecided(corpus.awaiting.candidates)}
+    decided = {candidate.name for candidate in corpus.candidates.candidates if candidate.screened}
+    decided |= {paper.key for paper in corpus.pool.papers}
+    waiting = {one.name for one in undecided(corpus.candidates.candidates)}
     log = RecordIndex(corpus.pool.exclusions)
     keys = set()
     for row in _rows(text):

@@ -17,10 +17,10 @@ from orchtrace_corpus.corpus.intake import drift
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
-from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
+from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Pool
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.sources import links
 from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
 from orchtrace_corpus.corpus.sources.limiter import default_folder
@@ -85,7 +85,7 @@ def select_papers(pool: Pool, names: Sequence[str]) -> tuple[Paper, ...]:
 
 
 def fetch(
-    root: str,
+    known: Mapping[str, Metadata],
     ids: Sequence[str],
     *,
     arxiv_url: str = "",
@@ -96,7 +96,7 @@ def fetch(
     """Ask arXiv about papers.
 
     Args:
-        root: The corpus's folder.
+        known: What arXiv said last, by id.
         ids: The papers' arXiv ids.
         arxiv_url: A mirror to ask instead.
         offline: Whether to ask nobody, and to answer from what is kept.
@@ -106,7 +106,6 @@ def fetch(
     Raises:
         UpstreamError: Nothing is known of any of the papers.
     """
-    known = store.read_arxiv(root)
     failure: UpstreamError | None = None
     try:
         answer = Client(arxiv_url, offline=offline, refresh=refresh).fetch(ids, known=known, progress=progress)
@@ -133,18 +132,16 @@ def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) 
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code)))
 
 
-def texts_with_answers(
-    root: str, loaded: Loaded, pool: Pool, fetched: Fetched, candidates: Sequence[Candidate] = ()
-) -> dict[str, str]:
-    """The data files with everything taken over that needs no decision, by their names below the folder.
+def texts_with_answers(corpus: CorpusFiles, fetched: Fetched) -> dict[str, str]:
+    """Return the data files with everything taken over that needs no decision, by their names below the folder.
 
     What arXiv has said of candidates stays.
     """
-    changes = _harmless_changes(root, loaded, pool, fetched)
-    papers = (*pool.papers, *(candidate.paper for candidate in candidates))
+    changes = _harmless_changes(corpus, fetched)
+    papers = (*corpus.pool.papers, *(candidate.paper for candidate in corpus.candidates.candidates))
     every_id = [paper.arxiv_id for paper in papers if paper.arxiv_id]
     return {
-        store.PAPERS: change_records(loaded.paper_places.file, changes, paper_style(pool.taxonomy)),
+        store.PAPERS: change_records(corpus.file(store.PAPERS), changes, corpus.style(store.PAPERS)),
         store.ARXIV: encode(merged(fetched.known, fetched.answers.found, every_id)),
     }
 
@@ -190,12 +187,12 @@ def try_links(
     return LinkReport(tuple(found), tried, sweep.asked, len(every) - len(wanted))
 
 
-def _harmless_changes(root: str, loaded: Loaded, pool: Pool, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
+def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
     """What arXiv's answers change in each record without a decision and without a new error, by the record's number.
 
     arXiv's text may be one that no record can hold. What is left out stays reported as drift.
     """
-    found = fetched.answers.found
+    loaded, found = corpus.loaded, fetched.answers.found
     codes: defaultdict[str, set[str]] = defaultdict(set)
     for finding in find_drift(loaded, fetched.answers, fetched.known):
         codes[finding.record].add(finding.code)
@@ -207,8 +204,9 @@ def _harmless_changes(root: str, loaded: Loaded, pool: Pool, fetched: Fetched) -
     before = rules.check(loaded)
 
     def is_harmless(some: Mapping[int, Mapping[str, Value | None]]) -> bool:
-        text = change_records(loaded.paper_places.file, some, paper_style(pool.taxonomy))
-        return not has_errors(beyond(before, rules.check(store.load(root, instead={store.PAPERS: text.encode()}))))
+        text = change_records(corpus.file(store.PAPERS), some, corpus.style(store.PAPERS))
+        edited = CorpusFiles(corpus.root, {store.PAPERS: text.encode()})
+        return not has_errors(beyond(before, rules.check(edited.loaded)))
 
     if not changes or is_harmless(changes):
         return changes

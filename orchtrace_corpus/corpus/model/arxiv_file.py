@@ -7,10 +7,11 @@ docs/schema/arxiv.schema.json describes it.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.files import TextFile
+from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
 from orchtrace_corpus.corpus.model.metadata import Metadata
 
@@ -33,6 +34,23 @@ def encode(papers: Mapping[str, Metadata]) -> str:
         lines = ",\n".join(f"      {_json(field)}: {_json(values[field])}" for field in present)
         blocks.append(f"\n    {_json(name)}: {{\n{lines}\n    }}")
     return f"{head}{','.join(blocks)}{chr(10) + '  ' if blocks else ''}}}\n}}\n"
+
+
+class ArxivFile(NamedTuple):
+    """What arXiv said last of the papers, by id; mistakes in the file are raised, not collected."""
+
+    papers: Mapping[str, Metadata] = {}
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many papers there are."""
+        return len(self.papers)
+
+
+def decode_arxiv(file: TextFile | None) -> ArxivFile:
+    """Decode the file, if there is one; errors as for `decode`."""
+    return ArxivFile() if file is None else ArxivFile(decode(file.text, printable(file.path, limit=300)))
 
 
 def decode(text: str, shown_as: str) -> dict[str, Metadata]:

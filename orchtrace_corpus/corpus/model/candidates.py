@@ -235,6 +235,11 @@ class CandidateFile(NamedTuple):
         return self.proposed
 
     @property
+    def total(self) -> int:
+        """How many candidates there are."""
+        return len(self.candidates)
+
+    @property
     def proposed(self) -> tuple[Candidate, ...]:
         """Those that are proposed for inclusion."""
         return tuple(candidate for candidate in self.candidates if candidate.proposal is Decision.INCLUDE)
@@ -282,8 +287,10 @@ def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
     return tuple(facet for facet in taxonomy.exclusions if facet.field not in taken)
 
 
-def decode_candidates(file: YamlFile, taxonomy: Taxonomy) -> CandidateFile:
-    """Decode a list of candidates; problems become findings. What cannot be decided of a record is left out."""
+def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> CandidateFile:
+    """Decode a list of candidates, if there is one; problems become findings. What cannot be decoded is left out."""
+    if file is None:
+        return CandidateFile()
     schema, report = candidate_schema(taxonomy), Report(file)
     facets = {facet.field: facet for facet in taxonomy.papers}
     screening = {facet.field for facet in screening_facets(taxonomy)}

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from orchtrace_corpus.base.findings import Finding, Location, quote
@@ -168,6 +169,11 @@ class ClaimFile(NamedTuple):
     findings: tuple[Finding, ...] = ()
     unread: tuple[str, ...] = ()
 
+    @property
+    def total(self) -> int:
+        """How many claims there are."""
+        return len(self.claims)
+
     def locate(self, index: int, *path: str | int) -> Location:
         """The place of a value in the claim at an index."""
         if self.places is None:
@@ -175,8 +181,15 @@ class ClaimFile(NamedTuple):
         return self.places.locate(index, *path)
 
 
-def decode_claims(file: YamlFile) -> ClaimFile:
-    """Decode a list of claims; problems become findings."""
+def decode_claims(file: YamlFile | None, read_sheet: Callable[[str], str | None]) -> ClaimFile:
+    """Decode a list of claims, if there is one, with the sheets that they name; problems become findings.
+
+    Args:
+        file: The file.
+        read_sheet: Returns the text of a coding sheet by its path below the corpus's folder; None where there is none.
+    """
+    if file is None:
+        return ClaimFile()
     report = Report(file)
     decoded: list[tuple[int, str, Claim | None]] = []
     seen: set[str] = set()
@@ -199,23 +212,17 @@ def decode_claims(file: YamlFile) -> ClaimFile:
         else:
             sound.append((claim, start))
     places = Places(file, [start for _, start in sound])
-    return ClaimFile(tuple(claim for claim, _ in sound), places, tuple(file.findings), tuple(unread))
+    read = cache(read_sheet)
+    claims = tuple(_with_sheets(claim, read) for claim, _ in sound)
+    return ClaimFile(claims, places, tuple(file.findings), tuple(unread))
 
 
-def with_sheets(file: ClaimFile, read: Callable[[str], str | None]) -> ClaimFile:
-    """The claims with the texts of the coding sheets that they name, each read once."""
-    texts: dict[str, str | None] = {}
-
-    def filled(claim: Claim) -> Claim:
-        expect = claim.expect
-        if not isinstance(expect, Agreement):
-            return claim
-        for path in (sheet.path for sheet in expect.sheets if sheet.path not in texts):
-            texts[path] = read(path)
-        sheets = tuple(sheet._replace(text=texts[sheet.path]) for sheet in expect.sheets)
-        return claim._replace(expect=expect._replace(sheets=sheets))
-
-    return file._replace(claims=tuple(map(filled, file.claims)))
+def _with_sheets(claim: Claim, read: Callable[[str], str | None]) -> Claim:
+    """Return the claim with the texts of the coding sheets that it names."""
+    if not isinstance(claim.expect, Agreement):
+        return claim
+    sheets = tuple(sheet._replace(text=read(sheet.path)) for sheet in claim.expect.sheets)
+    return claim._replace(expect=claim.expect._replace(sheets=sheets))
 
 
 def _over(node: Node, report: Report) -> Any:

@@ -49,6 +49,11 @@ class Codebook(NamedTuple):
     codings: tuple[Coding, ...] = ()
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def total(self) -> int:
+        """How many entries there are."""
+        return len(self.codings)
+
     def sound(self) -> tuple[Coding, ...]:
         """The entries of a file without mistakes.
 
@@ -151,6 +156,11 @@ class ProtocolFile(NamedTuple):
     protocol: Protocol | None = None
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def total(self) -> int:
+        """How many queries there are."""
+        return len(self.protocol.queries) if self.protocol else 0
+
     def sound(self) -> Protocol | None:
         """The protocol of a file without mistakes; None where a corpus has none.
 
@@ -161,8 +171,10 @@ class ProtocolFile(NamedTuple):
         return self.protocol
 
 
-def decode_codebook(file: YamlFile, pool: Pool) -> Codebook:
-    """Decode a list of entries; its cases are held against the papers."""
+def decode_codebook(file: YamlFile | None, pool: Pool) -> Codebook:
+    """Decode a list of entries, if there is one; its cases are held against the papers."""
+    if file is None:
+        return Codebook()
     report = Report(file)
     tags = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
     by_key = {paper.key: paper for paper in pool.papers}
@@ -210,8 +222,10 @@ def _coding_schema(tags: tuple[str, ...]) -> Schema:
     return Schema("an entry of the codebook", "tag", decoded, ("tag",))
 
 
-def decode_protocol(file: YamlFile, taxonomy: Taxonomy) -> ProtocolFile:
-    """Decode the one mapping of a protocol; queries and stages are terms of the facets of exclusions that it names."""
+def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
+    """Decode a protocol, if there is one; queries and stages are terms of the facets of exclusions that it names."""
+    if file is None:
+        return ProtocolFile()
     report = Report(file)
     node = file.root()
     facets = {facet.field: facet for facet in taxonomy.exclusions if facet.kind is Kind.SINGLE}

@@ -8,6 +8,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from orchtrace_corpus.base.files import TextFile
 from orchtrace_corpus.base.findings import Finding, Location, quote, suggestion
 
 IDENTIFIERS = ("doi", "openreview_id", "acl_id")
@@ -53,8 +54,8 @@ class Correction(NamedTuple):
 class Paths(NamedTuple):
     """What the two files are called in findings."""
 
-    published: str = "data/published.csv"
-    corrections: str = "data/corrections.csv"
+    published: str = ""
+    corrections: str = ""
 
 
 class PublishedBibliography(NamedTuple):
@@ -72,35 +73,35 @@ class PublishedBibliography(NamedTuple):
     findings: tuple[Finding, ...] = ()
     paths: Paths = Paths()
 
+    @property
+    def total(self) -> int:
+        """How many corrections there are."""
+        return len(self.corrections)
 
-def decode(published: str | None, corrections: str | None, paths: Paths) -> PublishedBibliography:
-    """Decode the published table and its corrections.
 
-    Args:
-        published: The text of the published table; None where there is no such file.
-        corrections: The text of the corrections, likewise.
-        paths: What the two files are called in findings.
-    """
+def decode(published: TextFile | None, corrections: TextFile | None) -> PublishedBibliography:
+    """Decode the published table and its corrections, each if there is one."""
     findings: list[Finding] = []
     rows = None
     if published is not None:
-        table = _rows(published, paths.published, ("key",), ("key", *COMPARED), findings)
+        table = _rows(published, ("key",), ("key", *COMPARED), findings)
         rows = tuple(PublishedRow(values.pop("key"), values, line) for line, values in table)
     corrected: tuple[Correction, ...] = ()
     if corrections is not None:
-        table = _rows(corrections, paths.corrections, CORRECTION, CORRECTION, findings)
+        table = _rows(corrections, CORRECTION, CORRECTION, findings)
         corrected = tuple(Correction(**values, line=line) for line, values in table)
+    paths = Paths(published.path if published else "", corrections.path if corrections else "")
     return PublishedBibliography(rows, corrected, tuple(findings), paths)
 
 
 def _rows(
-    text: str, path: str, required: tuple[str, ...], allowed: tuple[str, ...], findings: list[Finding]
+    file: TextFile, required: tuple[str, ...], allowed: tuple[str, ...], findings: list[Finding]
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the cells of each row; what cannot be read goes to `findings`."""
-    reader = csv.reader(text.removeprefix("\ufeff").splitlines(keepends=True), strict=True)
+    reader = csv.reader(file.text.removeprefix("\ufeff").splitlines(keepends=True), strict=True)
 
     def refuse(message: str, line: int) -> None:
-        findings.append(Finding("P101", message, Location(path, line, 1)))
+        findings.append(Finding("P101", message, Location(file.path, line, 1)))
 
     try:
         header = next(reader, [])

@@ -92,8 +92,10 @@ def decode_exclusions(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Exclusi
     return _decode(file, exclusion_schema(taxonomy), taxonomy.exclusions, Exclusion)
 
 
-def decode_published(file: YamlFile) -> PublishedPool | None:
-    """Decode `data/published.yaml`; problems become findings. None if there are any."""
+def decode_published(file: YamlFile | None) -> PublishedPool | None:
+    """Decode `data/published.yaml`; problems become findings. None if there are any, or no such file."""
+    if file is None:
+        return None
     decoders = {"day": fields.iso_date("day"), "source": fields.text("source")}
     decoders |= {name: fields.text_list(name) for name in ("papers", "exclusions")}
     schema = Schema("the published pool", "day", decoders, ("day", "source", "papers"))
@@ -103,16 +105,18 @@ def decode_published(file: YamlFile) -> PublishedPool | None:
 
 
 def missing_records(
-    file: YamlFile, pool: PublishedPool, papers: Set[str] | None, exclusions: Set[str] | None
+    file: YamlFile, pool: PublishedPool | None, papers: Set[str] | None, exclusions: Set[str] | None
 ) -> tuple[Finding, ...]:
-    """The records of the published pool that are not there, each at its place in the list.
+    """Return the records of the published pool that are not there, each at its place in the list.
 
     Args:
         file: The file that `pool` was decoded from.
-        pool: The published pool.
+        pool: The published pool; None if the file has mistakes.
         papers: The keys that there are; None if that is not known, since a part of the papers cannot be read.
         exclusions: The ids that there are, likewise.
     """
+    if pool is None:
+        return ()
     both = (("papers", "paper", papers), ("exclusions", "exclusion", exclusions))
     if all(known is None or known >= set(getattr(pool, field)) for field, _, known in both):
         return ()

@@ -107,6 +107,11 @@ class DisputeFile(NamedTuple):
     places: Places | None = None
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def total(self) -> int:
+        """How many disputes there are."""
+        return len(self.disputes)
+
     def sound(self) -> tuple[Dispute, ...]:
         """The disputes of a file without mistakes: where some are missing, tags would lose their marks.
 
@@ -117,8 +122,10 @@ class DisputeFile(NamedTuple):
         return self.disputes
 
 
-def decode_disputes(file: YamlFile, taxonomy: Taxonomy) -> DisputeFile:
-    """Decode a list of disputes by the taxonomy; what the papers say is for `check`."""
+def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> DisputeFile:
+    """Decode a list of disputes by the taxonomy, if there is one; what the papers say is for `check`."""
+    if file is None:
+        return DisputeFile()
     report = Report(file)
     known = disputable(taxonomy)
     decoded = {
@@ -145,20 +152,17 @@ def decode_disputes(file: YamlFile, taxonomy: Taxonomy) -> DisputeFile:
     return DisputeFile(tuple(disputes), Places(file, starts), tuple(file.findings))
 
 
-def check(
-    file: DisputeFile, papers: Iterable[Paper], taxonomy: Taxonomy, rules: dict[str, int] | None = None
-) -> tuple[Finding, ...]:
-    """All findings of the file: those of decoding, disputes that no longer speak of what the papers say, and rules.
+def check(file: DisputeFile, pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:
+    """Return all findings of the file: those of decoding, and disputes that papers or the codebook contradict.
 
     Args:
         file: The disputes as read.
-        papers: The papers that they are about.
-        taxonomy: The taxonomy of the papers.
+        pool: The papers that they are about.
         rules: How many rules the codebook has for each tag; None if there is none to hold the rules against.
     """
     findings = list(file.findings)
-    by_key = {paper.key: paper for paper in papers}
-    known = disputable(taxonomy)
+    by_key = {paper.key: paper for paper in pool.papers}
+    known = disputable(pool.taxonomy)
     seen: set[str] = set()
     for index, dispute in enumerate(file.disputes):
         code, message = "", ""
@@ -266,7 +270,7 @@ def values_for(facet: Facet) -> tuple[str, ...]:
     return facet.values
 
 
-def _rule_problem(agreed: Agreed, rules: dict[str, int]) -> str:
+def _rule_problem(agreed: Agreed, rules: abc.Mapping[str, int]) -> str:
     """What is wrong with the rule that is named, in words; nothing if the codebook has it."""
     tag, number = agreed.rule_of or ("", 0)
     if not tag:

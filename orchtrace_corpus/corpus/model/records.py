@@ -301,15 +301,13 @@ class Loaded(NamedTuple):
     """A corpus as read: what could be decoded, where it stands, and what is wrong so far.
 
     A field that could not be decoded has its empty default, so `pool` is fit for counting only if
-    `findings` holds no error. `pool` is None if the taxonomy itself could not be read. `missing` are the records of the
-    published pool that are not there: no mistake in the records that are, so editing them goes on.
+    `findings` holds no error. `pool` is None if the taxonomy itself could not be read.
     """
 
     pool: Pool | None
     paper_places: Places
     exclusion_places: Places
     findings: tuple[Finding, ...]
-    missing: tuple[Finding, ...] = ()
 
     @property
     def papers(self) -> tuple[Paper, ...]:

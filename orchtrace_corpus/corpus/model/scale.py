@@ -92,6 +92,11 @@ class ScaleFile(NamedTuple):
     observations: tuple[Observation, ...] = ()
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def total(self) -> int:
+        """How many observations there are."""
+        return len(self.observations)
+
     def sound(self) -> tuple[Observation, ...]:
         """The observations of a file without mistakes.
 
@@ -110,13 +115,15 @@ class Comparison(NamedTuple):
     academic: tuple[Observation, ...]
 
 
-def decode_scale(file: YamlFile, keys: Collection[str] | None) -> ScaleFile:
-    """Decode a list of observations.
+def decode_scale(file: YamlFile | None, keys: Collection[str] | None) -> ScaleFile:
+    """Decode a list of observations, if there is one.
 
     Args:
         file: The file.
         keys: The keys of the pool's papers; None where not all are known.
     """
+    if file is None:
+        return ScaleFile()
     report = Report(file)
     observations = []
     seen: set[tuple[str, str]] = set()

@@ -105,6 +105,11 @@ class SearchFile(NamedTuple):
     places: Places | None = None
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def total(self) -> int:
+        """How many runs there are."""
+        return len(self.runs)
+
     def sound(self) -> tuple[Run, ...]:
         """The runs of a file without mistakes.
 
@@ -115,8 +120,10 @@ class SearchFile(NamedTuple):
         return self.runs
 
 
-def decode_searches(file: YamlFile) -> SearchFile:
-    """Decode a list of runs; problems become findings."""
+def decode_searches(file: YamlFile | None) -> SearchFile:
+    """Decode a list of runs, if there is one; problems become findings."""
+    if file is None:
+        return SearchFile()
     report = Report(file)
     runs, starts = [], []
     for node in file.records():

@@ -1,21 +1,26 @@
-"""Finds a corpus on disk and reads it. Nothing else below `build` reads its files."""
+"""A corpus on disk: where it is, which files it has, and what they say, each file read and decoded once."""
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import installed_path, read_text
+from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
+from orchtrace_corpus.base.files import TextFile, installed_path
 from orchtrace_corpus.base.findings import Finding, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
-from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers, decode_published, missing_records
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
+    from orchtrace_corpus.base.yamlfile.writer import Style
+    from orchtrace_corpus.corpus.model.arxiv_file import ArxivFile
     from orchtrace_corpus.corpus.model.candidates import CandidateFile
     from orchtrace_corpus.corpus.model.claim_file import ClaimFile
     from orchtrace_corpus.corpus.model.codebook import Codebook, ProtocolFile
@@ -40,8 +45,152 @@ CODEBOOK = "data/codebook.yaml"
 PROTOCOL = "data/protocol.yaml"
 SEARCHES = "data/searches.yaml"
 
-Result = TypeVar("Result")
-_LAST: dict[str, tuple[tuple[str, tuple[Finding, ...], object], Any]] = {}
+Call: TypeAlias = tuple[str, ...]
+"""A function as `module:function` below `orchtrace_corpus.corpus`, and what it is called with: attributes of
+`CorpusFiles`, and paths of data files, which stand for a `YamlFile` or a `TextFile` (None where it is missing)."""
+
+
+class DataFile(NamedTuple):
+    """A data file that a corpus has, or can have.
+
+    Functions are named, and imported when they are first called: start-up is most of the time of a command.
+
+    Attributes:
+        name: What the file is called; its JSON Schema is docs/schema/NAME.schema.json.
+        path: Its path below the corpus's folder.
+        decode: Returns what the file says, with the mistakes in it as `findings` and the number of its entries as
+            `total`; called with None for everything if the file is missing. Empty for the files that
+            `CorpusFiles.loaded` decodes together.
+        required: Whether a corpus must have it.
+        schema: Its JSON Schema in `render/schemas.json`, or its table of fields as `module:name`; empty for none.
+        style: Returns how its records are written, from the taxonomy; empty where no command writes any.
+        checks: Returns every finding of the file, those of decoding included; empty if decoding finds all.
+        names: The fields that tell its records apart; empty where they are known by all that they say.
+        part: The line of `corpus check` that has its findings; its name if empty.
+        is_list: Whether it holds a list of records, not one mapping.
+        is_formatted: Whether `corpus fmt` writes it, by its style.
+    """
+
+    name: str
+    path: str
+    decode: Call = ()
+    required: bool = False
+    schema: str = ""
+    style: Call = ()
+    checks: Call = ()
+    names: tuple[str, ...] = ()
+    part: str = ""
+    is_list: bool = True
+    is_formatted: bool = False
+
+
+DATA_FILES = (
+    DataFile("taxonomy", TAXONOMY, required=True, part="validate", is_list=False),
+    DataFile(
+        "papers",
+        PAPERS,
+        required=True,
+        schema="papers",
+        style=("model.record_fields:paper_style", "taxonomy"),
+        checks=("rules:check", "loaded"),
+        names=("key",),
+        part="validate",
+        is_formatted=True,
+    ),
+    DataFile(
+        "exclusions",
+        EXCLUSIONS,
+        required=True,
+        schema="exclusions",
+        style=("model.record_fields:exclusion_style", "taxonomy"),
+        names=("id",),
+        part="validate",
+        is_formatted=True,
+    ),
+    DataFile(
+        "candidates",
+        CANDIDATES,
+        ("model.candidates:decode_candidates", CANDIDATES, "taxonomy"),
+        schema="candidates",
+        style=("model.record_fields:candidate_style", "taxonomy"),
+        checks=("rules.candidates:check", "candidates", "loaded"),
+        names=("key",),
+        part="validate",
+        is_formatted=True,
+    ),
+    DataFile(
+        "published",
+        PUBLISHED,
+        ("model.decode:decode_published", PUBLISHED),
+        schema="published pool",
+        checks=("model.decode:missing_records", PUBLISHED, "published", "known_keys", "known_ids"),
+        part="validate",
+        is_list=False,
+    ),
+    DataFile(
+        "claims",
+        CLAIMS,
+        ("model.claim_file:decode_claims", CLAIMS, "read_sheet"),
+        schema="claims",
+        checks=("analysis.claims:check", "claims", "pool"),
+        names=("id",),
+    ),
+    DataFile(
+        "disputes",
+        DISPUTES,
+        ("model.disputes:decode_disputes", DISPUTES, "taxonomy"),
+        schema="disputes",
+        style=("model.record_fields:dispute_style",),
+        checks=("model.disputes:check", "disputes", "pool", "coding_rules"),
+        names=("record", "tag"),
+    ),
+    DataFile(
+        "scale",
+        SCALE,
+        ("model.scale:decode_scale", SCALE, "known_keys"),
+        schema="scale",
+        names=("system", "quantity"),
+        part="validate",
+    ),
+    DataFile(
+        "bibliography",
+        PUBLISHED_TABLE,
+        ("model.corrections:decode", PUBLISHED_TABLE, CORRECTIONS),
+        checks=("rules.corrections:check", "bibliography", "loaded"),
+        part="published",
+    ),
+    DataFile(
+        "codebook",
+        CODEBOOK,
+        ("model.codebook:decode_codebook", CODEBOOK, "pool"),
+        schema="codebook",
+        names=("tag",),
+    ),
+    DataFile(
+        "protocol",
+        PROTOCOL,
+        ("model.codebook:decode_protocol", PROTOCOL, "taxonomy"),
+        schema="protocol",
+        is_list=False,
+    ),
+    DataFile(
+        "searches",
+        SEARCHES,
+        ("model.searches:decode_searches", SEARCHES),
+        schema="searches",
+        style=("model.searches:search_style",),
+        checks=("analysis.flow:check", "searches", "pool", "candidates"),
+        is_formatted=True,
+    ),
+    DataFile("arxiv", ARXIV, ("model.arxiv_file:decode_arxiv", ARXIV), part="arxiv", is_list=False),
+)
+"""Every data file that is read. To add one: its row here, and the module that decodes it."""
+
+
+def data_file(name: str) -> DataFile:
+    """Return the row of `DATA_FILES` with a name."""
+    (row,) = (row for row in DATA_FILES if row.name == name)
+    return row
 
 
 class Root(NamedTuple):
@@ -52,7 +201,7 @@ class Root(NamedTuple):
 
 
 def find_root(start: str = "") -> Root:
-    """The nearest folder, from `start` (else the working folder) upwards, that holds a corpus.
+    """Return the nearest folder, from `start` (else the working folder) upwards, that holds a corpus.
 
     Where there is none, the corpus that came with the installation: inside an installed wheel, or
     the source tree of an editable installation.
@@ -72,7 +221,7 @@ def find_root(start: str = "") -> Root:
 
 
 def bundled_root() -> Root:
-    """The corpus that came with the installation.
+    """Return the corpus that came with the installation.
 
     Raises:
         DataFileError: None did.
@@ -82,44 +231,317 @@ def bundled_root() -> Root:
     raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
 
 
-def load(root: str, *, keep: bool = False, instead: Mapping[str, bytes] = MappingProxyType({})) -> Loaded:
-    """Read and decode the corpus in a folder, with all problems of syntax, fields and vocabulary.
+class CorpusFiles:
+    """The data files of one corpus, each read and decoded once, on first use.
 
-    Args:
-        root: The folder that holds `data/`.
-        keep: Whether the files keep their records as read, for whoever wants to see their form, too.
-        instead: What to read instead of some files, by their names below the folder: an edit that
-            is not written yet, or an earlier revision. No bytes in the place of `PUBLISHED` stand for no such file.
-
-    Raises:
-        DataFileError: A data file is absent or cannot be read.
+    Attributes:
+        root: The corpus's folder, which holds `data/`.
+        overrides: The bytes of files that are not to be read from the folder, by path: an edit that is not written
+            yet, or the files of a git revision. None stands for a file that is missing.
+        keep: Whether files keep their records as read, for a second look at their form.
     """
-    with _collector_paused():
-        taxonomy_file = read_file(root, TAXONOMY, instead.get(TAXONOMY))
-        taxonomy = decode_taxonomy(taxonomy_file)
-        papers_file = read_file(root, PAPERS, instead.get(PAPERS))
-        exclusions_file = read_file(root, EXCLUSIONS, instead.get(EXCLUSIONS))
-        papers_file.keep = exclusions_file.keep = keep
+
+    def __init__(
+        self, root: str, overrides: Mapping[str, bytes | None] = MappingProxyType({}), *, keep: bool = False
+    ) -> None:
+        self.root = root
+        self.overrides = overrides
+        self.keep = keep
+        self._files: dict[str, YamlFile] = {}
+        self._contents: dict[str, Any] = {}
+
+    def has(self, path: str) -> bool:
+        """Return True if the corpus has a file."""
+        if path in self.overrides:
+            return self.overrides[path] is not None
+        return os.path.lexists(self._full_path(path))
+
+    def is_there(self, row: DataFile) -> bool:
+        """Return True if the corpus has the file of a row, or another that is decoded with it."""
+        return any(map(self.has, {row.path, *(value for value in row.decode if "/" in value)}))
+
+    def data(self, path: str) -> bytes | None:
+        """Return the bytes of a file; None if it is missing.
+
+        Raises:
+            DataFileError: It cannot be read.
+        """
+        if path in self.overrides:
+            return self.overrides[path]
+        if not self.has(path):
+            return None
+        return reader.read_bytes(self._full_path(path), self.shown_path(path))
+
+    def file(self, path: str) -> YamlFile:
+        """Return a file as read; an empty list in place of an optional one that is missing.
+
+        Raises:
+            DataFileError: A required file is missing, or a file cannot be read.
+        """
+        file = self._files.get(path)
+        if file is None:
+            file = self._files[path] = YamlFile(self.shown_path(path), self._present_data(path))
+            file.keep = self.keep
+        return file
+
+    def text_file(self, path: str) -> TextFile | None:
+        """Return a file that is not YAML; None if it is missing.
+
+        Raises:
+            DataFileError: It cannot be read, or is not UTF-8.
+        """
+        data, shown_as = self.data(path), self.shown_path(path)
+        try:
+            return None if data is None else TextFile(shown_as, data.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: not UTF-8") from error
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None if it is missing. Errors as for `file` and `text_file`."""
+        if path.endswith(".yaml"):
+            return self.file(path).text if self.has(path) else None
+        file = self.text_file(path)
+        return None if file is None else file.text
+
+    def _present_data(self, path: str) -> bytes:
+        data = self.data(path)
+        if data is not None:
+            return data
+        if all(row.path != path for row in DATA_FILES if row.required):
+            return b"[]\n"
+        hint = "Without exclusions it holds: []" if path == EXCLUSIONS else ""
+        raise DataFileError(f"cannot read {self.shown_path(path)}: No such file or directory", hint)
+
+    def shown_path(self, path: str) -> str:
+        """Return a file's path as messages show it: relative, if it is below the working folder."""
+        full = self._full_path(path)
+        near = os.path.relpath(full)
+        return full if near.startswith(os.pardir + os.sep) else near
+
+    def _full_path(self, path: str) -> str:
+        return os.path.join(self.root, *path.split("/"))
+
+    @cached_property
+    def _taxonomy(self) -> Taxonomy | None:
+        with _collector_paused():
+            return decode_taxonomy(self.file(TAXONOMY))
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The vocabulary.
+
+        Raises:
+            DataFileError: The file cannot be read.
+            InvalidCorpusError: It has errors; the message lists them.
+        """
+        taxonomy, findings = self._taxonomy, self.file(TAXONOMY).findings
+        if taxonomy is None or findings:
+            raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *map(str, findings))))
+        return taxonomy
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The records, with all problems of syntax, fields and vocabulary in them and in the taxonomy.
+
+        Raises:
+            DataFileError: A file is missing or cannot be read.
+        """
+        taxonomy, taxonomy_file = self._taxonomy, self.file(TAXONOMY)
+        papers_file, exclusions_file = self.file(PAPERS), self.file(EXCLUSIONS)
         if taxonomy is None or taxonomy_file.findings:
             nowhere = Places(taxonomy_file, [])
             return Loaded(None, nowhere, nowhere, tuple(taxonomy_file.findings))
-        papers, paper_places = decode_papers(papers_file, taxonomy)
-        exclusions, exclusion_places = decode_exclusions(exclusions_file, taxonomy)
-        pool = Pool(taxonomy, papers, exclusions)
-        findings = (*papers_file.findings, *exclusions_file.findings)
-        missing: tuple[Finding, ...] = ()
-        if instead[PUBLISHED] if PUBLISHED in instead else os.path.lexists(os.path.join(root, *PUBLISHED.split("/"))):
-            published_file = read_file(root, PUBLISHED, instead.get(PUBLISHED))
-            keys = None if is_malformed(papers_file.findings) else {paper.key for paper in papers}
-            ids = None if is_malformed(exclusions_file.findings) else {exclusion.id for exclusion in exclusions}
-            published = decode_published(published_file)
-            pool, findings = with_published(pool, published), (*findings, *published_file.findings)
-            missing = missing_records(published_file, published, keys, ids) if published else ()
-    return Loaded(pool, paper_places, exclusion_places, findings, missing)
+        with _collector_paused():
+            papers, paper_places = decode_papers(papers_file, taxonomy)
+            exclusions, exclusion_places = decode_exclusions(exclusions_file, taxonomy)
+            pool = with_published(Pool(taxonomy, papers, exclusions), self.published)
+        findings = [*papers_file.findings, *exclusions_file.findings]
+        if self.has(PUBLISHED):
+            findings += self.file(PUBLISHED).findings
+        return Loaded(pool, paper_places, exclusion_places, tuple(findings))
+
+    @property
+    def pool(self) -> Pool:
+        """The records, whatever is wrong with them; errors as for `taxonomy` and `loaded`."""
+        return self.loaded.pool or Pool(self.taxonomy, (), ())
+
+    @cached_property
+    def known_keys(self) -> frozenset[str] | None:
+        """The keys of the papers; None where a part of them cannot be read."""
+        papers = self.loaded.papers
+        return None if is_malformed(self.file(PAPERS).findings) else frozenset(paper.key for paper in papers)
+
+    @cached_property
+    def known_ids(self) -> frozenset[str] | None:
+        """The ids of the exclusions; None where a part of them cannot be read."""
+        exclusions = self.loaded.exclusions
+        return None if is_malformed(self.file(EXCLUSIONS).findings) else frozenset(one.id for one in exclusions)
+
+    def content(self, name: str) -> Any:
+        """Return what the file of a row of `DATA_FILES` says, mistakes included; nothing of a missing file.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        if name not in self._contents:
+            row = data_file(name)
+            if self.is_there(row):
+                with _collector_paused():
+                    self._contents[name] = self.call(row.decode)
+            else:
+                function, *values = row.decode
+                self._contents[name] = named(function)(*(None for _ in values))
+        return self._contents[name]
+
+    def call(self, call: Call) -> Any:
+        """Call a function that a row of `DATA_FILES` names, and return what it returns."""
+        values = [self._value(name) for name in call[1:]]
+        return named(call[0])(*values)
+
+    def _value(self, name: str) -> Any:
+        if "/" not in name:
+            return getattr(self, name)
+        if not name.endswith(".yaml"):
+            return self.text_file(name)
+        return self.file(name) if self.has(name) else None
+
+    @property
+    def published(self) -> PublishedPool | None:
+        """The published pool; None where the corpus does not say, or with mistakes."""
+        pool: PublishedPool | None = self.content("published")
+        return pool
+
+    @property
+    def candidates(self) -> "CandidateFile":
+        """What was found and awaits a decision."""
+        file: CandidateFile = self.content("candidates")
+        return file
+
+    @property
+    def scale(self) -> "ScaleFile":
+        """What is known of the scale of systems."""
+        file: ScaleFile = self.content("scale")
+        return file
+
+    @property
+    def claims(self) -> "ClaimFile":
+        """What the corpus claims about itself, with the coding sheets that claims name."""
+        file: ClaimFile = self.content("claims")
+        return file
+
+    @property
+    def disputes(self) -> "DisputeFile":
+        """The recorded disagreements about tags."""
+        file: DisputeFile = self.content("disputes")
+        return file
+
+    @property
+    def bibliography(self) -> "PublishedBibliography":
+        """The published bibliography, and its corrections."""
+        tables: PublishedBibliography = self.content("bibliography")
+        return tables
+
+    @property
+    def codebook(self) -> "Codebook":
+        """How tags are coded."""
+        file: Codebook = self.content("codebook")
+        return file
+
+    @property
+    def coding_rules(self) -> dict[str, int] | None:
+        """How many rules the codebook has for each tag; None without a codebook, or while it has mistakes."""
+        return self.codebook.rules()
+
+    @property
+    def protocol(self) -> "ProtocolFile":
+        """How papers come in."""
+        file: ProtocolFile = self.content("protocol")
+        return file
+
+    @property
+    def searches(self) -> "SearchFile":
+        """What was searched and found."""
+        file: SearchFile = self.content("searches")
+        return file
+
+    @property
+    def arxiv(self) -> "Mapping[str, Metadata]":
+        """What arXiv said last of the papers, by id.
+
+        Raises:
+            DataFileError: The file cannot be read, or is not in its form.
+        """
+        file: ArxivFile = self.content("arxiv")
+        return file.papers
+
+    def style(self, path: str) -> "Style":
+        """Return how the records of a file are written."""
+        (row,) = (row for row in DATA_FILES if row.path == path)
+        style: Style = self.call(row.style)
+        return style
+
+    def findings_of(self, row: DataFile) -> tuple[Finding, ...]:
+        """Return every finding of a file; none of a missing one. The taxonomy must be sound.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        if not self.is_there(row):
+            return ()
+        if row.checks:
+            return tuple(self.call(row.checks))
+        return tuple(self.content(row.name).findings) if row.decode else ()
+
+    def findings(self, part: str = "") -> Iterator[Finding]:
+        """Yield the findings of all files, or of those of a line of `corpus check`; of the taxonomy, if it has errors.
+
+        Raises:
+            DataFileError: A file cannot be read.
+        """
+        rows = DATA_FILES if self.loaded.pool else [row for row in DATA_FILES if row.path == PAPERS]
+        for row in rows:
+            if part in ("", row.part or row.name):
+                yield from self.findings_of(row)
+
+    def open_tags(self, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
+        """Return the tags in open dispute by a reading, each with whether something is agreed.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        if not self.has(DISPUTES):
+            return {}
+        from orchtrace_corpus.corpus.model.disputes import open_tags
+
+        file = self.file(DISPUTES)
+        with _collector_paused():
+            tags = open_tags(YamlFile(file.path, file.text.encode()))  # in a third of the time of decoding all
+        return {tag: agreed for tag, agreed in tags.items() if not agreed or reading is ReadingName.PUBLISHED}
+
+    def with_contested(self, pool: Pool, reading: ReadingName = ReadingName.PUBLISHED) -> Pool:
+        """Return a pool with the tags in open dispute of each paper, in the order of the file; as `open_tags`."""
+        tags: dict[str, tuple[str, ...]] = {}
+        for key, tag in self.open_tags(reading):
+            tags[key] = (*tags.get(key, ()), tag)
+        return pool._replace(papers=tuple(paper._replace(contested=tags.get(paper.key, ())) for paper in pool.papers))
+
+    def read_sheet(self, path: str) -> str | None:
+        """Return the text of a coding sheet; None where it cannot be read."""
+        try:
+            with open(self._full_path(path), encoding="utf-8-sig", newline="") as file:
+                return file.read()
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
+def named(name: str) -> Any:
+    """Import what a row of `DATA_FILES` names as `module:name` below `orchtrace_corpus.corpus`."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f"orchtrace_corpus.corpus.{module}"), attribute)
 
 
 def with_published(pool: Pool, published: PublishedPool | None) -> Pool:
-    """The corpus with each record marked by whether it is one of the published pool; as it is if that is not known."""
+    """Return the corpus with each record marked by whether it was published; as it is if that is not known."""
     if published is None:
         return pool
     keys, ids = frozenset(published.papers), frozenset(published.exclusions)
@@ -128,220 +550,6 @@ def with_published(pool: Pool, published: PublishedPool | None) -> Pool:
         exclusions=tuple(exclusion._replace(published=exclusion.id in ids) for exclusion in pool.exclusions),
         published=published,
     )
-
-
-def read_file(root: str, name: str, instead: bytes | None = None) -> reader.YamlFile:
-    """Read one data file of a corpus, or what stands in for it.
-
-    Raises:
-        DataFileError: It is absent or cannot be read.
-    """
-    path = os.path.join(root, *name.split("/"))
-    shown_as = os.path.relpath(path)
-    if name == EXCLUSIONS and instead is None and not os.path.lexists(path):
-        raise DataFileError(f"cannot read {shown_as}: No such file or directory", "Without exclusions it holds: []")
-    shown_as = path if shown_as.startswith(os.pardir + os.sep) else shown_as
-    return reader.read(path, shown_as) if instead is None else reader.YamlFile(shown_as, instead)
-
-
-def read_bytes(root: str, names: Iterable[str]) -> dict[str, bytes]:
-    """The bytes of those of some data files that there are, by their names below the folder.
-
-    Raises:
-        DataFileError: One is there, but cannot be read.
-    """
-    paths = {name: os.path.join(root, *name.split("/")) for name in names}
-    return {name: reader.read_bytes(path, name) for name, path in paths.items() if os.path.lexists(path)}
-
-
-def read_candidates(
-    root: str, taxonomy: Taxonomy, instead: bytes | None = None, *, keep: bool = False
-) -> "CandidateFile":
-    """What was found and awaits a decision, as read, mistakes included; nothing where a corpus has no file of it.
-
-    Args:
-        root: The folder that holds `data/`.
-        taxonomy: What records can be tagged with.
-        instead: What to read instead of the file; no bytes stand for no such file.
-        keep: Whether the file keeps its records as read.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    # Imported only for who checks or shows candidates.
-    from orchtrace_corpus.corpus.model.candidates import CandidateFile, decode_candidates
-
-    is_there = os.path.lexists(os.path.join(root, *CANDIDATES.split("/"))) if instead is None else bool(instead)
-    if not is_there:
-        return CandidateFile()
-    with _collector_paused():
-        file = read_file(root, CANDIDATES, instead)
-        file.keep = keep
-        return decode_candidates(file, taxonomy)
-
-
-def read_claims(root: str, instead: bytes | None = None) -> "ClaimFile":
-    """The claims of a corpus as read, mistakes and the sheets that they name included; none where it has no file.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    # Imported only for who asks what the corpus claims.
-    from orchtrace_corpus.corpus.model.claim_file import ClaimFile, decode_claims, with_sheets
-
-    if instead is None and not os.path.lexists(os.path.join(root, *CLAIMS.split("/"))):
-        return ClaimFile()
-    with _collector_paused():
-        return with_sheets(decode_claims(read_file(root, CLAIMS, instead)), lambda path: _sheet(root, path))
-
-
-def _sheet(root: str, path: str) -> str | None:
-    """The text of a coding sheet; None where it cannot be read."""
-    try:
-        with open(os.path.join(root, *path.split("/")), encoding="utf-8-sig", newline="") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def read_disputes(root: str, taxonomy: Taxonomy, instead: bytes | None = None) -> "DisputeFile":
-    """The disputes of a corpus as read, mistakes included; none where it has no file of them.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    # Imported only for who marks what is contested.
-    from orchtrace_corpus.corpus.model.disputes import DisputeFile, decode_disputes
-
-    if instead is None and not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
-        return DisputeFile()
-    with _collector_paused():
-        return decode_disputes(read_file(root, DISPUTES, instead), taxonomy)
-
-
-def read_open_tags(root: str, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
-    """The tags in open dispute by a reading, each with whether something is agreed; errors as for `read_disputes`."""
-    from orchtrace_corpus.corpus.model.disputes import open_tags
-
-    if not os.path.lexists(os.path.join(root, *DISPUTES.split("/"))):
-        return {}
-    with _collector_paused():
-        found = open_tags(read_file(root, DISPUTES))
-        return {tag: agreed for tag, agreed in found.items() if not agreed or reading is ReadingName.PUBLISHED}
-
-
-def with_contested(pool: Pool, root: str, reading: ReadingName = ReadingName.PUBLISHED) -> Pool:
-    """The corpus with the tags in open dispute of each paper, in the order of the file; as for `read_open_tags`."""
-    tags: dict[str, tuple[str, ...]] = {}
-    for key, tag in read_open_tags(root, reading):
-        tags[key] = (*tags.get(key, ()), tag)
-    return pool._replace(papers=tuple(one._replace(contested=tags.get(one.key, ())) for one in pool.papers))
-
-
-def read_scale(root: str, corpus: Pool | Loaded, instead: bytes | None = None) -> "ScaleFile":
-    """What is known of the scale of systems, as read, mistakes included; nothing where a corpus has no file of it.
-
-    Where the taxonomy cannot be read, this is not read, either; where a part of the papers cannot, no
-    record is said to be missing.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    from orchtrace_corpus.corpus.model.scale import ScaleFile, decode_scale  # only for who shows or checks it
-
-    findings = corpus.findings if isinstance(corpus, Loaded) else ()
-    is_absent = instead is None and not os.path.lexists(os.path.join(root, *SCALE.split("/")))
-    if is_absent or (isinstance(corpus, Loaded) and corpus.pool is None):
-        return ScaleFile()
-    keys = None if is_malformed(findings) else {paper.key for paper in corpus.papers}
-    with _collector_paused():
-        return decode_scale(read_file(root, SCALE, instead), keys)
-
-
-def read_codebook(root: str, pool: Pool) -> "Codebook":
-    """How tags are coded, as read, mistakes included; nothing where a corpus has no file of it.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    from orchtrace_corpus.corpus.model.codebook import Codebook, decode_codebook  # only for who shows or checks it
-
-    if not os.path.lexists(os.path.join(root, *CODEBOOK.split("/"))):
-        return Codebook()
-    with _collector_paused():
-        return _decoded(read_file(root, CODEBOOK), pool, lambda file: decode_codebook(file, pool))
-
-
-def read_protocol(root: str, taxonomy: Taxonomy) -> "ProtocolFile":
-    """How papers come in, as read, mistakes included; nothing where a corpus has no file of it.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    from orchtrace_corpus.corpus.model.codebook import ProtocolFile, decode_protocol  # likewise
-
-    if not os.path.lexists(os.path.join(root, *PROTOCOL.split("/"))):
-        return ProtocolFile()
-    with _collector_paused():
-        return _decoded(read_file(root, PROTOCOL), taxonomy, lambda file: decode_protocol(file, taxonomy))
-
-
-def read_searches(root: str, instead: bytes | None = None) -> "SearchFile":
-    """What was searched and found, as read, mistakes included; nothing where a corpus has no file of it.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    from orchtrace_corpus.corpus.model.searches import SearchFile, decode_searches  # only for who searches or counts it
-
-    if instead is None and not os.path.lexists(os.path.join(root, *SEARCHES.split("/"))):
-        return SearchFile()
-    with _collector_paused():
-        return _decoded(read_file(root, SEARCHES, instead), None, decode_searches)
-
-
-def read_bibliography(root: str) -> "PublishedBibliography":
-    """Return the published table and its corrections as read, mistakes included; empty where a corpus has neither.
-
-    Raises:
-        DataFileError: A file cannot be read.
-    """
-    from orchtrace_corpus.corpus.model import corrections  # only for who checks it
-
-    published, corrected = (os.path.relpath(os.path.join(root, *n.split("/"))) for n in (PUBLISHED_TABLE, CORRECTIONS))
-    paths = corrections.Paths(published, corrected)
-    return corrections.decode(read_text(root, PUBLISHED_TABLE), read_text(root, CORRECTIONS), paths)
-
-
-def read_arxiv(root: str) -> "dict[str, Metadata]":
-    """What arXiv said last of the papers, by id; nothing where the corpus has no file of it.
-
-    Raises:
-        DataFileError: The file cannot be read, or is not in its form.
-    """
-    from orchtrace_corpus.corpus.model import arxiv_file  # only for who fetches, or checks what was fetched
-
-    path = os.path.join(root, *ARXIV.split("/"))
-    near = os.path.relpath(path)
-    shown_as = printable(path if near.startswith(os.pardir + os.sep) else near, limit=300)
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return arxiv_file.decode(file.read(), shown_as)
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise DataFileError(f"cannot read {shown_as}: {reason}") from error
-
-
-def _decoded(file: reader.YamlFile, context: object, decode: Callable[[reader.YamlFile], Result]) -> Result:
-    """What a file says; what the same text said last in the same context is not decoded again, as in a check."""
-    content = file.text, tuple(file.findings), context
-    known = _LAST.get(file.path)
-    if known is None or known[0][:2] != content[:2] or known[0][2] is not context:
-        known = _LAST[file.path] = content, decode(file)
-    result: Result = known[1]
-    return result
 
 
 @contextmanager

@@ -25,21 +25,17 @@ from orchtrace_corpus.corpus.model.field_table import (
 )
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import VERDICT
+from orchtrace_corpus.corpus.model.store import DataFile, named
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def data_schemas(names: Sequence[str], taxonomy: Taxonomy) -> list[str]:
-    """The schemas of data files.
+def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
+    """Return the schemas of data files, as JSON.
 
-    `schemas.json` has what is the same for all taxonomies, the table of fields those of records. A `$ref` stands for
+    `schemas.json` has what is the same for all taxonomies, tables of fields those of records. A `$ref` stands for
     the members of what it names, which is in `$defs` there or made here; what is written has no references.
-
-    Args:
-        names: Each `papers`, `candidates`, `exclusions`, `scale`, `claims`, `disputes`, `codebook` or `searches`; or
-            `published pool` or `protocol`, which are one mapping.
-        taxonomy: What the records of the corpus are tagged with.
     """
     from orchtrace_corpus.corpus.model.candidates import READ, Decision, screening_facets
     from orchtrace_corpus.corpus.model.claim_file import Over, Strength
@@ -83,12 +79,17 @@ def data_schemas(names: Sequence[str], taxonomy: Taxonomy) -> list[str]:
         **{facet.field: _facet(facet) for facet in screening_facets(taxonomy)},
     }
     written = []
-    for name in names:
-        item = _expanded(templates.get(name) or record_template(name, taxonomy.paper_fields), definitions)
-        item["required"] = [*item["required"], *(facet.field for facet in facets.get(name, ()) if facet.required)]
-        head = {"$schema": DIALECT, "title": f"{taxonomy.title}: {name}"}
-        is_one = name in ("published pool", "protocol")
-        schema = {**head, **item} if is_one else {**head, "type": "array", "items": item}
+    for row in rows:
+        template = templates.get(row.schema)
+        if template is None and ":" in row.schema:
+            template = table_template(named(row.schema))
+        elif template is None:
+            template = record_template(row.schema, taxonomy.paper_fields)
+        item = _expanded(template, definitions)
+        item["required"] = [*item["required"], *(facet.field for facet in facets.get(row.name, ()) if facet.required)]
+        title = row.name if ":" in row.schema else row.schema
+        head = {"$schema": DIALECT, "title": f"{taxonomy.title}: {title}"}
+        schema = {**head, "type": "array", "items": item} if row.is_list else {**head, **item}
         written.append(_laid_out(schema) + "\n")
     return written
 
@@ -109,6 +110,15 @@ def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str,
         record_fields = paper_fields if name == "papers" else EXCLUSION_FIELDS
         properties = _properties(record_fields, name)
         required = [field.name for field in record_fields if field.required]
+    return _object(properties, required)
+
+
+def table_template(record_fields: Sequence[RecordField]) -> dict[str, Any]:
+    """Return the schema of records with the fields of a table and no tags."""
+    return _object(_properties(record_fields), [field.name for field in record_fields if field.required])
+
+
+def _object(properties: dict[str, Any], required: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 

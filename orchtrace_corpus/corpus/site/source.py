@@ -8,12 +8,12 @@ from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict, comp
 from orchtrace_corpus.corpus.analysis.claims import Verdict, evaluate
 from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
-from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
 from orchtrace_corpus.corpus.model.disputes import Dispute, contested
 from orchtrace_corpus.corpus.model.records import Paper, Pool, require_none
 from orchtrace_corpus.corpus.model.scale import Observation
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.render.figures import plan
 
 
@@ -32,11 +32,11 @@ class Place(NamedTuple):
 class Source:
     """A corpus and what is recorded about it. What a corpus has no file of is empty."""
 
-    def __init__(self, root: str, pool: Pool) -> None:
+    def __init__(self, files: CorpusFiles, pool: Pool) -> None:
         """Read what belongs to a corpus.
 
         Args:
-            root: Its folder.
+            files: Its data files.
             pool: Its records, without errors.
 
         Raises:
@@ -45,15 +45,15 @@ class Source:
         """
         self.pool = pool
         self.taxonomy = pool.taxonomy
-        self.disputes: tuple[Dispute, ...] = store.read_disputes(root, pool.taxonomy).sound()
-        self.scale: Sequence[Observation] = store.read_scale(root, pool).sound()
-        self.codings: Sequence[Coding] = store.read_codebook(root, pool).sound()
-        self.protocol: Protocol | None = store.read_protocol(root, pool.taxonomy).sound()
-        awaiting = store.read_candidates(root, pool.taxonomy)
+        self.disputes: tuple[Dispute, ...] = files.disputes.sound()
+        self.scale: Sequence[Observation] = files.scale.sound()
+        self.codings: Sequence[Coding] = files.codebook.sound()
+        self.protocol: Protocol | None = files.protocol.sound()
+        awaiting = files.candidates
         self.has_candidates = awaiting.places is not None
         proposed = awaiting.sound()
         self.candidates: tuple[Candidate, ...] = awaiting.candidates
-        claim_file = store.read_claims(root)
+        claim_file = files.claims
         require_none("the claims have errors:", claim_file.findings)
         self.verdicts: tuple[Verdict, ...] = evaluate(
             claim_file.claims, pool, self.disputes, proposed if self.has_candidates else None
@@ -61,7 +61,7 @@ class Source:
         self.robust: Mapping[str, Robustness] = {
             one.claim.id: one for one in stress(claim_file.claims, pool, self.disputes)
         }
-        self.categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in store.read_arxiv(root).items()}
+        self.categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in files.arxiv.items()}
 
     @cached_property
     def summary(self) -> Summary:
