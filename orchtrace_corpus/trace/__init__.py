@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.api import *  # noqa: F403 - what __getattr__ returns
 
 _NAMES = frozenset(
-    "DEFINITIONS AgentSpan Assignment Choices Definition Diagnosis Difference Entry Event Finding Imported "
-    "InvalidTraceError Label Measure Method Origin Profile Reward Spec State Summary Term Trace TraceView "
-    "agent_tree as_data as_atif as_published as_text assign compare compute_reward concurrency_profile diagnose "
-    "import_logs labels ledger load load_reward measure parse_trace read_traces replay summarize "
+    "DEFINITIONS AgentSpan Assignment Breakdown Choices Definition Diagnosis Difference Entry Event Finding Grouping "
+    "Imported InvalidTraceError Label Measure Method Origin Profile Reward Spec State Summary Term Total Totals Trace "
+    "TraceView agent_tree as_data as_atif as_published as_text assign compare compute_reward concurrency_profile "
+    "diagnose import_logs labels ledger load load_reward measure parse_trace read_traces replay summarize "
     "validate validate_traces".split()
 )
 

@@ -22,6 +22,7 @@ from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare
+from orchtrace_corpus.trace.diagnosis.totals import Breakdown, Grouping, Total, Totals
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin, Summary
 from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.importers import Imported
@@ -42,6 +43,7 @@ __all__ = ["Event", "Finding", "Imported", "InvalidTraceError", "Trace", "TraceV
 __all__ += ["load", "parse_trace", "read_traces", "validate", "validate_traces"]
 __all__ += ["as_atif", "as_data", "as_published", "as_text"]
 __all__ += ["DEFINITIONS", "Definition", "Entry", "Measure", "Profile", "concurrency_profile", "ledger", "measure"]
+__all__ += ["Breakdown", "Grouping", "Total", "Totals"]
 __all__ += ["Diagnosis", "Origin", "Summary", "diagnose", "summarize"]
 __all__ += ["AgentSpan", "Difference", "Label", "State", "agent_tree", "compare", "labels", "replay"]
 __all__ += ["Assignment", "Choices", "Method", "assign"]

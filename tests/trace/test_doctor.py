@@ -559,14 +559,15 @@ def test_several_sessions_are_a_line_each_and_one_can_be_named(tmp_path: Path) -
 
     assert several.code == 0
     lines = several.stdout.splitlines()
-    assert lines[0] == "20 sessions"
-    assert lines[1].split() == ["session", "began", "agents", "events", "errors", "time", "tokens"]
-    assert len(lines) == 2 + 15 + 2 + 4
+    lines = lines[lines.index("20 sessions") :]
+    assert lines[1].split() == ["session", "project", "began", "agents", "events", "errors", "time", "tokens"]
+    assert len(lines) == 2 + 15 + 2 + 5
     assert lines[17].split()[:3] == ["5", "more", "sessions"]
     assert (lines[18].split()[0], lines[18].split()[-1]) == ("all", "31,980+")
     assert lines[-1] == "To see one: --session, with the beginning of its name."
-    assert lines[-2].startswith("In the last line, each answer counts once: 607,620 tokens of ")
-    assert lines[-3].startswith("+ at least: "), "none of the copies has its sub-agents"
+    assert lines[-2] == "--limit says how many sessions are listed; --format csv lists all."
+    assert lines[-3].startswith("In the last line, each answer counts once: 607,620 tokens of ")
+    assert lines[-4].startswith("+ at least: "), "none of the copies has its sub-agents"
     assert one.stdout.startswith("Claude Code transcripts 7ea30000-0000-4000-8000-000000000007\n")
 
 
@@ -681,8 +682,9 @@ def test_sessions_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> N
     by_name = run_corpus("trace", "doctor", str(tmp_path), "--session", "run1.json")
     by_path = run_corpus("trace", "doctor", str(tmp_path), "--session", str(tmp_path / "run1.json"))
 
-    assert several.stdout.splitlines()[1].split()[-1] == "file"
-    assert several.stdout.splitlines()[3].endswith("run1.json")
+    listed = several.stdout.partition("\n3 sessions\n")[2].splitlines()
+    assert listed[0].split()[-1] == "file"
+    assert listed[2].endswith("run1.json")
     assert unclear.code == 2
     assert f"3 sessions begin with 'swarm': swarm ({tmp_path / 'run0.json'})" in unclear.stderr.replace("\n", " ")
     assert unclear.stderr.endswith("Name the file of the one that you mean: --session FILE\n")
@@ -697,7 +699,7 @@ def test_programs_are_given_the_figures_of_all_sessions_or_of_one(tmp_path: Path
     both = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json").stdout)
     one = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json", "--session", "swarm").stdout)
 
-    assert (both["schema"], both["version"]) == ("orchtrace-corpus/trace-doctor", 3)
+    assert (both["schema"], both["version"]) == ("orchtrace-corpus/trace-doctor", 4)
     assert [run["session"] for run in both["sessions"]] == ["debate", "swarm"]
     (swarm,) = one["sessions"]
     assert swarm == both["sessions"][1]

@@ -256,7 +256,9 @@ def test_a_folder_is_walked_once_and_the_beginning_of_each_file_is_read_once(
     run_corpus("trace", "doctor", str(tmp_path))
     assert walked.count(str(tmp_path)) == 3  # by the command once more, up to the first file, which is no trace
     assert max(opened.values()) - 1 <= 4  # found, told what it is, read; and that first one by the command
-    assert opened.total() - files < 2.7 * files
+    assert (
+        opened.total() - files < 2.8 * files
+    )  # of the first file of a session, the folder that it ran in is read, too
 
 
 def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.trace import test_import_opencode as opencode
 from tests.trace.test_import import LOGS, SESSION, on_terminal
 
 (MAIN,) = SESSION.glob("*.jsonl")
+UTC = ("--timezone", "UTC")
 CODEX = LOGS / "codex" / "family"
 
 
@@ -35,13 +36,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def list_of(*words: str) -> list[str]:
+    """The lines of `--list` from its heading on, without the totals above it."""
+    result = run_corpus("trace", "doctor", "--list", "--timezone", "UTC", *words)
+    assert result.code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    return lines[next(number for number, line in enumerate(lines) if "last written" in line) :]
+
+
 def test_without_a_path_the_newest_session_is_taken_with_its_sub_agents(home: Path) -> None:
     result = run_corpus("trace", "doctor")
 
     assert result.code == 0
     assert result.stdout == run_corpus("trace", "doctor", str(SESSION)).stdout
     (main,) = home.glob(".claude/projects/*/*.jsonl")
-    assert result.stderr == f"corpus: the newest session, of Claude Code in src-shop: {main}\n"
+    assert result.stderr == f"corpus: the newest session, of Claude Code in shop: {main}\n"
 
 
 def test_the_newest_session_of_codex_has_the_threads_that_it_spawned(home: Path) -> None:
@@ -55,7 +64,7 @@ def test_the_newest_session_of_codex_has_the_threads_that_it_spawned(home: Path)
 
 
 LEFT = {
-    "qwen_code": ("background", ".qwen/projects/-src-shop", "Qwen Code in src-shop"),
+    "qwen_code": ("background", ".qwen/projects/-src-shop", "Qwen Code in demo"),
     "gemini_cli": ("team", ".gemini/tmp/shop", "Gemini CLI in shop"),
     "copilot_cli": ("team", ".copilot", "GitHub Copilot CLI"),
     "kimi_code": ("team", ".kimi-code/sessions/wd_shop_c6604f1ed37b", "Kimi Code in shop"),
@@ -69,7 +78,7 @@ def test_the_session_of_a_program_is_found_where_it_keeps_it(home: Path, form: s
     shutil.copytree(LOGS / form / log, home / folder)
 
     newest = run_corpus("trace", "doctor")
-    listed = run_corpus("trace", "doctor", "--list").stdout.splitlines()[1]
+    listed = list_of()[1]
     named = run_corpus("trace", "doctor", "--session", newest.stdout.split("\n")[0].split()[-1])
 
     assert newest.code == 0
@@ -91,26 +100,23 @@ def test_the_sessions_of_a_database_are_listed_one_by_one(
     if variable:
         monkeypatch.setenv(variable, str(folder / "opencode.db" if variable == "OPENCODE_DB" else folder.parent))
 
-    listed = [line.split()[-1] for line in run_corpus("trace", "doctor", "--list").stdout.splitlines()[1:3]]
+    listed = [line.split()[-1] for line in list_of()[1:3]]
 
     assert listed == ["ses_2", "ses_lead"]
     assert run_corpus("trace", "doctor", "--session", "ses_lead").stdout.startswith("OpenCode sessions ses_lead\n")
 
 
 def test_sessions_are_listed_the_newest_first(home: Path) -> None:
-    result = run_corpus("trace", "doctor", "--list")
-
-    assert result.code == 0
-    (claude, codex) = [line.split() for line in result.stdout.splitlines() if line.startswith(("Claude", "Codex"))]
-    assert claude == [*"Claude Code src-shop 2026-03-02 10:00 3 5 min 12 s 46,215".split(), MAIN.stem[:13]]
+    (claude, codex) = [line.split() for line in list_of() if line.startswith(("Claude", "Codex"))]
+    assert claude == [*"Claude Code shop 2026-03-02 10:00 3 5 min 12 s 46,215".split(), MAIN.stem[:13]]
     assert codex[0] == "Codex"
     assert "2026-03-01" in codex
-    only = json.loads(run_corpus("trace", "doctor", "--list", "--limit", "1", "--format", "json").stdout)
-    assert (only["schema"], only["version"]) == ("orchtrace-corpus/trace-recent", 2)
+    only = json.loads(run_corpus("trace", "doctor", "--list", "--limit", "1", "--format", "json", *UTC).stdout)
+    assert (only["schema"], only["version"]) == ("orchtrace-corpus/trace-recent", 3)
     assert only["sessions"] == [
         {
             "program": "claude_code",
-            "project": "src-shop",
+            "project": "shop",
             "last written": "2026-03-02 10:00",
             "agents": 3,
             "time": 312.0,
@@ -118,12 +124,15 @@ def test_sessions_are_listed_the_newest_first(home: Path) -> None:
             "session": MAIN.stem,
             "file": str(next(home.glob(".claude/projects/*/*.jsonl"))),
             "tokens_at_least": False,
+            "cost_usd": None,
+            "cost_at_least": True,
         }
     ]
+    assert only["totals"]["all"]["tokens"] == 46215
 
 
 def test_a_large_session_is_listed_unread(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent, "MOST_READ_BYTES", 1 << 10)
+    monkeypatch.setattr(recent, "MAX_READ_BYTES", 1 << 10)
 
     result = run_corpus("trace", "doctor", "--list")
 
@@ -149,7 +158,7 @@ def test_the_folders_that_programs_are_told_to_use_come_before_the_home_folder(
         f"'{home}/.local/share/opencode', '{home}/.copilot/session-state', '{home}/.kimi-code/sessions'\n"
         "Name a log or a trace.\n"
     )
-    assert there.stderr.startswith("corpus: the newest session, of Claude Code in srv-site: ")
+    assert there.stderr.startswith("corpus: the newest session, of Claude Code in shop: ")
 
 
 def test_a_session_is_found_by_its_name_below_the_home_folder(home: Path) -> None:
@@ -174,9 +183,9 @@ def test_a_narrow_list_keeps_what_is_typed_next(home: Path) -> None:
     listed, code = on_terminal("--list", command="doctor", columns=60, to_file=None, NO_COLOR="1", TERM="dumb")
 
     assert code == 0
-    heading, claude = (line.split() for line in listed.splitlines()[:2])
+    heading, claude = (line.split() for line in listed.rpartition("\n\n")[2].splitlines()[:2])
     assert heading == ["project", "last", "written", "time", "tokens", "session"]
-    assert claude == ["src-shop", "2026-03-02", "10:00", "5", "min", "12", "s", "46,215", MAIN.stem[:13]]
+    assert claude == ["shop", "2026-03-02", "10:00", "5", "min", "12", "s", "46,215", MAIN.stem[:13]]
 
 
 def test_a_list_is_of_all_sessions(home: Path) -> None:

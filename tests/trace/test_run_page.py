@@ -249,7 +249,8 @@ def test_what_no_page_can_be_is_refused(tmp_path: Path) -> None:
 
     three = run_corpus("trace", "doctor", swarm, swarm, swarm, "--html", out)
     both = run_corpus("trace", "doctor", swarm, "--html", out, "--format", "json")
-    content = run_corpus("trace", "doctor", swarm, "--content")
+    content = run_corpus("trace", "show", swarm, "--content")
+    compared = run_corpus("trace", "doctor", swarm, swarm, "--content")
     listed = run_corpus("trace", "doctor", "--list", "--html", out)
     event_ = run_corpus("trace", "show", swarm, "--event", "s1", "--html", out)
 
@@ -258,6 +259,8 @@ def test_what_no_page_can_be_is_refused(tmp_path: Path) -> None:
     assert "a page shows one run or two, and there are more" in three.stderr
     assert "--html and --format json contradict each other" in both.stderr
     assert "--content says what is in a page, and no page is asked for" in content.stderr
+    assert compared.code == 2
+    assert "a comparison shows no content" in compared.stderr
     assert not list(tmp_path.iterdir())
 
 

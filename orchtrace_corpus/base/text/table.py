@@ -1,7 +1,7 @@
 """One table, four forms: aligned text, Markdown, CSV and JSON."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -171,6 +171,42 @@ def envelope(schema: str, content: dict[str, object], version: int = SCHEMA_VERS
 
     document = {"schema": f"orchtrace-corpus/{schema}", "version": version, **content}
     return unobeyed(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
+
+
+def envelope_parts(
+    schema: str,
+    name: str,
+    records: Iterable[Mapping[str, object]],
+    further: Callable[[], Mapping[str, object]],
+    version: int = SCHEMA_VERSION,
+) -> Iterator[str]:
+    """Yield the text of an envelope in parts, so that one record at a time is in memory.
+
+    Args:
+        schema: The name of the schema.
+        name: The member that holds the records.
+        records: The records.
+        further: Called behind the last record: the members that follow.
+        version: The version of the schema.
+
+    Raises:
+        ValueError: A number is not finite, which JSON has no word for.
+    """
+    import json
+
+    def text(value: object, depth: int) -> str:
+        encoded = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        return unobeyed(encoded.replace("\n", f"\n{'  ' * depth}"))
+
+    head = f'{{\n  "schema": {text(f"orchtrace-corpus/{schema}", 1)},\n  "version": {version},\n  {text(name, 1)}: ['
+    separator = "\n"
+    for record in records:
+        yield f"{head}{separator}    {text(record, 2)}"
+        head, separator = "", ",\n"
+    yield f"{head}]" if head else "\n  ]"
+    for member, value in further().items():
+        yield f",\n  {text(member, 1)}: {text(value, 1)}"
+    yield "\n}\n"
 
 
 def records(table: Table) -> list[dict[str, Any]]:

@@ -1,45 +1,28 @@
-"""What `corpus trace doctor` does, without Typer: the runs found, the one chosen, its screen or its figures shown."""
+"""Show what `corpus trace doctor` finds in runs: a screen of one, differences of two, totals and a list of many."""
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import NamedTuple, TypeAlias
+from itertools import chain, islice
+from typing import Any
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
+from orchtrace_corpus.trace.cli.collection import (
+    Collected,
+    Folders,
+    Request,
+    Run,
+    collected_list,
+    run_of_log,
+    show_collected,
+)
 from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, in_files, sound_traces
-from orchtrace_corpus.trace.diagnosis import diagnose, summarize
-from orchtrace_corpus.trace.diagnosis.values import Origin, Summary
-from orchtrace_corpus.trace.measures.shared_answers import Shared
-from orchtrace_corpus.trace.model.trace import Source
+from orchtrace_corpus.trace.diagnosis import diagnose, first_words, summarize
+from orchtrace_corpus.trace.diagnosis.values import Origin
 from orchtrace_corpus.trace.render import doctor as render
 from orchtrace_corpus.trace.view import TraceView
-
-_Run: TypeAlias = tuple[TraceView, Origin]
-
-
-class Request(NamedTuple):
-    """What is asked of `corpus trace doctor`.
-
-    Attributes:
-        name: Of several sessions, the one that is wanted; all where empty.
-        form: The format of the logs; recognised where empty.
-        price: Puts costs on a trace; None where none are wanted.
-        limit: So many of several sessions are listed.
-        as_data: Whether figures are wanted, for programs.
-        html: The file that a page is written to; empty where none is wanted.
-        with_content: Whether the page holds what was written in the run.
-    """
-
-    name: str = ""
-    form: str = ""
-    price: logs.Pricing | None = None
-    limit: int = 15
-    as_data: bool = False
-    html: str = ""
-    with_content: bool = False
 
 
 def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
@@ -58,8 +41,6 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
         InvalidTraceError: All traces have errors.
     """
     logs.refuse_standard_input(paths)
-    if request.with_content and not request.html:
-        raise CommandUseError("--content says what is in a page, and no page is asked for", "Add --html FILE.")
     given = logs.inputs(session, paths, request.form, is_log=True) if paths else _recent(session, request.name)
     of_traces, of_logs = _of_traces(session, given, request), _of_logs(session, given, request)
     both = (of_logs, of_traces) if _begins_with_logs(paths, given) else (of_traces, of_logs)
@@ -69,31 +50,18 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
         runs = iter((choose(named, request.name),))
     if request.html:
         _write_page(session, runs, request)
-    elif request.as_data:
-        from orchtrace_corpus.base.text.table import envelope
-
-        data, summaries, shared, views = [], [], Shared(), list[TraceView]()
-        for view, origin in runs:
-            diagnosis = diagnose(view, origin)
-            shared.add(view.trace, origin.answers)
-            data.append(render.as_data(diagnosis))
-            summaries.append(diagnosis.summary)
-            views = [*views, view] if len(summaries) <= 2 == len(paths) else []
-        found: dict[str, object] = {"sessions": data, "all": render.sums(summaries, shared)}
-        if len(views) == 2:
-            from orchtrace_corpus.trace.diagnosis.comparison import compare
-            from orchtrace_corpus.trace.render.tables import difference_data
-
-            found["differences"] = difference_data(compare(views[0], views[1]))
-        session.output.write(envelope("trace-doctor", found, version=3))
+    elif request.groupings:
+        _show_totals(session, runs, request)
+    elif request.output_format is Format.JSON:
+        _write_data(session, paths, runs, request)
     else:
         _show_runs(session, paths, runs, request)
     return ExitCode.DONE
 
 
-def _write_page(session: Session, runs: Iterator[_Run], request: Request) -> None:
+def _write_page(session: Session, runs: Iterator[Run], request: Request) -> None:
     """Write the page of one run or two."""
-    shown: list[_Run] = []
+    shown: list[Run] = []
     for run in runs:
         shown.append(run)
         if len(shown) > 2:
@@ -104,45 +72,94 @@ def _write_page(session: Session, runs: Iterator[_Run], request: Request) -> Non
     deliver(session, request.html, text)
 
 
+def _show_totals(session: Session, runs: Iterator[Run], request: Request) -> None:
+    """Show the totals that are asked for, and nothing else."""
+    collected = Collected(request)
+    for run in runs:
+        collected.add(*run)
+    show_collected(session, collected, request)
+
+
+def _write_data(session: Session, paths: Sequence[str], runs: Iterator[Run], request: Request) -> None:
+    """Write the figures of all runs as JSON, each as soon as it is read, so that one at a time is in memory."""
+    from orchtrace_corpus.base.text.table import envelope_parts
+
+    collected, views = Collected(request), list[TraceView]()
+
+    def diagnosed() -> Iterator[dict[str, Any]]:
+        for view, origin in runs:
+            summary = collected.add(view, origin)
+            number = len(collected.summaries)
+            views[:] = [*views, view] if number <= 2 == len(paths) else []
+            words = {"first_words": summary.first_words or None} if request.with_content else {}
+            yield {**render.as_data(diagnose(view, origin)), **words}
+
+    def further() -> dict[str, object]:
+        found: dict[str, object] = {"all": render.sums(collected.summaries, collected.totals.shared)}
+        if len(views) == 2:
+            from orchtrace_corpus.trace.diagnosis.comparison import compare
+            from orchtrace_corpus.trace.render.tables import difference_data
+
+            found["differences"] = difference_data(compare(views[0], views[1]))
+        return {**found, "totals": collected.data()}
+
+    for part in envelope_parts("trace-doctor", "sessions", diagnosed(), further, version=4):
+        session.output.write(part)
+
+
 def _begins_with_logs(paths: Sequence[str], given: logs.Inputs) -> bool:
-    """Whether the first of the paths is one of logs, so that runs are shown in the order in which they are named."""
+    """Return True if the first path is one of logs, so that runs are shown in the order in which they are named."""
     inside = os.path.join(paths[0], "") if paths else "\0"
-    files = (file.path for one in given.sessions for file in one.files)
+    files = (file.path for session in given.sessions for file in session.files)
     return any(path in paths[:1] or path.startswith(inside) for path in files)
 
 
-def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[_Run], request: Request) -> None:
-    """One run on a screen; two that were named one by one side by side; more of them as a list."""
-    first: list[_Run] = []
-    summaries: list[Summary] = []
-    shared = Shared()
-    for run in runs:
-        shared.add(run[0].trace, run[1].answers)
-        summaries.append(summarize(run[0], run[1].file))
-        first += [run] if len(summaries) <= 2 else []
-        if len(summaries) > 2:
-            first = []  # a list is enough, and takes no memory for runs
-    if len(summaries) == 1:
-        width = session.output.width
-        size = None if width is None else (width, _height())
-        lines = render.page(diagnose(*first[0]), size, session.output.glyphs)
-        renamed = session.output.renamed  # commands have the name by which the program was started
-        session.output.show([tuple(span._replace(text=renamed(span.text)) for span in one) for one in lines])
+def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[Run], request: Request) -> None:
+    """Show one run on a screen, two that were named one by one side by side, more of them as totals and a list."""
+    first = list(islice(runs, 3 if len(paths) == 2 else 2))
+    if request.output_format is Format.TABLE and len(first) == 1:
+        _show_screen(session, first[0], request)
         return
-    if len(first) == len(paths) == 2:
-        from orchtrace_corpus.trace.diagnosis.comparison import compare
-        from orchtrace_corpus.trace.render.names import names_in
-        from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table, path_table, verdict
+    if request.output_format is Format.TABLE and len(first) == len(paths) == 2:
+        if request.with_content:
+            raise CommandUseError("a comparison shows no content", "Add --html FILE, or leave out --content.")
+        _show_comparison(session, paths, first)
+        return
+    collected = Collected(request)
+    while first:
+        collected.add(*first.pop(0))
+    for run in runs:
+        collected.add(*run)
+    width = session.output.width
+    tables = [*collected.tables(width), collected_list(collected, request, width)]
+    session.show_tables(tables, "trace-sessions", request.output_format)
 
-        (one, _), (other, _) = first
-        sides, names = ((paths[0], one.trace), (paths[1], other.trace)), (names_in(one), names_in(other))
-        found = compare(one, other, names)
-        tables = [path_table(*(diagnose(*run) for run in first))] if summaries[0].unit == summaries[1].unit else []
-        differences = difference_table(found, sides, exact=False, most=MOST_DIFFERENCES)
-        tables.append(differences._replace(title="" if tables else verdict(*summaries)))
-    else:
-        has_prices, width = any(one.cost_usd is not None for one in summaries), session.output.width
-        tables = [render.overview(summaries, shared, has_prices=has_prices, most=request.limit, width=width)]
+
+def _show_screen(session: Session, run: Run, request: Request) -> None:
+    width = session.output.width
+    size = None if width is None else (width, _height())
+    diagnosis = diagnose(*run)
+    if request.with_content:
+        summary = diagnosis.summary._replace(first_words=first_words(diagnosis.view.trace))
+        diagnosis = diagnosis._replace(summary=summary)
+    lines = render.page(diagnosis, size, session.output.glyphs)
+    renamed = session.output.renamed  # commands have the name by which the program was started
+    session.output.show([tuple(span._replace(text=renamed(span.text)) for span in line) for line in lines])
+
+
+def _show_comparison(session: Session, paths: Sequence[str], runs: Sequence[Run]) -> None:
+    """Show the critical paths of two runs and their largest differences."""
+    from orchtrace_corpus.trace.diagnosis.comparison import compare
+    from orchtrace_corpus.trace.render.names import names_in
+    from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES, difference_table, path_table, verdict
+
+    (before, _), (after, _) = runs
+    summaries = summarize(before), summarize(after)
+    sides = (paths[0], before.trace), (paths[1], after.trace)
+    differences = compare(before, after, (names_in(before), names_in(after)))
+    tables = [path_table(*(diagnose(*run) for run in runs))] if summaries[0].unit == summaries[1].unit else []
+    table = difference_table(differences, sides, exact=False, most=MOST_DIFFERENCES)
+    tables.append(table._replace(title="" if tables else verdict(*summaries)))
     session.show_tables(tables, "trace-sessions", Format.TABLE)
 
 
@@ -158,24 +175,21 @@ def _height() -> int:
     return shutil.get_terminal_size().lines
 
 
-def _of_logs(session: Session, given: logs.Inputs, request: Request) -> Iterator[_Run]:
+def _of_logs(session: Session, given: logs.Inputs, request: Request) -> Iterator[Run]:
     if not given.sessions:
         return
-    from orchtrace_corpus.trace.importers import title
-
-    how = logs.privacy(keep_content=request.with_content)
-    for one, trace in logs.traces(session, given.sessions, how, is_all=not given.traces):
-        if request.price is not None:
-            request.price(trace)
-        source = trace.events[0].source if trace.events else None
-        file = source.file if isinstance(source, Source) else ""
-        form = title(one.form).partition(" (")[0]
-        has_prices = request.price is not None or any(event.cost_usd is not None for event in trace.events)
-        yield TraceView(trace), Origin(form, file, has_prices, answers=one.answers)
+    folders = Folders()
+    privacy = logs.privacy(keep_content=request.with_content)
+    for imported, trace in logs.traces(session, given.sessions, privacy, is_all=not given.traces):
+        yield run_of_log(imported, trace, folders, request)
 
 
-def _some(runs: Iterator[_Run]) -> Iterator[_Run]:
-    """Runs, of which there must be one."""
+def _some(runs: Iterator[Run]) -> Iterator[Run]:
+    """Yield runs, of which there must be one.
+
+    Raises:
+        DataFileError: There is none.
+    """
     first = next(runs, None)
     if first is None:
         raise DataFileError("there is no run that can be read")
@@ -183,7 +197,7 @@ def _some(runs: Iterator[_Run]) -> Iterator[_Run]:
     yield from runs
 
 
-def _of_traces(session: Session, given: logs.Inputs, request: Request) -> Iterator[_Run]:
+def _of_traces(session: Session, given: logs.Inputs, request: Request) -> Iterator[Run]:
     if not given.traces:
         return
     for document, view in sound_traces(session, in_files(session, given.traces), is_all=not given.sessions):

@@ -4,6 +4,7 @@ Nothing here makes sentences; `trace.render.sentences` does.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain as joined
 from itertools import groupby, pairwise
@@ -31,6 +32,8 @@ from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, lo
 OF_TOOLS = (Activity.TOOL, Activity.OPEN)
 """What a tool does, or may do; the tool is named beside it."""
 
+_FIRST_CHARACTERS = 200
+_HASH = re.compile(r"sha256:[0-9a-f]+$")
 _LONG_PAUSE_S = 3600.0
 LEAST_GAP = 0.02
 """Gaps of the critical path that take a smaller share of the elapsed time are only added up."""
@@ -105,6 +108,16 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
         file,
         len({event.source.file for event in run.events if isinstance(event.source, Source)}),
     )
+
+
+def first_words(trace: Trace) -> str:
+    """Return how the first prompt of a person begins, where the trace holds contents; else an empty text.
+
+    Prompts that a program wrote, which begin with a tag, come last.
+    """
+    prompts = [event.content_ref for event in trace.events if event.type is EventType.HUMAN and event.content_ref]
+    texts = [" ".join(prompt[:_FIRST_CHARACTERS].split()) for prompt in prompts if not _HASH.match(prompt)]
+    return next((text for text in texts if not text.startswith("<")), texts[0] if texts else "")
 
 
 def has_statuses(trace: Trace) -> bool:

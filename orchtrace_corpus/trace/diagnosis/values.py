@@ -20,12 +20,14 @@ class Origin(NamedTuple):
         file: The file that it begins in, below the given folder.
         has_prices: Whether costs are known or were asked for.
         answers: The ids of its answers, by the numbers of their events, where the log has them.
+        folder: The folder that it ran in; empty where that is unknown.
     """
 
     form: str = "Trace"
     file: str = ""
     has_prices: bool = False
     answers: Mapping[int, str] = {}
+    folder: str = ""
 
 
 class Summary(NamedTuple):
@@ -45,6 +47,8 @@ class Summary(NamedTuple):
         costs_more: Whether it cost more than is known.
         file: The file that it begins in, which tells sessions of one name apart.
         files: How many files its events are from.
+        folder: The folder that it ran in; empty where that is unknown.
+        first_words: How its first prompt begins; empty where the trace holds no contents.
     """
 
     name: str
@@ -60,6 +64,8 @@ class Summary(NamedTuple):
     costs_more: bool = False
     file: str = ""
     files: int = 1
+    folder: str = ""
+    first_words: str = ""
 
 
 class Parallelism(NamedTuple):

@@ -69,8 +69,8 @@ class Importer(Protocol):
     """What the module of a format offers, or the object to which an entry point leads.
 
     It may offer more: `TITLE`, what people call the format; `SUFFIXES`, what the names of its files end in where
-    that is none of `logs.SUFFIXES`, for folders read with `--from`; and `beside(opened)`, the further files of a
-    session of which one file is named.
+    that is none of `logs.SUFFIXES`, for folders read with `--from`; `beside(opened)`, the further files of a session
+    of which one file is named; and `folders(file)`, the folders in which the sessions of a file ran, by trace id.
     """
 
     def recognises(self, beginning: Head) -> bool:

@@ -1,7 +1,7 @@
-"""Where programs keep their sessions below the home folder, and which of these are the newest.
+"""Where programs keep their sessions below the home folder, which of these are the newest, and where each ran.
 
-Only names and times of files are looked at, and of a Codex rollout the first row: folders grow large. The folders are
-the same below the home folder of Linux, macOS and Windows.
+Only names and times of files are looked at, and their beginning for the folder that a session ran in: folders grow
+large. They are the same below the home folder of Linux, macOS and Windows.
 """
 
 import os
@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-import msgspec
-
-_MOST_FIRST_ROW = 1 << 20
-
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 
 _PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "claude_code": ("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
@@ -27,8 +25,16 @@ _PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 """Where a program keeps its sessions: the variable that names its folder, that folder below the home folder where the
 variable is not set, the folder of sessions in it, and the files with which sessions begin."""
 
+
+_FIELDS = {"claude_code": "cwd", "codex": "cwd", "qwen_code": "cwd", "copilot_cli": "cwd", "opencode": "directory",
+           "pi": "cwd"}  # fmt: skip
+"""The member in which the rows of a format name the folder: the first of this name is that of the session."""
+
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
-"""How many levels above the file of a session the folder of its project is."""
+"""How many levels above the file of a session the folder of its project is, where the program keeps its sessions."""
+
+_WORKTREES = re.compile(r"/\.claude/worktrees/.*")
+"""Where Claude Code works on a branch beside the folder of the project."""
 
 
 class Recent(NamedTuple):
@@ -55,28 +61,9 @@ class Recent(NamedTuple):
         return os.path.splitext(file)[0]
 
     @property
-    def project(self) -> str:
-        """What the project is called in whose folder the session ran, as far as the log says; else empty."""
-        if levels := _LEVELS_UP.get(self.form):
-            parts = self.path.split(os.sep)
-            folder = parts[-1 - levels]
-            if self.form == "kimi_code":
-                return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
-            home = "".join(character if character.isalnum() else "-" for character in os.path.expanduser("~"))
-            return folder.removeprefix(home).lstrip("-") or folder
-        folder = ""
-        if self.form == "codex":
-            with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError), open(self.path, "rb") as file:
-                folder = msgspec.json.decode(file.readline(_MOST_FIRST_ROW), type=_FirstRow).payload.cwd
-        return os.path.basename(folder.replace("\\", "/").rstrip("/"))
-
-
-class _Payload(msgspec.Struct):
-    cwd: str = ""
-
-
-class _FirstRow(msgspec.Struct):
-    payload: _Payload = msgspec.field(default_factory=_Payload)
+    def folder(self) -> str:
+        """The folder in which the session ran, as far as its log says; else empty."""
+        return folder_of(self.form, self.path)
 
 
 def folders() -> dict[str, str]:
@@ -116,3 +103,38 @@ def _modified(path: str) -> float:
     """When a log was last written; of a database, when its write-ahead log was."""
     later = f"{path}-wal"
     return max(os.path.getmtime(one) for one in (path, later) if one == path or os.path.exists(one))
+
+
+def folder_of(form: str, path: str) -> str:
+    """Return the folder in which the session of a file ran, as far as the file or its place says."""
+    if form in _FIELDS:
+        with suppress(DataFileError), Opened(LogFile(path, os.path.basename(path))) as opened:
+            for beginning in (opened.first, opened.head):
+                if named := re.search(rf'"{_FIELDS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")', beginning().text):
+                    return _WORKTREES.sub("", _text(named[1]).replace("\\", "/"))
+    levels = _LEVELS_UP.get(form)
+    parts = path.split(os.sep)
+    if levels is None or len(parts) < levels + 2:
+        return ""
+    above, folder = parts[-2 - levels], parts[-1 - levels]
+    if form == "kimi_code":
+        return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
+    if form == "gemini_cli":
+        return folder
+    return _without_home(folder) if above == "projects" else ""
+
+
+def _text(encoded: str) -> str:
+    """Return a text as JSON has it decoded; a torn one as it is."""
+    import json
+
+    try:
+        return str(json.loads(encoded))
+    except ValueError:
+        return encoded.strip('"')
+
+
+def _without_home(folder: str) -> str:
+    """Return the name of a folder that stands for a whole path, without the part that is the home folder."""
+    home = "".join(character if character.isalnum() else "-" for character in os.path.expanduser("~"))
+    return folder.removeprefix(home).lstrip("-") or folder

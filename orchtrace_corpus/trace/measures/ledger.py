@@ -1,7 +1,7 @@
 """The ledger of tokens and money: who spent what, on which model, in which kind of event."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -90,7 +90,7 @@ def _by_tool(trace: Trace) -> list[Entry]:
         events = groups.get(tool, [])
         lacking = sum(one.type in ASKED and not (one.tokens and one.tokens.is_known) for one in events)
         whole = sum(total(tokens) / parts for tokens, parts in spent) if spent else None
-        more, is_least = spawned.get(tool, (None, None)), any(_spent_more(one) for one, _ in answers.get(tool, ()))
+        more, is_least = spawned.get(tool, (None, None)), any(spent_more(one) for one, _ in answers.get(tool, ()))
         entries.append(Entry(tool, len(events), lacking, kinds, whole, sum_known(costs), *more, is_least))
     return entries
 
@@ -163,12 +163,19 @@ def leading_model(trace: Trace) -> str:
     return names.pop() if names else ""
 
 
+def declared_models(trace: Trace) -> dict[str, str]:
+    """Return the model that each agent is declared with, unless events of the agent name one."""
+    naming = {event.agent for event in trace.events if event.model}
+    return {agent.id: agent.model for agent in trace.agents if agent.id not in naming}
+
+
 def _named(trace: Trace, by: str) -> Iterator[tuple[str, Event]]:
     """The events that were not merely copied, each with the name that it stands under."""
-    known = roles_of(trace) if by == "role" else {}
-    if by == "model":
-        naming = {event.agent for event in trace.events if event.model}
-        known = {agent.id: agent.model for agent in trace.agents if agent.id not in naming}
+    known: Mapping[str, str] = {}
+    if by == "role":
+        known = roles_of(trace)
+    elif by == "model":
+        known = declared_models(trace)
     field = attrgetter(by)
     for event in trace.events:
         if not event.copied_context:
@@ -207,12 +214,12 @@ def _entry(name: str, events: list[Event]) -> Entry:
         {kind: sum_known([getattr(tokens, kind) for tokens in spent]) for kind in KINDS},
         float(sum(map(total, spent))) if spent else None,
         sum_known([event.cost_usd for event in events]),
-        at_least=any(map(_spent_more, events)),
+        at_least=any(map(spent_more, events)),
     )
 
 
-def _spent_more(event: Event) -> bool:
-    """Whether a model was asked that spent more tokens than the event says."""
+def spent_more(event: Event) -> bool:
+    """Return True if a model was asked that spent more tokens than the event says."""
     is_known = bool(event.tokens and event.tokens.is_known)
     return event.token_basis is TokenBasis.PLACEHOLDER or (event.type in ASKED and not is_known)
 

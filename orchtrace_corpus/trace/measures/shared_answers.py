@@ -18,11 +18,13 @@ class Spent(Struct, frozen=True):
         tokens: Its tokens by kind.
         model: Its model.
         usd: Its cost in US dollars; None where that is unknown.
+        place: Where it is counted, as whoever adds it says; of copies that are alike, the one that is last counts.
     """
 
     tokens: Tokens
     model: str
     usd: float | None
+    place: tuple[object, ...] = ()
 
 
 class Shared:
@@ -43,12 +45,15 @@ class Shared:
         self.tokens = 0.0
         self.usd: float | None = None
 
-    def add(self, trace: Trace, ids: Mapping[int, str]) -> list[Spent]:
+    def add(
+        self, trace: Trace, ids: Mapping[int, str], places: Mapping[int, tuple[object, ...]] | None = None
+    ) -> list[Spent]:
         """Add the answers of a session.
 
         Args:
             trace: The session.
             ids: The ids of its answers, by the numbers of their events.
+            places: Where they are counted, likewise.
 
         Returns:
             What sums over the sessions have too much by it.
@@ -61,7 +66,8 @@ class Shared:
             if event.copied_context or not isinstance(event.tokens, Tokens):
                 continue
             counted += 1
-            one, mark = Spent(event.tokens, event.model, event.cost_usd), hash(of)
+            place = places.get(number, ()) if places else ()
+            one, mark = Spent(event.tokens, event.model, event.cost_usd, place), hash(of)
             before = known.get(mark)
             if before is not None:
                 copies.append(min(before, one, key=_order))
@@ -80,4 +86,4 @@ class Shared:
 def _order(one: Spent) -> tuple[object, ...]:
     """By what copies of an answer are put in order, whichever comes first; datasets order them likewise."""
     kinds = (-1 if number is None else number for number in astuple(one.tokens))
-    return total(one.tokens), *kinds, one.usd or 0.0, one.model
+    return total(one.tokens), *kinds, one.usd or 0.0, one.model, one.place

@@ -143,6 +143,9 @@ class LedgerLine(StrEnum):
     HIDDEN_REASONING = "repaired: output less than the reasoning in it, so taken to be without it"
 
 
+_OF_AN_ANSWER = frozenset({LedgerLine.NO_USAGE, LedgerLine.NO_NUMBER, LedgerLine.SILENT_CALL, LedgerLine.ZERO})
+"""The lines of unknown usage of which the trace has the answer, as an event without tokens."""
+
 _SUMS = frozenset(
     {LedgerLine.RESULT_CONTEXT, LedgerLine.WORKFLOW_TOTAL, LedgerLine.INHERITED_TOTAL, LedgerLine.EQUAL_TOTAL}
     | {LedgerLine.OTHER_TOTAL, LedgerLine.SHARED_COUNTER, LedgerLine.SESSION_TOTAL, LedgerLine.CHILD_TOTAL}
@@ -315,6 +318,13 @@ class ImportReport(Struct):
     def missing(self) -> dict[str, int]:
         """What the ledger has no tokens of, and of how many such records it knows."""
         return {one.what: one.records for one in self.entries() if one.outcome == Outcome.UNKNOWN and one.records}
+
+    def missing_elsewhere(self) -> bool:
+        """Return True if usage is unknown of which the trace has no event."""
+        lines = self.token_ledger.items()
+        return any(
+            line.records for name, line in lines if name.startswith(Outcome.UNKNOWN) and name not in _OF_AN_ANSWER
+        )
 
     def unsure(self) -> list[str]:
         """What is counted, but may be more."""

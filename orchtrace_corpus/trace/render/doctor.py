@@ -1,10 +1,10 @@
 """A logged run on one screen, or as figures for programs; and many of them, a line for each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, clip, line
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, clip, display_width, line
 from orchtrace_corpus.trace.diagnosis import perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind, Summary
@@ -23,14 +23,20 @@ if TYPE_CHECKING:  # a screen needs no table
 _PIPE_WIDTH = 100
 _COST = "USD"
 _AT_LEAST = "+"
-_WORDS = ("session", "began", "file")
+_FIRST_WORDS = "first words"
+_WORDS = ("session", "project", "began", "file", _FIRST_WORDS)
 """The columns that are words; the others are figures, and stand to the right."""
 
-_DISPENSABLE = ("events", "began", "errors", "agents")
+_DISPENSABLE = ("events", "errors", "agents", "began", "project")
 """The columns that a narrow terminal does without, in this order."""
 
 _LEAST_AGENTS = 4
-_MOST_FILE = _MOST_NAME = 40
+_MAX_FILE = _MAX_NAME = 40
+_MIN_NAME = 13
+_MAX_PROJECT = 24
+_MAX_FIRST_WORDS = 80
+_MAX_WORDS = 36
+"""The cells of a column that count when columns are left out: texts that are longer can be cut."""
 
 
 def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UNICODE) -> list[Line]:
@@ -46,6 +52,9 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
     indent = 10 if room >= 50 else 2
     title = f"{origin.form} {printable(diagnosis.summary.name, limit=200)}"
     above = [line(clip(title, room, glyphs.ellipsis), "heading")]
+    if diagnosis.summary.first_words:
+        words = printable(diagnosis.summary.first_words, limit=_MAX_FIRST_WORDS)
+        above.append(line(clip(f"Began with: {words}", room, glyphs.ellipsis)))
     above += [line(text) for text in break_lines(sentences.head(), room)]
     paragraphs = [
         (label, [line(part) for part in break_lines(text, room, label=f"{label} " if label else "", indent=indent)])
@@ -222,9 +231,16 @@ def _shares(diagnosis: Diagnosis) -> dict[str, Any] | None:
 
 
 def overview(
-    summaries: Sequence[Summary], shared: Shared, *, has_prices: bool, most: int, width: int | None = None
+    summaries: Sequence[Summary],
+    shared: Shared,
+    *,
+    has_prices: bool,
+    most: int,
+    width: int | None = None,
+    projects: Mapping[str, str] = {},
+    with_content: bool = False,
 ) -> "Table":
-    """Many runs: those of the greatest cost first, else of the most tokens, else of the most time.
+    """Return a table of many runs: the greatest cost first, else the most tokens, else the most time.
 
     A run without a price stands where its tokens would at the average price of the others.
 
@@ -232,43 +248,93 @@ def overview(
         summaries: The runs.
         shared: The answers that several of them have; in the sum of all, each counts once.
         has_prices: Whether there is a column of costs.
-        most: So many are listed; the others are counted.
+        most: The most runs that are listed; the others are counted.
         width: The cells of the terminal, in which columns of little weight may have no room; None for none.
+        projects: What the project of each folder is called.
+        with_content: Whether the first words of each run are shown.
     """
     from orchtrace_corpus.base.text.table import Table
 
-    priced = [(one.cost_usd, one.tokens) for one in summaries if one.cost_usd is not None and one.tokens]
-    price = sum(usd for usd, _ in priced) / (sum(tokens for _, tokens in priced) or 1)
+    priced = [(summary.cost_usd, summary.tokens) for summary in summaries if summary.cost_usd is not None]
+    price = sum(usd or 0.0 for usd, tokens in priced if tokens) / (sum(tokens or 0.0 for _, tokens in priced) or 1)
 
-    def weight(one: Summary) -> tuple[float, float, float, str]:
-        tokens = one.tokens or 0.0
-        return -(price * tokens if one.cost_usd is None else one.cost_usd), -tokens, -one.elapsed, one.name
+    def weight(summary: Summary) -> tuple[float, float, float, str]:
+        tokens = summary.tokens or 0.0
+        usd = price * tokens if summary.cost_usd is None else summary.cost_usd
+        return -usd, -tokens, -summary.elapsed, summary.name
 
-    found = sorted(summaries, key=weight)
-    shown = found[:most]
-    if len(found) > most:
-        shown.append(_together(break_lines(quantity(len(found) - most, "more session"), 80)[0], found[most:]))
-    if len(found) > 1:
-        shown.append(_less(_together("all", found), shared))
-    rows = [_texts(one) for one in shown]
-    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
-    are_alike = len({clip(one.name, _MOST_NAME) for one in found}) < len(found)
-    columns = [name for name in widths if (has_prices or name != _COST) and (are_alike or name != "file")]
+    ordered = sorted(summaries, key=weight)
+    shown = ordered[:most]
+    least_name = _MAX_NAME if width is None else distinct([summary.name for summary in ordered])
+    rows = [_texts(summary, projects, least_name) for summary in shown]
+    if len(ordered) > most:
+        rest = break_lines(quantity(len(ordered) - most, "more session"), 80)[0]
+        rows.append(_texts(_together(rest, ordered[most:]), projects))
+    if len(ordered) > 1:
+        rows.append(_texts(_less(_together("all", ordered), shared), projects))
+    widths = {name: max(len(name), *(display_width(row[name]) for row in rows)) for name in rows[0]}
+    are_alike = len({clip(summary.name, _MAX_NAME) for summary in ordered}) < len(ordered)
+    is_shown = {_COST: has_prices, "file": are_alike, "project": any(projects.values()), _FIRST_WORDS: with_content}
+    columns = [name for name in widths if is_shown.get(name, True)]
     for name in _DISPENSABLE:
-        if width is not None and widths["session"] + sum(widths[one] + 1 for one in columns[1:]) > width:
-            columns.remove(name)
+        if width is not None and sum(min(widths[column], _MAX_WORDS) + 1 for column in columns) - 1 > width:
+            columns = [column for column in columns if column != name]
     cells: list[tuple[Cell, ...]] = [
         tuple(row[name] if name in _WORDS else row[name].rjust(widths[name]) for name in columns) for row in rows
     ]
     notes = ["Elapsed time, without waits for people; tokens and costs as far as they are known."]
     if any(_AT_LEAST in row[name] for row in rows for name in ("tokens", _COST)):
         notes.append(f"{_AT_LEAST} at least: the logs do not record all of it. Empty: nothing of it is known.")
-    if price and any(one.cost_usd is None and one.tokens for one in found):
+    if price and any(summary.cost_usd is None and summary.tokens for summary in ordered):
         notes.append("Sessions without a price stand where their tokens would at the average price.")
-    notes += _notes_on_copies(shared) if len(found) > 1 else []
+    notes += _notes_on_copies(shared) if len(ordered) > 1 else []
+    if len(ordered) > most:
+        notes.append("--limit says how many sessions are listed; --format csv lists all.")
     notes.append(f"To see one: --session, with the beginning of its name{', or with its file' if are_alike else ''}.")
     heading = [name if name in _WORDS else name.rjust(widths[name]) for name in columns]
-    return Table("sessions", f"{len(found):,} sessions", tuple(heading), tuple(cells), tuple(notes))
+    title = counted(len(ordered), "session")
+    return Table("sessions", title, tuple(heading), tuple(cells), tuple(notes), whole="session")
+
+
+def exact_overview(summaries: Sequence[Summary], projects: Mapping[str, str], *, with_content: bool) -> "Table":
+    """Return a table of many runs with every digit, for programs, in the order in which they were read."""
+    from orchtrace_corpus.base.text.table import Table
+
+    columns: tuple[str, ...] = (
+        "session", "project", "began", "agents", "events", "errors", "elapsed", "unit", "tokens", "tokens_at_least",
+        "cost_usd", "cost_at_least", "file",
+    )  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [
+        (
+            printable(summary.name),
+            printable(projects.get(summary.folder, "")) or None,
+            summary.day or None,
+            summary.agents,
+            summary.events,
+            summary.errors,
+            summary.elapsed,
+            summary.unit,
+            summary.tokens,
+            summary.has_more_tokens,
+            summary.cost_usd,
+            summary.costs_more,
+            printable(summary.file) or None,
+        )
+        for summary in summaries
+    ]
+    if with_content:
+        columns = (*columns, "first_words")
+        words = (printable(summary.first_words) or None for summary in summaries)
+        rows = [(*row, own) for row, own in zip(rows, words, strict=True)]
+    return Table("sessions", "", columns, tuple(rows))
+
+
+def distinct(names: Sequence[str]) -> int:
+    """Return how many characters of names tell them apart, since the beginning of a name is enough for --session."""
+    longest = max(map(len, names), default=0)
+    different = len(set(names))
+    lengths = range(_MIN_NAME, longest)
+    return next((length for length in lengths if len({name[:length] for name in names}) == different), longest)
 
 
 def _together(name: str, summaries: Sequence[Summary]) -> Summary:
@@ -292,10 +358,15 @@ def _notes_on_copies(shared: Shared) -> list[str]:
     if shared.answers:
         copies = f"{shared.tokens:,.15g} tokens of {counted(shared.answers, 'answer')}"
         notes.append(f"In the last line, each answer counts once: {copies} are copies from other sessions.")
-    if shared.without_ids:
-        verb, them = ("has", "it") if shared.without_ids == 1 else ("have", "them")
-        notes.append(f"{counted(shared.without_ids, 'answer')} {verb} no ids: other sessions may have {them}, too.")
-    return notes
+    return [*notes, *note_on_missing_ids(shared)]
+
+
+def note_on_missing_ids(shared: Shared) -> list[str]:
+    """Return what a reader of sums should know where answers have no ids by which copies are recognised."""
+    if not shared.without_ids:
+        return []
+    verb, them = ("has", "it") if shared.without_ids == 1 else ("have", "them")
+    return [f"{counted(shared.without_ids, 'answer')} {verb} no ids: other sessions may have {them}, too."]
 
 
 def sums(summaries: Sequence[Summary], shared: Shared) -> dict[str, Any]:
@@ -311,18 +382,23 @@ def sums(summaries: Sequence[Summary], shared: Shared) -> dict[str, Any]:
     }
 
 
-def _texts(one: Summary) -> dict[str, str]:
-    """What stands in a run's line, by column."""
-    number = f"{one.files:,} files: " if one.files > 1 else ""
-    room = _MOST_FILE - len(number)
+def _texts(summary: Summary, projects: Mapping[str, str], name_length: int = _MAX_NAME) -> dict[str, str]:
+    """Return what stands in a run's line, by column."""
+    files = f"{summary.files:,} files: " if summary.files > 1 else ""
+    room = _MAX_FILE - len(files)
+    file = summary.file if len(summary.file) <= room else f"…{summary.file[1 - room :]}"
+    tokens = "" if summary.tokens is None else f"{summary.tokens:,.0f}{_AT_LEAST if summary.has_more_tokens else ''}"
+    cost = "" if summary.cost_usd is None else f"{money(summary.cost_usd)}{_AT_LEAST if summary.costs_more else ''}"
     return {
-        "session": clip(printable(one.name, limit=60), _MOST_NAME),
-        "began": one.day,
-        "agents": f"{one.agents:,}",
-        "events": f"{one.events:,}",
-        "errors": f"{one.errors:,}" if one.errors else "",
-        "time": break_lines(duration(one.elapsed, one.unit), 80)[0] if one.unit else "",
-        "tokens": "" if one.tokens is None else f"{one.tokens:,.0f}{_AT_LEAST if one.has_more_tokens else ''}",
-        _COST: "" if one.cost_usd is None else f"{money(one.cost_usd)}{_AT_LEAST if one.costs_more else ''}",
-        "file": number + printable(one.file if len(one.file) <= room else f"…{one.file[1 - room :]}"),
+        "session": clip(printable(summary.name, limit=60)[:name_length], _MAX_NAME),
+        "project": clip(printable(projects.get(summary.folder, ""), limit=60), _MAX_PROJECT),
+        "began": summary.day,
+        "agents": f"{summary.agents:,}",
+        "events": f"{summary.events:,}",
+        "errors": f"{summary.errors:,}" if summary.errors else "",
+        "time": break_lines(duration(summary.elapsed, summary.unit), 80)[0] if summary.unit else "",
+        "tokens": tokens,
+        _COST: cost,
+        "file": files + printable(file),
+        _FIRST_WORDS: printable(summary.first_words, limit=_MAX_FIRST_WORDS),
     }

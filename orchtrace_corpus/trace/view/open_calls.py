@@ -167,13 +167,14 @@ def _asked(times: Timing) -> frozenset[int]:
     guards = of.of_type.get(EventType.SAFETY, ())
     if not people and not guards:
         return frozenset()
-    released = {source for number in people for source in times.incoming[number]}
+    asked = set(people)
+    pairs = [(source, target) for source, target in zip(of.sources, of.targets, strict=True) if target in asked]
+    released = {source for source, _ in pairs}
     questions = {
         number
         for number in guards
         if of.events[number].status is not Status.ERROR and ends[number] == times.starts[number]
     } - released
-    pairs = [(source, number) for number in people for source in times.incoming[number]]
     if questions:
         flows = zip(of.sources, of.targets, of.edges, strict=True)
         pairs += [(a, b) for a, b, edge in flows if edge.type is EdgeType.SAFETY and b in questions]

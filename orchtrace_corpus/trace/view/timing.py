@@ -15,7 +15,7 @@ agent that people do not talk to. A tool call that is open meanwhile waits, too,
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -53,7 +53,8 @@ class Timing:
         ends: When each ended; where that is unknown, when it began.
         works: How long each computed; 0 for events that are not working.
         unknown: The working events whose duration is unknown, unfinished ones included.
-        waited: How long the run waited for people.
+        waits: When the run waited for people, on the clock that goes on meanwhile, in seconds from the earliest event.
+        waited: How long that was.
         stated: What the stated durations of turns settle.
         last_seen: Until when each unfinished event is known to have gone on.
         unit: `s`, or `step` where the trace counts steps.
@@ -76,9 +77,9 @@ class Timing:
         scale = SECONDS[trace.clock.unit]
         finished, clock, seen = _clock(of, scale)
         self.stated = settle(trace.turns, of, clock, scale) if trace.turns else NOTHING_STATED
-        waits = _waits(of, clock, self.stated, _turn_takers(trace))
-        self._place(clock, waits, seen)
-        self.waited = length(waits)
+        self.waits = _waits(of, clock, self.stated, _turn_takers(trace))
+        self._place(clock, self.waits, seen)
+        self.waited = length(self.waits)
         starts, begins, ends = self.starts, self.begins, self.ends
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
@@ -138,6 +139,23 @@ class Timing:
     def finished(self) -> dict[str, list[int]]:
         """The numbers of each agent's events by their ends, those of one end by their starts."""
         return {agent: sorted(numbers, key=self.ends.__getitem__) for agent, numbers in self.by_agent.items()}
+
+    def with_waits(self, intervals: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+        """Yield intervals of these times on the clock that goes on while the run waits for people.
+
+        An interval is divided by the waits within it; both clocks begin at the earliest event.
+        """
+        stops, waited = [], [0.0]
+        for begin, end in self.waits:
+            stops.append(begin - waited[-1])
+            waited.append(waited[-1] + end - begin)
+        for begin, end in intervals:
+            place = bisect_right(stops, begin)
+            while place < len(stops) and stops[place] < end:
+                yield begin + waited[place], stops[place] + waited[place]
+                begin = stops[place]
+                place += 1
+            yield begin + waited[place], end + waited[place]
 
     def if_waiting(self, calls: Iterable[int]) -> "Timing":
         """The same run, some of its calls taken as waits: they are as long, and are no work.

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.conversations.opencode.rows import Usage
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -116,6 +117,17 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         yield trace
     if not found:
         raise EmptyLogError(f"no message of a session in {', '.join(file.name for file in files[:3])}")
+
+
+def folders(file: LogFile) -> Mapping[str, str]:
+    """Return the folder in which each session of a database ran; none where it names none."""
+    if not _is_database(file):
+        return {}
+    from orchtrace_corpus.trace.importers.conversations.opencode.database import Database
+
+    with suppress(DataFileError), Database(file) as database:
+        return database.folders()
+    return {}
 
 
 def _is_database(file: LogFile) -> bool:

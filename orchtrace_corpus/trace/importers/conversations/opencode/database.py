@@ -109,6 +109,14 @@ class Database:
         found = (map(string, row) for row in rows)
         return {name: Row(name, parent=above, agent=role, version=of) for name, above, role, of in found}
 
+    def folders(self) -> dict[str, str]:
+        """Return the folder in which each session ran, by the session's id.
+
+        Raises:
+            DataFileError: They cannot be read.
+        """
+        return {string(name): string(folder) for name, folder in self._rows("SELECT id, directory FROM session")}
+
     def read(self, session: Row, store: Store, report: ImportReport) -> None:
         """Take a session with its messages and their parts.
 

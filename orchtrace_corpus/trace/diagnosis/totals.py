@@ -1,0 +1,427 @@
+"""Totals over many runs by day, month, project, model and session, each answer counted once.
+
+Tokens and costs belong to the day on which their answer was complete, in one time zone. A run of which something is
+unknown makes the totals that it is part of the least that they can be.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import UNSET, Struct
+
+from orchtrace_corpus.trace.diagnosis.values import Summary
+from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS, declared_models, spent_more
+from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.shared_answers import Shared, Spent
+from orchtrace_corpus.trace.model.import_report import ImportReport, report_of
+from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace, Unit
+from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view.intervals import Intervals, length, union
+from orchtrace_corpus.trace.view.timing import SECONDS
+
+_NANO = 1_000_000_000
+_MAX_DAYS = 366
+"""Work that is said to go on for longer belongs to the day on which it begins."""
+
+
+class Grouping(StrEnum):
+    """What totals are by."""
+
+    DAY = "day"
+    MONTH = "month"
+    PROJECT = "project"
+    MODEL = "model"
+    SESSION = "session"
+
+
+class Total(NamedTuple):
+    """What the answers of a day, month, project, model or session spent, as far as it is known.
+
+    Attributes:
+        name: The day, month, project, model or session; empty where that is unknown.
+        sessions: How many sessions have answers here; a session of nothing but copies has none.
+        answers: How many answers.
+        tokens: Their tokens by kind: input, output, cache reads and cache writes.
+        total: These together; None where none are known.
+        cost_usd: Their cost; None where none is known.
+        seconds: For how long at least one agent worked, whatever sessions ran side by side; of a model, for how long
+            it made answers.
+        has_more_tokens: Whether more tokens were spent.
+        costs_more: Whether more was paid.
+        has_more_time: Whether agents may have worked longer: calls have no end, or perhaps only waited.
+    """
+
+    name: str
+    sessions: int
+    answers: int
+    tokens: Mapping[str, int]
+    total: int | None
+    cost_usd: float | None
+    seconds: float
+    has_more_tokens: bool
+    costs_more: bool
+    has_more_time: bool
+
+
+class Breakdown(NamedTuple):
+    """Totals, and what those that are not among them come to together.
+
+    Attributes:
+        totals: The totals.
+        rest: The others as one; None where there are none.
+        others: How many these are.
+    """
+
+    totals: list[Total]
+    rest: Total | None = None
+    others: int = 0
+
+
+class _Cell(Struct):
+    """What a session spent on one model within a day. Money is counted in billionths of a dollar, so sums are exact."""
+
+    answers: int = 0
+    known: int = 0
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    priced: int = 0
+    nano_usd: int = 0
+    has_more_tokens: bool = False
+    costs_more: bool = False
+    work: Intervals = []
+
+    def take_off(self, copy: Spent) -> None:
+        """Take off what a copy of an answer has added."""
+        self.answers -= 1
+        if copy.tokens.is_known:
+            self.known -= 1
+            self.input -= int(copy.tokens.input or 0)
+            self.output -= int(copy.tokens.output or 0)
+            self.cache_read -= int(copy.tokens.cache_read or 0)
+            self.cache_write -= int(copy.tokens.cache_write or 0)
+        if copy.usd is not None:
+            self.priced -= 1
+            self.nano_usd -= round(copy.usd * _NANO)
+
+
+class _Key(NamedTuple):
+    """Where a cell is: the number of the session, the day, the model."""
+
+    session: int
+    day: str
+    model: str
+
+
+class _Place(NamedTuple):
+    """Where an answer is counted. Of copies that are alike, the one that comes last by the names counts."""
+
+    trace_id: str
+    file: str
+    key: _Key
+
+
+class _Session(NamedTuple):
+    """A session of the totals.
+
+    Attributes:
+        name: Its name.
+        folder: The folder that it ran in; empty where that is unknown.
+        work: When its agents worked, by day.
+        has_more_time: Whether they may have worked longer.
+    """
+
+    name: str
+    folder: str
+    work: Mapping[str, Intervals]
+    has_more_time: bool
+
+
+class _Group:
+    """What a total is of: cells, and intervals of work by session and day."""
+
+    def __init__(self, cells: dict[_Key, _Cell] | None = None, work: Sequence[tuple[int, str, Intervals]] = ()) -> None:
+        self.cells = {} if cells is None else cells
+        self.work = list(work)
+
+
+class Totals:
+    """Adds runs up, one after another, and keeps a few figures of each.
+
+    Attributes:
+        shared: The answers that several sessions have.
+
+    Args:
+        zone: The time zone of the days; the local one where there is none.
+    """
+
+    def __init__(self, zone: tzinfo | None = None) -> None:
+        self.shared = Shared()
+        self._days = _Days(zone)
+        self._sessions: list[_Session] = []
+        self._cells: dict[_Key, _Cell] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def add(self, view: TraceView, summary: Summary, ids: Mapping[int, str]) -> None:
+        """Add a run.
+
+        Args:
+            view: The run.
+            summary: Its main figures.
+            ids: The ids of its answers, by the numbers of their events.
+        """
+        number, trace = len(self._sessions), view.trace
+        events, models = trace.events, self._models(view)
+        cells: dict[_Key, _Cell] = {}
+        places: dict[int, _Place] = {}
+        for key, numbers in self._by_day_and_model(view, models, number).items():
+            cells[key] = _cell([events[n] for n in numbers])
+            if ids:
+                places.update(dict.fromkeys(numbers, _Place(trace.trace_id, summary.file, key)))
+        _mark_unexplained(trace, summary, cells.values())
+        answers: dict[str, list[int]] = {}
+        for index, model in models.items():
+            answers.setdefault(model, []).append(index)
+        for model, numbers in answers.items():
+            for day, work in self._work(view, numbers).items():
+                cells.setdefault(_Key(number, day, model), _Cell()).work += work
+        self._cells.update(cells)
+        for copy in self.shared.add(trace, ids, places):
+            if isinstance(copy.place, _Place):
+                self._cells[copy.place.key].take_off(copy)
+        has_more_time = bool(view.timing.unknown or view.open_calls)
+        work_by_day = self._work(view, range(len(events)))
+        self._sessions.append(_Session(summary.name, summary.folder, work_by_day, has_more_time))
+
+    def _models(self, view: TraceView) -> dict[int, str]:
+        """Return the model of each answer of a run, by the number of its event; empty where none is named."""
+        events, declared = view.trace.events, declared_models(view.trace)
+        numbers = [n for kind in ASKED for n in view.graph.of_type.get(kind, ()) if not events[n].copied_context]
+        return {n: events[n].model or declared.get(events[n].agent, "") for n in sorted(numbers)}
+
+    def _by_day_and_model(self, view: TraceView, models: Mapping[int, str], session: int) -> dict[_Key, list[int]]:
+        """Return the events that spent something, by day and model."""
+        events, day_of = view.trace.events, self._days.of_times(view.trace)
+        found: dict[_Key, list[int]] = {}
+        for number, event in enumerate(events):
+            model = models.get(number)
+            if model is None:
+                if event.copied_context or (event.tokens is UNSET and event.cost_usd is None):
+                    continue
+                model = event.model
+            day = day_of(event.t if event.t_end is None else event.t_end)
+            found.setdefault(_Key(session, day, model), []).append(number)
+        return found
+
+    def first_day(self, view: TraceView) -> str:
+        """Return the day on which a run began, copied history left out; empty where that is unknown."""
+        zero, times = self._days.zero(view.trace), view.timing
+        if zero is None:
+            return ""
+        ((begin, _),) = times.with_waits([(times.begin, times.begin)])
+        return self._days.of(zero + min(view.graph.times) * SECONDS[view.trace.clock.unit] + begin)
+
+    def by(self, grouping: Grouping, limit: int | None = None) -> Breakdown:
+        """Return the totals of every day, month, project, model or session.
+
+        Days and months come in their order, sessions in that in which they were added, others by cost and tokens.
+
+        Args:
+            grouping: What the totals are by.
+            limit: The most totals. Where there are more, the earlier days or months, or the smaller totals, are one.
+        """
+        groups: dict[str | int, _Group] = {}
+        name_of = self._naming(grouping)
+        for key, cell in self._cells.items():
+            group = groups.setdefault(name_of(key), _Group())
+            group.cells[key] = cell
+            if grouping is Grouping.MODEL:
+                group.work.append((key.session, key.day, cell.work))
+        for number, session in enumerate(self._sessions if grouping is not Grouping.MODEL else ()):
+            for day, work in session.work.items():
+                groups.setdefault(name_of(_Key(number, day, "")), _Group()).work.append((number, day, work))
+        if grouping is Grouping.SESSION:
+            return Breakdown([self._total(one.name, groups.get(n, _Group())) for n, one in enumerate(self._sessions)])
+        pairs = [(self._total(str(name), group), group) for name, group in groups.items()]
+        is_by_time = grouping in (Grouping.DAY, Grouping.MONTH)
+        if is_by_time:
+            pairs.sort(key=lambda pair: pair[0].name, reverse=True)
+        else:
+            pairs.sort(key=lambda pair: (-(pair[0].cost_usd or 0.0), -(pair[0].total or 0), pair[0].name))
+        totals = [total for total, _ in pairs[:limit]]
+        rest = [group for _, group in pairs[len(totals) :]]
+        if is_by_time:
+            totals.reverse()
+        if not rest:
+            return Breakdown(totals)
+        cells = {key: cell for group in rest for key, cell in group.cells.items()}
+        parts = [part for group in rest for part in group.work]
+        return Breakdown(totals, self._total("", _Group(cells, parts)), len(rest))
+
+    @property
+    def projects(self) -> dict[str, str]:
+        """What the project of each folder is called in which a session ran."""
+        return _project_names(session.folder for session in self._sessions)
+
+    def all(self) -> Total:
+        """Return the total of all runs."""
+        work = [(number, *part) for number, session in enumerate(self._sessions) for part in session.work.items()]
+        return self._total("all", _Group(self._cells, work))
+
+    def _work(self, view: TraceView, numbers: Iterable[int]) -> dict[str, Intervals]:
+        """Return when some events of a run were worked on, by day, in seconds since 1970."""
+        times = view.timing_if_waiting
+        if times.unit != "s":
+            return {}
+        begins, ends, works = times.begins, times.ends, times.works
+        busy = union([(begins[n], ends[n]) for n in numbers if works[n] > 0])
+        zero = self._days.zero(view.trace)
+        if zero is None:
+            return {"": busy}
+        first = zero + min(view.graph.times) * SECONDS[view.trace.clock.unit]
+        found: dict[str, Intervals] = {}
+        for begin, end in times.with_waits(busy):
+            for day, since, until in self._days.divide(first + begin, first + end):
+                found.setdefault(day, []).append((since, until))
+        return found
+
+    def _naming(self, grouping: Grouping) -> Callable[[_Key], str | int]:
+        """Return a function that names the total to which a cell belongs."""
+        if grouping is Grouping.SESSION:
+            return lambda key: key.session
+        if grouping is Grouping.MODEL:
+            return lambda key: key.model
+        if grouping is Grouping.PROJECT:
+            projects = self.projects
+            return lambda key: projects[self._sessions[key.session].folder]
+        return lambda key: key.day[: len("2026-03") if grouping is Grouping.MONTH else None]
+
+    def _total(self, name: str, group: "_Group") -> Total:
+        cells = group.cells.values()
+        sessions = {key.session for key in group.cells} | {session for session, _, _ in group.work}
+        tokens = {kind: sum(getattr(cell, kind) for cell in cells) for kind in KINDS[:COUNTED]}
+        return Total(
+            name,
+            len({key.session for key, cell in group.cells.items() if cell.answers}),
+            sum(cell.answers for cell in cells),
+            tokens,
+            sum(tokens.values()) if any(cell.known for cell in cells) else None,
+            sum(cell.nano_usd for cell in cells) / _NANO if any(cell.priced for cell in cells) else None,
+            _worked(group.work),
+            any(cell.has_more_tokens for cell in cells),
+            any(cell.costs_more for cell in cells),
+            any(self._sessions[number].has_more_time for number in sessions),
+        )
+
+
+def _project_names(folders: Iterable[str]) -> dict[str, str]:
+    """Return what the project of each folder is called: its last part, with those before it where two are alike."""
+    found: dict[str, str] = {}
+    waiting = {folder: [part for part in folder.split("/") if part] for folder in folders}
+    length = 1
+    while waiting:
+        named: dict[str, list[str]] = {}
+        for folder, parts in waiting.items():
+            named.setdefault("/".join(parts[-length:]), []).append(folder)
+        for name, alike in named.items():
+            for folder in alike:
+                if len(alike) == 1 or length >= len(waiting[folder]):
+                    found[folder] = name
+                    del waiting[folder]
+        length += 1
+    return found
+
+
+def _cell(events: Sequence[Event]) -> _Cell:
+    """Return what events spent together."""
+    spent = [event.tokens for event in events if isinstance(event.tokens, Tokens) and event.tokens.is_known]
+    costs = [event.cost_usd for event in events if event.cost_usd is not None]
+    return _Cell(
+        len(events),
+        len(spent),
+        int(sum([tokens.input or 0 for tokens in spent])),
+        int(sum([tokens.output or 0 for tokens in spent])),
+        int(sum([tokens.cache_read or 0 for tokens in spent])),
+        int(sum([tokens.cache_write or 0 for tokens in spent])),
+        len(costs),
+        sum([round(usd * _NANO) for usd in costs]),
+        any(map(spent_more, events)),
+        len(costs) < len(spent),
+    )
+
+
+def _worked(parts: Iterable[tuple[int, str, Intervals]]) -> float:
+    """Return for how long anybody worked, of intervals by session and day; those without a day have no common clock."""
+    dated: Intervals = []
+    undated: dict[int, Intervals] = {}
+    for session, day, work in parts:
+        if day:
+            dated += work
+        else:
+            undated.setdefault(session, []).extend(work)
+    return length(union(dated)) + sum(length(union(work)) for work in undated.values())
+
+
+def _mark_unexplained(trace: Trace, summary: Summary, cells: Iterable[_Cell]) -> None:
+    """Mark what a session spent as the least where it spent more and no answer accounts for that."""
+    cells = list(cells)
+    report = report_of(trace) or ImportReport()
+    is_explained = any(cell.has_more_tokens for cell in cells) and not report.unread and not report.missing_elsewhere()
+    for cell in cells:
+        cell.has_more_tokens |= summary.has_more_tokens and not is_explained
+    is_explained = any(cell.costs_more for cell in cells)
+    for cell in cells:
+        cell.costs_more |= cell.has_more_tokens or (summary.costs_more and not is_explained)
+
+
+class _Days:
+    """The days of a time zone, by seconds since 1970; empty for a moment that no calendar has."""
+
+    def __init__(self, zone: tzinfo | None) -> None:
+        self._zone = zone
+        self._start = self._stop = 0.0
+        self._day = ""
+
+    def zero(self, trace: Trace) -> float | None:
+        """Return when the clock of a trace began; None where that is unknown."""
+        if trace.clock.unit is Unit.STEP or not trace.clock.epoch:
+            return None
+        try:
+            begin = datetime.fromisoformat(trace.clock.epoch)
+            return (begin if begin.tzinfo else begin.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
+
+    def of_times(self, trace: Trace) -> Callable[[float], str]:
+        """Return a function that gives the day of a time on the clock of a trace."""
+        zero, unit = self.zero(trace), SECONDS[trace.clock.unit]
+        return lambda moment: "" if zero is None else self.of(zero + moment * unit)
+
+    def of(self, moment: float) -> str:
+        """Return the day of a moment."""
+        if not self._start <= moment < self._stop:
+            self._turn_to(moment)
+        return self._day
+
+    def divide(self, begin: float, end: float) -> Iterator[tuple[str, float, float]]:
+        """Yield the parts of an interval by day."""
+        day = self.of(begin)
+        while day and begin < self._stop < end and end - begin <= _MAX_DAYS * 86_400:
+            stop = self._stop
+            yield day, begin, stop
+            begin, day = stop, self.of(stop)
+        yield day, begin, end
+
+    def _turn_to(self, moment: float) -> None:
+        """Keep the day of a moment at hand, and when it begins and ends: most moments are of the day before them."""
+        try:
+            day = datetime.fromtimestamp(moment, self._zone).date()
+            start, stop = (datetime.combine(one, time(), self._zone) for one in (day, day + timedelta(days=1)))
+            self._start, self._stop, self._day = start.timestamp(), stop.timestamp(), day.isoformat()
+        except (ValueError, OverflowError, OSError):
+            self._start, self._stop, self._day = moment, moment, ""
