@@ -10,7 +10,7 @@ A turn that leaves out sleep says that much of it was no work of anybody, and no
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -109,19 +109,22 @@ def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> Stat
                 sleep.append(slept)
                 waits.append(TurnWait(turn, slept[1] - slept[0], ()))
             continue
-        window = _Window(events.between(begin, end), of, clock, (begin, end))
+        numbers = events.between(begin, end)
+        if missing <= TOLERANCE_SECONDS:
+            settled.update(_inside(numbers, clock, (begin, end)))
+            continue
+        window = _Window(numbers, of, clock, (begin, end))
         missing -= length(window.known)
         room = length(union(window.open_time()))
         if missing > room * _MOST_OVER_ROOM + TOLERANCE_SECONDS:
             continue  # less than the models alone took: whatever the log means by it, it is something else
-        settled |= window.inside()
+        settled.update(_inside(numbers, clock, (begin, end)))
         missing = min(missing, room)
-        if missing <= 0:
+        if missing <= TOLERANCE_SECONDS:
             continue
         for number, pieces in window.place(missing).items():
             people[number] = union([*people.get(number, []), *pieces])
-        if missing > TOLERANCE_SECONDS:
-            waits.append(TurnWait(turn, missing, window.bounds(missing)))
+        waits.append(TurnWait(turn, missing, window.bounds(missing)))
     return StatedTurns(frozenset(settled), tuple(waits), people, union(sleep))
 
 
@@ -147,6 +150,15 @@ class _EventsByTime:
         return self._numbers[first:last]
 
 
+def _inside(numbers: Iterable[int], clock: Clock, turn: tuple[float, float]) -> Iterator[int]:
+    """Yield the calls and answers that began and ended within a turn."""
+    first, last = turn[0] - TOLERANCE_SECONDS, turn[1] + TOLERANCE_SECONDS
+    starts, ends, blocked_until = clock.starts, clock.ends, clock.blocked_until
+    for number in numbers:
+        if starts[number] >= first and blocked_until.get(number, ends[number]) <= last:
+            yield number
+
+
 class _Window:
     """What goes on from the begin of a turn to its end.
 
@@ -155,15 +167,15 @@ class _Window:
     """
 
     def __init__(self, numbers: Sequence[int], of: Graph, clock: Clock, turn: tuple[float, float]) -> None:
-        self._clock, self._turn = clock, turn
         begin, end = turn
         starts, ends, events = clock.starts, clock.ends, of.events
         people = [n for n in numbers if events[n].type is EventType.HUMAN]
         self.known = overlap(union((starts[n], ends[n]) for n in people), [turn])
-        self._numbers = [n for n in numbers if events[n].type is not EventType.HUMAN]
         self._calls: dict[int, Intervals] = {}
         models = []
-        for number in self._numbers:
+        for number in numbers:
+            if events[number].type is EventType.HUMAN:
+                continue
             if events[number].type is not EventType.TOOL_CALL and not stands_for_life(events[number]):
                 models.append((starts[number], ends[number]))
                 continue
@@ -179,12 +191,6 @@ class _Window:
     def open_time(self) -> Iterable[tuple[float, float]]:
         """When any call may have waited."""
         return (interval for intervals in self._calls.values() for interval in intervals)
-
-    def inside(self) -> set[int]:
-        """The calls and answers that began and ended within the turn."""
-        first, last = self._turn[0] - TOLERANCE_SECONDS, self._turn[1] + TOLERANCE_SECONDS
-        starts, ends, blocked_until = self._clock.starts, self._clock.ends, self._clock.blocked_until
-        return {n for n in self._numbers if starts[n] >= first and blocked_until.get(n, ends[n]) <= last}
 
     def place(self, missing: float) -> dict[int, Intervals]:
         """Lay the waits of the turn into its calls: the longest first, at their beginning, where nothing else went on.

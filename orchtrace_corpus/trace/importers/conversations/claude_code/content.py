@@ -256,7 +256,7 @@ class Content:
         tool_call = self.tool_calls.get((entry.thread.key, use))
         if tool_call is not None and tool_call.purpose is steps.JOIN and found.error == steps.REJECTED:
             found.error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
-        if asked := self._asked_tasks.get((entry.thread.key, use)):
+        if self._asked_tasks and (asked := self._asked_tasks.get((entry.thread.key, use))):
             self._take_answer_about_task(*asked, found, text)
         if tool_call is not None and tool_call.purpose in (steps.TOOL, steps.ASK):
             result = rows.Result(found, entry.thread, use)
