@@ -122,10 +122,19 @@ def told(trace: Mapping[str, Any]) -> str:
             f"as {event['role']}" if "role" in event else "",
             event.get("model", ""),
             f"{event['token_basis']}: {spent}" if spent else event.get("token_basis", ""),
-            *(name for name in ("copied_context", "inferred", "content_ref") if name in event),
+            *(
+                name
+                for name in ("copied_context", "inferred", "background", "unfinished", "content_ref")
+                if name in event
+            ),
         ]
         place = f"{event['source']['file'].rpartition('/')[2]}:{event['source']['line']}"
         lines.append(f"  {event['id']:4} {event['t']:g}{end} {_said(event)} {' | '.join(filter(None, more))} ({place})")
+    lines += [
+        f"  turn of {turn['agent']} {turn['t']:g}-{turn['t_end']:g}: {turn['run_time']:g} s"
+        + (f" without {turn['excludes']}" if "excludes" in turn else "")
+        for turn in trace.get("turns", ())
+    ]
     lines += ["", "edges"]
     lines += sorted((f"  {edge['src']} -{edge['type']}-> {edge['dst']}" for edge in trace["edges"]), key=_by_number)
     lines += ["", "costs " + ", ".join(f"{name} {value}" for name, value in trace["costs"].items())]

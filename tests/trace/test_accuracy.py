@@ -108,6 +108,31 @@ SESSIONS = (
         (4 + 4 + 3 + 3 + 6 + 60 + 4, 4 + 326 + 4 + 3 + 3 + 6 + 60 + 4),
     ),
     Counted(
+        "logs/claude_code/settled.jsonl", "Claude Code 2.1.228",
+        3 + 3 + 2 + 2 + 2 + 2 + 4,
+        60 + 30 + 210 + 90 + 80 + 50 + 45,
+        30_000 + 30_500 + 31_000 + 31_400 + 31_600 + 31_900 + 32_100,
+        500 + 300 + 400 + 200 + 300 + 200 + 100,
+        1, 0, 0, 2,  # make test ran out of time, and the program was not logged in
+        1706 - 865,
+        580 + 92 + 94 + 99,  # the push, of which 28.4 s of 608.4 s are stated; before three prompts
+        sure(4 + 4 + 4 + 4 + 5.8 + 5.95 + 1 + 6, 20, 1500 - 704, 121.2),  # the model; git push, make image, make test
+        sure(4 + 20 + 4, 4 + (1500 - 704), 5.95 + 1 + 6),  # to the push, the image, and from its notification on
+    ),
+    Counted(
+        "logs/claude_code/relayed.jsonl", "Claude Code 2.1.34",
+        5 + 2 + (3 + 3 + 0),  # main, and the developer: two answers in rows of progress, the last in its result
+        2 + 2 + (3 + 2 + 1),
+        14_000 + 17_000 + (9_000 + 13_000 + 13_700),
+        3_000 + 500 + (4_000 + 700 + 400),
+        2, 1, 1, 0,
+        1224 - 1190,
+        1224.5 - 34.5,  # in make test, from 09:00:13.4 on
+        sure(5 + 4.6, 3.9 + 0.4 + 4 + 10 + 6),  # main, the developer
+        sure(5, 3.9 + 0.4 + 4 + 10 + 6, 4.6),
+        is_least=True,
+    ),
+    Counted(
         "logs/codex/family", "Codex 0.150.0",
         (9700 - 8100) + (1200 - 600) + (2700 - 1700) - (1000 - 400),  # the last totals, less the history that C copied
         280 + 100 + 170 - 90,

@@ -61,7 +61,17 @@ TRUTH: dict[str, dict[str, list[tuple[int, int, int, int]]]] = {
         "b222": [(6, 94, 500, 100)],
         "c333": [(3, 7, 50, 10)],
     },
+    "relayed": {
+        "main": [(5, 2, 14000, 3000), (2, 2, 17000, 500)],
+        "a51c9e0": [(3, 3, 9000, 4000), (3, 2, 13000, 700), (0, 1, 13700, 400)],
+    },
     "resumed": {"main": [(10, 20, 0, 100), (10, 25, 100, 20), (4, 6, 0, 30), (12, 18, 130, 0), (10, 300, 120, 0)]},
+    "settled": {
+        "main": [
+            (3, 60, 30000, 500), (3, 30, 30500, 300), (2, 210, 31000, 400), (2, 90, 31400, 200), (2, 80, 31600, 300),
+            (2, 50, 31900, 200), (0, 0, 0, 0), (4, 45, 32100, 100),
+        ],
+    },
     "siblings": {"main": [(7, 60, 0, 0), (8, 15, 40, 0)], "5eac4": [(3, 22, 50, 0)], "0dd0": [(1, 2, 0, 0)]},
     "teammates": {
         "main": [(5, 10, 0, 0), (5, 40, 10, 0), (5, 5, 15, 0), (6, 12, 20, 0), (6, 4, 30, 0), (6, 8, 35, 0), (6, 6, 40, 0)],
@@ -114,7 +124,7 @@ def test_every_event_names_its_row(path: Path) -> None:
         source = event["source"]
         assert 1 <= source["line"] <= lines[source["file"].rpartition("/")[2]]
         assert source["format"] == "claude_code"
-    assert trace["events"][0]["source"].get("version", "") in ("", "1.0.60", "2.0.55", "2.1.180")
+    assert trace["events"][0]["source"].get("version", "") in ("", "1.0.60", "2.0.55", "2.1.34", "2.1.180", "2.1.228")
 
 
 def test_all_sessions_of_a_folder_are_told_apart() -> None:

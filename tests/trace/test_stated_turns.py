@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.open_calls import Cause

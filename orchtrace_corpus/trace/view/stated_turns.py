@@ -169,7 +169,7 @@ class _Window:
     def __init__(self, numbers: Sequence[int], of: Graph, clock: Clock, turn: tuple[float, float]) -> None:
         begin, end = turn
         starts, ends, events = clock.starts, clock.ends, of.events
-        people = [n for n in numbers if events[n].type is EventType.HUMAN]
+        people = [n for n in numbers if events[n].type is EventType.HUMAN and ends[n] <= end]  # not for the next prompt
         self.known = overlap(union((starts[n], ends[n]) for n in people), [turn])
         self._calls: dict[int, Intervals] = {}
         models = []
