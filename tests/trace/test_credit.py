@@ -19,6 +19,7 @@ from orchtrace_corpus.trace.api import as_data
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit import reach as proxy
 from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign, parts, parts_if_any
+from orchtrace_corpus.trace.credit.evidence import AGENTS, RUNS_OF_A_FAULT, STEPS, Basis, evidence
 from orchtrace_corpus.trace.credit.methods import Coalition, Share, Value, difference_rewards, exact, sampled, shapley
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType
@@ -267,10 +268,87 @@ def large(agents: int, turns: int) -> dict[str, Any]:
     return raw(events, " ".join(edges), rewards={"team": 1.0})
 
 
+def without_evidence(shown: str) -> str:
+    """The output without its last table, of how often methods found planted faults."""
+    before, title, _ = shown.partition("\nFinds faults? How often ")
+    assert title
+    return before
+
+
+def test_the_evidence_is_that_of_the_document() -> None:
+    page = (ROOT / "docs" / "credit.md").read_text(encoding="utf-8")
+    columns = {"chance": "chance", "most": "credit, the most", "least": "credit, the least",
+               "judge": "reward, with a judge", "reruns": "credit, from reruns"}  # fmt: skip
+    for found, column in ((AGENTS, 1), (STEPS, 3)):
+        for one in found:
+            table = page.partition(f"**{one.fault.capitalize()}, {RUNS_OF_A_FAULT} runs**")[2].partition("**")[0]
+            rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
+            shares = {row[0]: row[column].partition(" ")[0] for row in rows}
+            for field, name in columns.items():
+                share = getattr(one, field)
+                assert ("" if share is None else f"{share:.1%}") == shares[name]
+
+
+def test_the_screen_says_how_often_the_method_found_faults_and_what_finds_more() -> None:
+    shown = run_corpus("trace", "credit", SWARM).stdout
+    by_difference = run_corpus("trace", "credit", SWARM, "--method", "difference").stdout
+
+    assert shown.partition("\n\n")[2] == (
+        "Finds faults? How often the agent at fault came first in 300 made runs\n"
+        "by                    wrong answer  duplicated subtask  late stop\n"
+        "chance                       17.7%               13.4%      14.9%\n"
+        "least credit *               26.5%                0.0%       0.0%\n"
+        "most credit *                 0.0%               49.0%      52.0%\n"
+        "reward, with a judge         57.0%               35.5%      57.6%\n"
+        "difference, 4 reruns         82.5%               82.8%      91.0%\n"
+        "* the method used here.\n"
+        "A judge rates each agent, rightly 8 times of 10: --outcomes, then corpus trace reward.\n"
+        "Reruns replace each agent, simulated: --method difference --values.\n"
+        "docs/credit.md says how this was measured.\n"
+    )
+    assert "*" not in by_difference.partition("\n\n")[2]
+    assert "Difference without --values was not measured; credit here is by shapley.\n" in by_difference
+
+
+@pytest.mark.parametrize(
+    ("unit", "method", "has_values", "basis", "faults"),
+    [
+        ("agent", Method.SHAPLEY, False, Basis.PROXY, 3),
+        ("agent", Method.DIFFERENCE, True, Basis.RERUNS, 3),
+        ("agent", Method.SHAPLEY, True, Basis.NOT_MEASURED, 3),
+        ("turn", Method.SHAPLEY, False, Basis.PROXY, 3),
+        ("turn", Method.DIFFERENCE, True, Basis.NOT_MEASURED, 3),
+        ("tool", Method.SHAPLEY, False, Basis.NOT_MEASURED, 0),
+        ("agent", Method.GROUP, False, Basis.ADVANTAGE, 0),
+    ],
+)
+def test_only_what_was_measured_is_said_to_be(
+    unit: str,
+    method: Method,
+    has_values: bool,
+    basis: Basis,
+    faults: int,
+) -> None:
+    known = evidence(unit, method, has_values=has_values)
+
+    assert (known.basis, len(known.found)) == (basis, faults)
+
+
+def test_programs_are_given_the_evidence() -> None:
+    found = json.loads(run_corpus("trace", "credit", SWARM, "--unit", "turn", "--format", "json").stdout)
+
+    assert found["version"] == 2
+    assert found["finds_faults"]["basis"] == "proxy"
+    assert found["finds_faults"]["runs_of_a_fault"] == 100
+    assert found["finds_faults"]["faults"][2] == {
+        "fault": "late stop", "chance": 0.035, "most": 0.0, "least": 0.058, "judge": 0.124, "reruns": None,
+    }  # fmt: skip
+
+
 def test_credit_of_a_hundred_agents_and_ten_thousand_events_has_no_error(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(large(100, 98)), encoding="utf-8")
     result = run_corpus("trace", "credit", str(tmp_path / "t.json"))
-    lines = result.stdout.splitlines()
+    lines = without_evidence(result.stdout).splitlines()
 
     # Of 9902 events the lead owns plan, spawns and join; a worker's events need it and the lead, the join everybody.
     lead = (101 + 100 * 98 / 2 + 1 / 101) / 9902
@@ -332,7 +410,7 @@ def test_sampled_shares_say_how_many_orders_and_how_exact(tmp_path: Path) -> Non
         "p01       0.5               0",
         "p02         0               0",
     ]
-    assert result.stdout.splitlines()[-3:] == [
+    assert without_evidence(result.stdout).splitlines()[-3:] == [
         f"Basis: values of coalitions from '{tmp_path / 'v.json'}'.",
         "Estimated from 100 orders drawn with seed 0; the largest standard error is 0.",
         "Sum of credits 1 = value of the whole team 1 - value of nobody 0.",
@@ -354,7 +432,10 @@ def test_nobody_has_credit_where_nothing_that_led_to_the_result_is_anybodys(tmp_
     result = run_corpus("trace", "credit", str(tmp_path / "t.json"), "--unit", "message")
 
     assert result.stdout.splitlines()[2] == "a             0"
-    assert result.stdout.splitlines()[-1] == "Sum of credits 0 = value of the whole team 0 - value of nobody 0."
+    assert result.stdout.splitlines()[-2:] == [
+        "Sum of credits 0 = value of the whole team 0 - value of nobody 0.",
+        "Finds faults? Not measured for the unit message: see docs/credit.md.",
+    ]
     assert result.stderr.endswith(
         "corpus: t: nothing that led to the result belongs to any message, so nobody has credit\n"
     )
@@ -397,7 +478,7 @@ def test_the_output_says_what_it_rests_on_and_that_the_sum_is_right(tmp_path: Pa
     )
     supplied = run_corpus("trace", "credit", str(tmp_path / "t.json"), "--values", str(tmp_path / "v.json"))
 
-    assert supplied.stdout == (
+    assert without_evidence(supplied.stdout) == (
         "t\n"
         "agent  credit\n"
         "y         0.6\n"
@@ -536,6 +617,7 @@ def test_tokens_have_the_credit_of_their_event(tmp_path: Path) -> None:
         "a        0.25\n"
         "Every token of an event has the credit of the event; a trace has no single tokens.\n"
         f"Basis: values of steps from '{tmp_path / 's.json'}'; the reward 'team' at the last step.\n"
+        "Finds faults? Not measured: an advantage says what to train, not who was at fault.\n"
     )
 
 
@@ -743,7 +825,8 @@ def test_values_are_read_from_standard_input_unless_the_trace_is() -> None:
     words = ["trace", "credit", "--method", "difference", "--values", "-"]
     result = run_with_input(json.dumps({"values": rows}), *words, SWARM)
 
-    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "Basis: values of coalitions from '<stdin>'.")
+    assert result.returncode == 0
+    assert without_evidence(result.stdout).endswith("\nBasis: values of coalitions from '<stdin>'.\n")
     assert run_with_input("[]", *words, SWARM).stderr.startswith("corpus: <stdin>:1:1: a list, where an object")
     both = run_with_input("[]", *words, "-")
     assert (both.returncode, both.stdout) == (2, "")

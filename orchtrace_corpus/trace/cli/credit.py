@@ -15,6 +15,7 @@ from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
 from orchtrace_corpus.trace.cli.loading import documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
+from orchtrace_corpus.trace.credit.evidence import evidence
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
@@ -61,6 +62,8 @@ def credit(
     Shapley values are exact for any number of players with the proxy, and for up to 12 players with --values.
     With more players, --samples random orders are used, and each figure has a standard error.
 
+    Credit is no search for faults: the output says how often the method found planted ones, and what finds more.
+
     Logs contain no rewards: --outcomes gives them, as in corpus trace import. Exit code 1: an outcome belongs
     to no run, or a run without a reward was left out; 2: no run has one.
 
@@ -85,12 +88,13 @@ def credit(
     for one in assignments:
         for warning in one.warnings:
             session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
+    known = evidence(unit, method, has_values=bool(values))
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel)))
+        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel, known), 2))
     else:
         names = [names_in(view) if unit in ("agent", "orchestrator") else {} for view in traces]
         are_exact = output_format.is_exact
-        tables = [exact_credit(assignments, unit)] if are_exact else credit_tables(assignments, unit, names)
+        tables = [exact_credit(assignments, unit)] if are_exact else credit_tables(assignments, unit, names, known)
         session.show_tables(tables, "trace-credit", output_format)
     return ExitCode.DONE
 

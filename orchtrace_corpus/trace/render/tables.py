@@ -8,6 +8,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
+from orchtrace_corpus.trace.credit.evidence import RUNS_OF_A_FAULT, Basis, Evidence
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
 from orchtrace_corpus.trace.diagnosis.lever import on_path
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Summary
@@ -47,15 +48,71 @@ _PART_OF = {"token": "event"}
 """What the rows are where they are not the parts of the unit."""
 
 
-def credit_tables(assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]]) -> list[Table]:
-    """One table for each trace: its parts by falling credit, agents by their names, with what the figures rest on."""
+def credit_tables(
+    assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]], known: Evidence
+) -> list[Table]:
+    """Return a table for each trace: its parts by falling credit, with what the figures rest on.
+
+    Args:
+        assignments: The credit of each trace.
+        unit: Its unit.
+        names: What the parts of each trace are called.
+        known: How well the method finds faults, which the last table says.
+    """
     found = []
     for one, named in zip(assignments, names, strict=True):
         called = {named.get(part, part): share for part, share in one.credits.items()}
         columns, rows = _credits([one._replace(credits=called)], unit, exact=False)
         name = printable(one.trace_id)
         found.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(one, unit))))
+    if known.found:
+        return [*found, _evidence_table(known)]
+    said = f"Finds faults? Not measured for the unit {known.unit}: see docs/credit.md."
+    if known.basis is Basis.ADVANTAGE:
+        said = "Finds faults? Not measured: an advantage says what to train, not who was at fault."
+    found[-1] = found[-1]._replace(notes=(*found[-1].notes, said))
     return found
+
+
+def _evidence_table(known: Evidence) -> Table:
+    """Return a table of how often methods found planted faults, the one that was used marked."""
+    part = "agent" if known.unit == "agent" else "step"
+    shares = {
+        "chance": [one.chance for one in known.found],
+        f"least credit{' *' if known.basis is Basis.PROXY else ''}": [one.least for one in known.found],
+        f"most credit{' *' if known.basis is Basis.PROXY else ''}": [one.most for one in known.found],
+        "reward, with a judge": [one.judge for one in known.found],
+    }
+    reruns = [one.reruns for one in known.found if one.reruns is not None]
+    if reruns:
+        shares[f"difference, 4 reruns{' *' if known.basis is Basis.RERUNS else ''}"] = reruns
+    faults = [one.fault for one in known.found]
+    rows = tuple(
+        (name, *(f"{share:.1%}".rjust(len(fault)) for fault, share in zip(faults, row, strict=True)))
+        for name, row in shares.items()
+    )
+    notes = []
+    if known.basis is Basis.NOT_MEASURED:
+        values = "with" if known.has_values else "without"
+        notes.append(f"{known.method.capitalize()} {values} --values was not measured; credit here is by shapley.")
+    else:
+        notes.append("* the method used here.")
+    notes.append(f"A judge rates each {part}, rightly 8 times of 10: --outcomes, then corpus trace reward.")
+    if reruns:
+        notes.append(f"Reruns replace each {part}, simulated: --method difference --values.")
+    notes.append("docs/credit.md says how this was measured.")
+    runs = RUNS_OF_A_FAULT * len(known.found)
+    title = f"Finds faults? How often the {part} at fault came first in {runs} made runs"
+    return Table("finds_faults", title, ("by", *faults), rows, tuple(notes))
+
+
+def evidence_data(known: Evidence) -> dict[str, Any]:
+    """Return what is known of how well a method finds faults, for programs."""
+    return {
+        "basis": known.basis.value,
+        "runs_of_a_fault": RUNS_OF_A_FAULT if known.found else None,
+        "faults": [one._asdict() for one in known.found],
+    }
 
 
 def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
@@ -99,12 +156,15 @@ def _basis(one: Assignment, unit: str) -> Iterator[str]:
         )
 
 
-def credit_data(assignments: Sequence[Assignment], unit: str, method: str, channel: str) -> dict[str, Any]:
+def credit_data(
+    assignments: Sequence[Assignment], unit: str, method: str, channel: str, known: Evidence
+) -> dict[str, Any]:
     """The same for programs."""
     return {
         "unit": unit,
         "method": method,
         "channel": channel,
+        "finds_faults": evidence_data(known),
         "traces": [
             {
                 "trace_id": one.trace_id,
