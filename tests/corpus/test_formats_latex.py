@@ -68,6 +68,7 @@ def test_text_as_latex(text: str, latex: str) -> None:
         (r"$\mathcal{O}$ of $\mathbb{R}$", "𝒪 of ℝ"),
         ("50% & #1 for $5 and $6", "50% & #1 for $5 and $6"),  # sloppy, and clear
         ("{A {Nested} Title}", "A Nested Title"),
+        (r"The {\TeX}book in \LaTeX{} and \BibTeX", "The TeXbook in LaTeX and BibTeX"),
         ("two\n   lines", "two lines"),
         (r"$\sqrt{T}$ Regret of $O(n^2)$ by $\alpha_i$", r"$\sqrt{T}$ Regret of O(n²) by $\alpha_i$"),
         (r"\(k_n\)-NN by \(\alpha_1\)", r"$k_n$-NN by $\alpha_1$"),
