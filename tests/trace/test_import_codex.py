@@ -450,7 +450,7 @@ def test_a_thread_whose_parent_is_missing_is_an_orphan(tmp_path: Path) -> None:
     child_of(tmp_path)
 
     trace = trace_of(tmp_path)
-    assert problems(trace) == {"sub-agent whose parent is not among the files (orphan)": 1}
+    assert problems(trace) == {"sub-agent that no known call has spawned (orphan)": 1}
     assert of_type(trace, "spawn", "stop", "human_intervention") == []
 
 
@@ -468,7 +468,7 @@ def test_a_sub_agent_without_a_rollout_leaves_the_total_unknown(tmp_path: Path, 
     trace = trace_of(tmp_path)
     assert target(trace) == {"c1": A}
     assert trace["costs"]["tokens"] is None
-    assert trace["reasons"] == {"costs.tokens": "sub-agents without a rollout among the files: 1"}
+    assert trace["reasons"] == {"costs.tokens": "sub-agents without a transcript among the files: 1"}
 
 
 @pytest.mark.parametrize(
@@ -659,7 +659,7 @@ def test_an_output_without_a_call_and_one_too_many_are_told(tmp_path: Path, main
     main.write(tmp_path)
 
     trace = trace_of(tmp_path)
-    assert problems(trace) == {"second output of a call: the first counts": 1, "output without its call": 1}
+    assert problems(trace) == {"second result of a call: the first counts": 1, "result without its call": 1}
     assert of_type(trace, "tool_result") == ["main tool_result shell", "main tool_result"]
 
 
@@ -1016,6 +1016,6 @@ def test_outputs_of_calls_that_are_done_at_once_and_share_an_id_give_each_call_o
     results = [event["call_id"] for event in trace["events"] if event["type"] == "tool_result" and "call_id" in event]
     assert results == ["ws_1", "ws_1#2"]
     assert problems(trace) == {
-        "second output of a call: the first counts": 1,
+        "second result of a call: the first counts": 1,
         "call id used again: numbered": 1,
     }

@@ -377,7 +377,7 @@ def test_agents_without_a_rollout_are_called_by_the_last_name_of_their_path(tmp_
         "survey return > main",
         "unknown_one message > main",
     ]
-    assert trace["import_report"]["problems"].keys() == {"sub-agent without a rollout"}
+    assert trace["import_report"]["problems"].keys() == {"sub-agent without a transcript"}
 
 
 def test_a_message_that_is_no_final_answer_is_no_return(tmp_path: Path, main: Codex) -> None:

@@ -56,11 +56,8 @@ class Problem(StrEnum):
     RESULT_USAGE_DIFFERS = (
         "result of a sub-agent states another usage than its last answer: that of the answer is counted"
     )
-    NO_PARENT_ROLLOUT = "sub-agent whose parent is not among the files (orphan)"
-    NO_ROLLOUT = "sub-agent without a rollout"
+    NO_PARENT = "sub-agent whose parent is not among the files (orphan)"
     SPAWN_INFERRED = "sub-agent without a known spawn call: its spawn is concluded"
-    OUTPUT_WITHOUT_CALL = "output without its call"
-    SECOND_OUTPUT = "second output of a call: the first counts"
     USAGE_NO_NUMBER = "usage that is not a number: left out"
     TOTAL_DIFFERS = "difference of totals other than the usage of the last answer: the difference counts"
     COUNTER_RESTARTED = "counter that begins anew: its usage of the last answer counts"
@@ -108,7 +105,6 @@ class LedgerLine(StrEnum):
     NO_USAGE = "unknown: answers without usage"
     NO_NUMBER = "unknown: usage that is not a number"
     NO_TRANSCRIPT = "unknown: sub-agents without a transcript"
-    NO_ROLLOUT = "unknown: sub-agents without a rollout"
     RESTARTED = "unknown: what a counter that begins anew stands at already, at most, spent by answers not in the log"
     TOTAL_DIFFERENCE = "counted: difference of two cumulative totals"
     LAST_ANSWER = "counted: usage of the last answer, where there are no totals"
@@ -158,7 +154,6 @@ class Missing(StrEnum):
     """Why the tokens of a run are unknown."""
 
     TRANSCRIPTS = "sub-agents without a transcript among the files"
-    ROLLOUTS = "sub-agents without a rollout among the files"
     USAGE = "answers without usage"
     NUMBERS = "usage that is not a number"
     INPUT = "answers that state their output alone"

@@ -85,7 +85,8 @@ class Run:
         self._children: dict[tuple[str, str], str] = {}
         self._parents: dict[str, str] = {}
         self._addressed: list[tuple[ToolCall, Transcript]] = []
-        self._returned: list[tuple[str, steps.Return]] = []
+        self._returned: list[tuple[str, steps.Return, str | None]] = []
+        self._senders: list[tuple[steps.Delivery, Transcript]] = []
         self._explained: set[int] = set()  # answers whose usage is 0 or no number, by `id`
         self._covered: set[int] = set()  # answers whose usage is counted with another, by `id`
 
@@ -198,13 +199,33 @@ class Run:
         """Return the agent that a call has spawned; empty where that is none."""
         return self._children.get((parent, call_id), "")
 
-    def returned(self, child: str, step: Step, status: Status = _OK, ref: str = "", error: str = "agent_error") -> None:
+    def returned(
+        self,
+        child: str,
+        step: Step,
+        status: Status = _OK,
+        ref: str = "",
+        error: str = "agent_error",
+        receiver: str | None = None,
+    ) -> None:
         """Say that a sub-agent has told whoever spawned it, at a step of theirs, what came of its work.
 
         This goes before the results of the calls that spawned it.
+
+        Args:
+            child: The sub-agent.
+            step: The step at which its result arrived.
+            status: How it ended.
+            ref: What refers to its result.
+            error: What went wrong, if `status` says so.
+            receiver: Whose step it is; None for that of the agent that spawned it.
         """
         done = steps.Return.at_step(step, "", status, error if status is _ERROR else "", ref)
-        self._returned.append((child, done))
+        self._returned.append((child, done, receiver))
+
+    def sent_by(self, delivery: steps.Delivery, sender: str) -> None:
+        """Say who sent a message that arrives, where the log has no call that did."""
+        self._senders.append((delivery, self.agent(sender)))
 
     def spend(
         self,
@@ -242,6 +263,13 @@ class Run:
             call.spent, call.basis = divided(known, self.report), _REPORTED
             self._spent.enter(line, call.spent)
         return known
+
+    def miss_number(self, call: ModelCall | None) -> None:
+        """Say that something is stated for the tokens of an answer that is no number; None for one without a row."""
+        self.report.enter(LedgerLine.NO_NUMBER)
+        self.missing[Missing.NUMBERS] += 1
+        if call is not None:
+            self._explained.add(id(call))
 
     def spend_output(self, call: ModelCall, stated: Any) -> None:
         """Count the output of an answer, of which the log states nothing else; leave it out where that is counted."""
@@ -292,6 +320,8 @@ class Run:
         self._link_subagents()
         for call, receiver in self._addressed:
             call.target = receiver.agent
+        for delivery, sender in self._senders:
+            delivery.sender = sender.agent
         acting = [one for one in (*self.agents.values(), *self._asides.values()) if one.steps]
         self._spent.settle()
         self._account_for_silent(acting)
@@ -381,11 +411,12 @@ class Run:
 
     def _returns(self) -> Iterator[tuple[Transcript, steps.Return]]:
         """Yield what comes back from sub-agents: what the log records, else the results of the calls that waited."""
-        recorded = {child for child, _ in self._returned}
-        for child, done in self._returned:
-            if child in self._parents:
+        recorded = {child for child, _, _ in self._returned}
+        for child, done, receiver in self._returned:
+            receiver = self._parents.get(child) if receiver is None else receiver
+            if receiver is not None:
                 done.child = self.agents[child].agent
-                yield self.agents[self._parents[child]], done
+                yield self.agents[receiver], done
         for child in self._parents:
             for task in self._tasks[child] if child not in recorded else ():
                 call = task.call if isinstance(task.call, ToolCall) else self.calls.get((task.parent, task.call))

@@ -16,7 +16,7 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.core import values
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import TokenBasis
+from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens
 
 _FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NOTHING = (None,) * len(_FIELDS)
@@ -33,52 +33,55 @@ class Count(Struct, gc=False):
 
     Attributes:
         row: Its number in the thread.
-        call: The answer that it is about; None where its total has not moved.
-        moved: Whether its total is another than that of the row before.
+        place: Where it is.
+        total: The tokens of all answers so far; None where it does not say.
+        last: Those of the last answer; None where it does not say.
+        answer: The answer that it is about; None where its total has not moved.
+        has_moved: Whether its total is another than that of the row before.
     """
 
     row: int
     place: Place
     total: Amounts | None
     last: Amounts | None
-    call: ModelCall | None
-    moved: bool = True
+    answer: ModelCall | None
+    has_moved: bool = True
 
 
-def amounts(usage: Any) -> Amounts | None:
-    """The amounts of a usage; None where it has none, or one that is no number."""
-    found = _given(usage)
-    for number in found:  # mostly all of them are
-        if type(number) is not int or not 0 <= number <= values.MAX_COUNT:
+def read_amounts(usage: Any) -> Amounts | None:
+    """Return the amounts of a usage; None where it has none, or one that is no number."""
+    stated = _stated(usage)
+    for amount in stated:  # mostly all of them are
+        if type(amount) is not int or not 0 <= amount <= values.MAX_COUNT:
             break
     else:
-        return found
-    if found == _NOTHING or not _are_counts(found):
+        return stated
+    if stated == _NOTHING or not _are_counts(stated):
         return None
-    return tuple([values.count(number) or 0 for number in found])
+    return tuple([values.count(amount) or 0 for amount in stated])
 
 
 def is_odd(usage: Any) -> bool:
-    """Whether a usage gives something for tokens that is no number of them."""
-    return not _are_counts(_given(usage))
+    """Return True if a usage states something for tokens that is no number of them."""
+    return not _are_counts(_stated(usage))
 
 
-def _given(usage: Any) -> tuple[Any, ...]:
+def _stated(usage: Any) -> tuple[Any, ...]:
     return tuple(map(usage.get, _FIELDS)) if type(usage) is dict else _NOTHING
 
 
-def _are_counts(given: tuple[Any, ...]) -> bool:
+def _are_counts(stated: tuple[Any, ...]) -> bool:
     """Return True if each is a number of tokens, or not there."""
-    for number in given:  # a loop, since every row of the counter comes here twice
-        if type(number) is int and 0 <= number <= values.MAX_COUNT:
+    for amount in stated:  # a loop, since every row of the counter comes here twice
+        if type(amount) is int and 0 <= amount <= values.MAX_COUNT:
             continue
-        if number is not None and values.count(number) is None:
+        if amount is not None and values.count(amount) is None:
             return False
     return True
 
 
-def tokens(spent: Amounts) -> dict[str, int]:
-    """Tokens as the schema has them: input without what came from caches; reasoning within the output."""
+def by_kind(spent: Amounts) -> dict[str, int]:
+    """Return tokens as the schema has them: input without what came from caches; reasoning within the output."""
     read, cached, written, thought = spent
     return {
         "input": read - cached if read > cached else 0, "cache_read": cached,
@@ -109,22 +112,27 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportR
     """
     counter = _Counter(report)
     copied: list[Amounts] = []
+    by_answer: dict[int, dict[str, int]] = {}
     for count in counts:
         is_copied = count.row <= boundary
         spent = counter.take(count, may_inherit=is_child and not copied, is_copied=is_copied)
         if spent is None:
             if not is_copied:
-                report.enter_all(_SAME_TOTAL, tokens(count.last) if count.last else {})
+                report.enter_all(_SAME_TOTAL, by_kind(count.last) if count.last else {})
         elif is_copied:
             copied.append(spent)
-        elif count.call is not None:
-            known, own = count.call.tokens, tokens(spent)
-            count.call.tokens = {kind: number + known.get(kind, 0) for kind, number in own.items()} if known else own
-            count.call.basis, line = _OF_TOTAL if count.total else _OF_LAST
+        elif count.answer is not None:
+            own = by_kind(spent)
+            known = by_answer.get(id(count.answer))
+            if known is not None:
+                known = {kind: number + known[kind] for kind, number in own.items()}
+            by_answer[id(count.answer)] = known or own
+            count.answer.spent = Tokens(**(known or own))
+            count.answer.basis, line = _OF_TOTAL if count.total else _OF_LAST
             report.enter_all(line, own)
     if not copied:
         return Spending(None, counter.restarts)
-    total = tokens(tuple(map(sum, zip(*copied, strict=True))))
+    total = by_kind(tuple(map(sum, zip(*copied, strict=True))))
     report.enter(LedgerLine.COPIED_HISTORY, len(copied), **total)
     return Spending(total, counter.restarts)
 
@@ -153,7 +161,7 @@ class _Counter:
         report = self._unused if is_copied else self._report
         total, last, before = count.total, count.last, self._before
         if total is None:
-            return last if count.moved else None
+            return last if count.has_moved else None
         if total == before:
             return None
         self._before = total
@@ -163,7 +171,7 @@ class _Counter:
         if before is None:
             if last is None or total == last or not may_inherit:
                 return total
-            report.enter(LedgerLine.INHERITED_TOTAL, **tokens(start))
+            report.enter(LedgerLine.INHERITED_TOTAL, **by_kind(start))
             return last
         difference = tuple(map(sub, total, before))
         if difference == last:
@@ -174,7 +182,7 @@ class _Counter:
                 return total
             if any(start) and not is_known_state:
                 self.restarts += not is_copied
-                report.enter(LedgerLine.RESTARTED, **tokens(start))
+                report.enter(LedgerLine.RESTARTED, **by_kind(start))
             return last
         if last is not None:
             report.note(Problem.TOTAL_DIFFERS, str(count.place))

@@ -1,12 +1,12 @@
 """Reads a Codex rollout: the thread of one agent, and where history that was copied into it ends.
 
-Rows older than the thread are copied, and so are those between the `session_meta` of another thread and the
-first turn of the thread's own. With the parent's rollout at hand, those are, too, that the parent has in the
-same order; without it, totals that move several times within a second, as no model answers.
+Rows older than the thread are copied, and so are those between the `session_meta` of another thread and the first turn
+of the thread's own. With the parent's rollout at hand, those are, too, that the parent has in the same order; without
+it, totals that move several times within a second, as no model answers.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
 from math import inf
@@ -17,18 +17,31 @@ from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
 from orchtrace_corpus.trace.importers.conversations.codex.copies import Copy, merge_copies
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, line
+from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, as_line, path_leaf
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
-from orchtrace_corpus.trace.importers.core.transcript import Place, Transcript
+from orchtrace_corpus.trace.importers.core.transcript import Place
 from orchtrace_corpus.trace.importers.core.values import string
-from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
+from orchtrace_corpus.trace.model.import_report import Drop, Missing, Problem
+
+LEAD_NAME = "main"
+"""The agent that people talk to."""
+
+LEAD_PATH = "/root"
+"""The path of that agent, at which those of all others begin."""
 
 _BURST_SECONDS = 1.0
 _EARLIER_SECONDS = 1.0
+_COPYING_SECONDS = 10.0
+"""History is copied within such a time, if it is given new times at all."""
+_SILENT = frozenset(("compacted", "inter_agent_communication_metadata", "world_state"))
+_NEUTRAL_EVENTS = frozenset(("thread_settings_applied", "thread_name_updated"))
 
 
 class Trail(Struct, gc=False):
@@ -57,11 +70,11 @@ class Trails:
 
     @cached_property
     def places(self) -> dict[int, list[int]]:
-        """Where each mark stands, from the beginning on."""
-        found: dict[int, list[int]] = {}
+        """The places of each mark, from the beginning on."""
+        places: dict[int, list[int]] = {}
         for place, row in enumerate(self._rows):
-            found.setdefault(row.mark, []).append(place)
-        return found
+            places.setdefault(row.mark, []).append(place)
+        return places
 
     @cached_property
     def counts(self) -> list[Trail]:
@@ -69,8 +82,8 @@ class Trails:
         return [row for row in self._rows if row.kind == "count"]
 
 
-def boundary(own: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
-    """The last row of the history that was copied into a thread; 0 where none was.
+def find_boundary(own: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
+    """Return the last row of the history that was copied into a thread; 0 where none was.
 
     Args:
         own: The rows of the thread.
@@ -86,7 +99,7 @@ def boundary(own: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
 
 
 def _common_rows(own: Sequence[Trail], parent: Trails) -> int:
-    """The end of the rows that both have, from the beginning on."""
+    """Return the end of the rows that both have, from the beginning on."""
     last, at = 0, -1
     for row in own:
         if row.kind == "meta":
@@ -101,20 +114,23 @@ def _common_rows(own: Sequence[Trail], parent: Trails) -> int:
 
 
 def _common_counts(own: Sequence[Trail], parent: Trails) -> int:
-    """The end of the totals that both have, where it can be no accident: two in a row, or one of the same instant."""
+    """Return the end of the totals that both have, where it can be no accident: two in a row, or one of an instant."""
     counts = parent.counts
     mine = [row for row in own if row.kind == "count"]
-    starts = [place for place, row in enumerate(counts) if mine and row.mark == mine[0].mark]
-    for start in starts[:1]:
-        both = 0
-        while both < len(mine) and start + both < len(counts) and mine[both].mark == counts[start + both].mark:
-            both += 1
-        if both > 1 or mine[0].time == counts[start].time:
-            return mine[both - 1].row
-    return 0
+    if not mine:
+        return 0
+    start = next((place for place, row in enumerate(counts) if row.mark == mine[0].mark), None)
+    if start is None:
+        return 0
+    both = 0
+    while both < len(mine) and start + both < len(counts) and mine[both].mark == counts[start + both].mark:
+        both += 1
+    is_copied = both > 1 or mine[0].time == counts[start].time
+    return mine[both - 1].row if is_copied else 0
 
 
 def _older_rows(own: Sequence[Trail], meta: Meta) -> int:
+    """Return the end of the rows that are older than the thread."""
     if meta.created is None:
         return 0
     first = meta.created - _EARLIER_SECONDS
@@ -123,24 +139,19 @@ def _older_rows(own: Sequence[Trail], meta: Meta) -> int:
 
 
 def _burst(own: Sequence[Trail]) -> int:
+    """Return the end of the first totals that move faster than any model answers."""
     counts = [row for row in own if row.kind == "count"]
     quick = takewhile(lambda pair: abs(pair[1].time - pair[0].time) <= _BURST_SECONDS, pairwise(counts))
     return max((row.row for _, row in quick), default=0)
 
 
-_COPYING_SECONDS = 10.0
-"""History is copied within such a time, if it is given new times at all."""
-_SILENT = frozenset(("compacted", "inter_agent_communication_metadata", "world_state"))
-_NEUTRAL_EVENTS = frozenset(("thread_settings_applied", "thread_name_updated"))
-
-
 class Rollout:
-    """One thread as its rows tell.
+    """One thread, read from its rows.
 
     Attributes:
         meta: What it says of itself.
-        thread: Its steps; its agent is named when all rollouts of the session are read.
-        conversation: Its counter of tokens, and its evidence.
+        thread: Its steps.
+        conversation: Its counter of tokens, and its evidence of other threads.
         trail: What tells where copied history ends. Of a thread whose own history none is copied from, only what
             was written when it came into being.
 
@@ -148,27 +159,29 @@ class Rollout:
         DataFileError: A file cannot be read.
     """
 
-    def __init__(
-        self, files: Sequence[LogFile], said: Meta, privacy: Privacy, report: ImportReport, *, is_source: bool
-    ) -> None:
-        self.meta = said
-        self.thread = Transcript("", said.id, role=masked(said.role))
-        self.conversation = Conversation(self.thread, privacy, report, is_child=bool(said.parent))
+    def __init__(self, files: Sequence[LogFile], meta: Meta, run: Run, *, is_source: bool) -> None:
+        self.meta = meta
+        name = LEAD_NAME if not meta.parent else meta.nickname or path_leaf(meta.path)
+        self.thread = run.agent(meta.id, name, meta.role)
+        self.thread.is_root = not meta.parent
+        self.conversation = Conversation(self.thread, run, is_child=bool(meta.parent))
         self.trail: list[Trail] = []
-        self._report = report
-        self._keeps_trail = is_source or bool(said.parent or said.forked)
+        self._run, self._report = run, run.report
+        self._keeps_trail = is_source or bool(meta.parent or meta.forked)
         # Rows after that cannot have been copied into this thread, so they matter only where others copy them.
-        self._youngest = inf if is_source or said.created is None else said.created + _COPYING_SECONDS
+        self._youngest = inf if is_source or meta.created is None else meta.created + _COPYING_SECONDS
         self._row = 0
         self._before, self._time, self._stamp = NO_TIME, NO_TIME, None
-        if len(files) == 1:
-            name = shown(files[0])
-            for number, row in logs.rows(files[0]._replace(name=name), report, Line):
-                self._read(Place(name, number), line(row))
-        else:
-            for place, row in merge_copies([Copy(file) for file in files], report):
-                self._read(place, row)
+        for place, row in self._lines(files):
+            self._read(place, row)
         self.conversation.close()
+
+    def _lines(self, files: Sequence[LogFile]) -> Iterable[tuple[Place, Line]]:
+        if len(files) > 1:
+            return merge_copies([Copy(file) for file in files], self._report)
+        name = shown(files[0])
+        lines = logs.rows(files[0]._replace(name=name), self._report, Line)
+        return ((Place(name, number), as_line(row)) for number, row in lines)
 
     def _read(self, place: Place, row: Line) -> None:
         payload = row.payload
@@ -194,7 +207,7 @@ class Rollout:
             self.conversation.take_item(payload, at)
             sign = "row"
         elif kind == "event_msg":
-            sign = self._sign_of_event(payload, moved=self.conversation.take_event(payload, at))
+            sign = self._sign_of_event(payload, has_moved=self.conversation.take_event(payload, at))
         elif kind == "turn_context":
             self.conversation.model = masked(string(payload.model)) or self.conversation.model
             self._report.pass_over(kind)
@@ -216,16 +229,16 @@ class Rollout:
                 mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
             self.trail.append(Trail(at.row, at.time, mark, sign))
 
-    def _sign_of_event(self, payload: Payload, *, moved: bool) -> str:
+    def _sign_of_event(self, payload: Payload, *, has_moved: bool) -> str:
         kind = string(payload.type)
         if kind == "token_count":
-            return "count" if moved else ""
+            return "count" if has_moved else ""
         if kind in ("task_started", "turn_started") and self._is_own_turn(payload):
             return "turn"
         return "" if kind in _NEUTRAL_EVENTS else "row"
 
     def _is_own_turn(self, payload: Payload) -> bool:
-        """Whether a turn began after the thread did: by its start, or by the time in its id (UUID version 7)."""
+        """Return True if a turn began after the thread did, by its start or the time in its id (UUID version 7)."""
         created = self.meta.created
         if created is None:
             return False
@@ -236,3 +249,55 @@ class Rollout:
         if len(digits) != 32 or digits[12] != "7" or not set(digits) <= set("0123456789abcdef"):
             return False
         return int(digits[:12], 16) / 1000 >= created - 1
+
+    def leave_out_copies(self, trails: Mapping[str, Trails]) -> None:
+        """Leave copied history out of the thread, and give its own answers their tokens.
+
+        Args:
+            trails: The trails of the threads at hand, by their ids.
+        """
+        meta, counts = self.meta, self.conversation.counts
+        is_child = bool(meta.parent or meta.forked)
+        end = 0
+        if is_child:
+            others = (trails[other] for other in (meta.forked, meta.parent) if other in trails and other != meta.id)
+            end = find_boundary(self.trail, next(others, None), meta)
+        copied, restarts = spend(counts, end, is_child=is_child, report=self._report)
+        self._run.missing[Missing.RESTARTS] = self._run.missing.get(Missing.RESTARTS, 0) + restarts
+        if end:
+            self._leave_out(end, copied)
+        self._account_for_silent()
+
+    def _leave_out(self, end: int, copied: dict[str, int] | None) -> None:
+        """Leave out the steps of rows up to this one; what they had spent stands at the first that is left."""
+        thread, counts = self.thread, self.conversation.counts
+        kept = [step for step in thread.steps if step.order > end]
+        spent = {id(count.answer): count for count in counts if count.row > end and count.answer is not None}
+        for step in thread.steps:
+            if step.order <= end and isinstance(step, steps.ModelCall) and id(step) in spent:
+                count = spent[id(step)]  # its tokens are the thread's own, so it is, too
+                step.place, step.order = count.place, float(count.row)
+                kept.append(step)
+        first = min((step.time for step in kept), default=0.0)
+        begin = next((step for step in kept if step.order > end), None)
+        if not self.meta.parent and isinstance(begin, steps.UserInput):
+            before = [step.last_time for step in thread.steps if step.order <= end]
+            begin.since = max(before, default=NO_TIME)
+        steps.part(step for step in thread.steps if step.order <= end)
+        if copied is not None:
+            kept.append(steps.CopiedHistory(first, counts[0].place, 0.0, copied))
+        thread.steps = kept
+        self.conversation.evidence.leave_out(end)
+
+    def _account_for_silent(self) -> None:
+        """Say of answers without a count that one behind them contains theirs, or that theirs is no number."""
+        calls = [step for step in self.thread.steps if isinstance(step, steps.ModelCall)]
+        last = max((step.order for step in calls if step.spent is not None), default=-1.0)
+        silent = [step for step in calls if step.spent is None]
+        self._run.cover([step for step in silent if step.order < last])
+        behind = [step for step in silent if step.order > last]
+        odd = self.conversation.odd
+        for call in behind[:odd]:
+            self._run.miss_number(call)
+        for _ in range(odd - len(behind)):
+            self._run.miss_number(None)

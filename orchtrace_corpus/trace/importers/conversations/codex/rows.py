@@ -1,7 +1,6 @@
-"""The rows of a Codex rollout as far as they are read, and what arguments, outputs and texts in them say.
+"""The rows of a Codex rollout as far as they are read, and what arguments and texts in them say.
 
-Decoding passes over everything else. Nothing is said of the types of fields here, since rows of some version
-have another type in each.
+Decoding skips everything else. Fields have no types here, since rows of some version have another type in each.
 """
 
 import re
@@ -16,7 +15,7 @@ from orchtrace_corpus.trace.model.trace import Status
 
 
 class Payload(Struct, gc=False):
-    """What a row holds: fields of items, events and of what a thread says of itself."""
+    """The content of a row: fields of items, of events and of what a thread says of itself."""
 
     type: Any = None
     id: Any = None
@@ -58,8 +57,8 @@ class Line(Struct, gc=False):
     payload: Payload | None = None
 
 
-def line(row: Any) -> Line:
-    """A row, also one that was decoded in full because of its shape or its bytes."""
+def as_line(row: Any) -> Line:
+    """Return a row, also one that was decoded in full because of its shape or its bytes."""
     if type(row) is Line:
         return row
     payload = row.get("payload")
@@ -67,11 +66,11 @@ def line(row: Any) -> Line:
 
 
 def as_payload(value: Any) -> Payload:
-    """An object as a payload; an empty one for anything else."""
+    """Return an object as a payload; an empty one for anything else."""
     return msgspec.convert(value, Payload) if isinstance(value, dict) else Payload()
 
 
-_PUT_THERE = (
+_INJECTED = (
     "<environment_context", "<user_instructions", "<turn_aborted", "<user_shell_command", "<skill", "<permissions",
     "<collaboration_mode", "<model_switch", "# AGENTS.md", "<INSTRUCTIONS", "<user_action",
 )  # fmt: skip
@@ -91,17 +90,17 @@ _ESCALATED = re.compile(
 """How a script of code mode asks."""
 _FINAL_ANSWER = re.compile(r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_MOST_LOOKED_AT = 400
-_MOST_PARSED = 1_000_000
+_MAX_BEGINNING = 400
+_MAX_PARSED = 1_000_000
 
 
-def is_put_there(text: str) -> bool:
-    """Whether the program has put a text among those of the user."""
-    return text.lstrip().startswith(_PUT_THERE)
+def is_injected(text: str) -> bool:
+    """Return True if the program has put a text among those of the user."""
+    return text.lstrip().startswith(_INJECTED)
 
 
 def text_of(content: Any) -> str:
-    """The text of a content: a string, or parts of which some are text."""
+    """Return the text of a content: a string, or parts of which some are text."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -110,8 +109,8 @@ def text_of(content: Any) -> str:
 
 
 def parsed(value: Any) -> dict[str, Any]:
-    """An object, or the text of one; empty for anything else."""
-    if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _MOST_PARSED:
+    """Return an object, or the object that a text is; empty for anything else."""
+    if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _MAX_PARSED:
         try:
             value = msgspec.json.decode(value.encode("utf-8", "replace"))
         except (msgspec.DecodeError, RecursionError):
@@ -119,22 +118,22 @@ def parsed(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def asks_for_approval(given: Any) -> bool:
+def asks_for_approval(arguments: Any) -> bool:
     """Return True if the arguments of a call, or a script, ask to leave the sandbox, which a person has to approve."""
-    if isinstance(given, str) and "escalated" not in given:
+    if isinstance(arguments, str) and "escalated" not in arguments:
         return False
-    details = parsed(given)
+    details = parsed(arguments)
     if not details:
-        return isinstance(given, str) and _ESCALATED.search(given) is not None
+        return isinstance(arguments, str) and _ESCALATED.search(arguments) is not None
     wanted = details.get("sandbox_permissions")
     return wanted == "require_escalated" or details.get("with_escalated_permissions") is True
 
 
-def awaited(tool: str, given: Any) -> str:
+def awaited(tool: str, arguments: Any) -> str:
     """Return what a call waits for that ran before, as `cell` or `session` with its number; empty for other calls."""
     if tool not in ("wait", "write_stdin"):
         return ""
-    details = parsed(given)
+    details = parsed(arguments)
     for member in ("cell_id", "session_id"):
         number = details.get(member)
         if isinstance(number, (int, str)) and number != "":
@@ -143,14 +142,14 @@ def awaited(tool: str, given: Any) -> str:
 
 
 def agent_named(details: dict[str, Any]) -> str:
-    """The agent that arguments or an output name, by its thread or by its path."""
-    names = ("agent_id", "new_thread_id", "thread_id", "agent_thread_id", "id", "target", "agent_path", "task_name")
-    return next(filter(None, (text_field(details, name) for name in names)), "")
+    """Return the agent that arguments or an output name, by its thread or by its path; empty where they name none."""
+    members = ("agent_id", "new_thread_id", "thread_id", "agent_thread_id", "id", "target", "agent_path", "task_name")
+    return next(filter(None, (text_field(details, name) for name in members)), "")
 
 
 def uuids(text: str) -> list[str]:
-    """The UUIDs at the beginning of a text."""
-    return re.findall(rf"\b{_UUID}\b", text[:_MOST_LOOKED_AT])
+    """Return the UUIDs at the beginning of a text."""
+    return re.findall(rf"\b{_UUID}\b", text[:_MAX_BEGINNING])
 
 
 def is_uuid(name: str) -> bool:
@@ -158,16 +157,23 @@ def is_uuid(name: str) -> bool:
     return re.fullmatch(_UUID, name) is not None
 
 
-def endings(value: Any) -> Iterator[tuple[str, Status, str]]:
-    """The agents that a status speaks of, with how they have ended: ok, error or cancelled, and what they brought."""
-    if not isinstance(value, dict):
+def path_leaf(path: str) -> str:
+    """Return the last name of an agent's path, which begins at `/root`, the lead of the tree."""
+    return path.rpartition("/")[2]
+
+
+def endings(statuses: Any) -> Iterator[tuple[str, Status, str]]:
+    """Yield the agents whose status says that they have ended: how, and what they handed in."""
+    if not isinstance(statuses, dict):
         return
-    for agent, state in value.items():
-        words = {state: ""} if isinstance(state, str) else state if isinstance(state, dict) else {}
-        for word, brought in words.items():
+    for agent, state in statuses.items():
+        words = state if isinstance(state, dict) else {}
+        if isinstance(state, str):
+            words = {state: ""}
+        for word, content in words.items():
             status = _ENDED.get(word.lower())
             if status:
-                yield agent, status, brought if isinstance(brought, str) else text_field(brought, "message")
+                yield agent, status, content if isinstance(content, str) else text_field(content, "message")
                 break
 
 
@@ -178,8 +184,8 @@ def final_answer(text: str) -> str | None:
 
 
 def notification(text: str) -> Iterator[tuple[str, Status, str]]:
-    """What a notification says of one agent, as `endings` does."""
+    """Yield the agent of whose end a notification tells, as `endings` does."""
     begin = text.find(_NOTIFICATION)
     if begin >= 0:
-        said = parsed(text[begin + len(_NOTIFICATION) :].partition("</")[0].strip())
-        yield from endings({agent_named(said): said.get("status")})
+        details = parsed(text[begin + len(_NOTIFICATION) :].partition("</")[0].strip())
+        yield from endings({agent_named(details): details.get("status")})

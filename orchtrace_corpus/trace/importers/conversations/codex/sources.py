@@ -1,4 +1,4 @@
-"""Which files make up a Codex session: one rollout for each thread, tied together by what their first rows say."""
+"""Finds the files of a Codex session: one rollout for each thread, tied together by what their first rows say."""
 
 import os
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.times import instant
-from orchtrace_corpus.trace.importers.core.values import text_field
+from orchtrace_corpus.trace.importers.core.values import object_field, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport
 
 _ROW_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context", "compacted"))
 
 
 class Meta(NamedTuple):
-    """What the first `session_meta` of a rollout says of its thread; what it leaves out is empty.
+    """A thread, as the first `session_meta` of its rollout describes it; what that leaves out is empty.
 
     Attributes:
         id: The thread.
@@ -42,12 +42,12 @@ class Meta(NamedTuple):
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is a Codex rollout."""
+    """Return True if a file that begins like this is a Codex rollout."""
     return any(text_field(row, "type") in _ROW_TYPES and isinstance(row.get("payload"), dict) for row in beginning.rows)
 
 
 def first_meta(opened: Opened) -> Meta:
-    """What the first `session_meta` of a rollout says; a rollout without one is a thread by its file name.
+    """Read the first `session_meta` of a rollout; a rollout without one is a thread by its file name.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -56,51 +56,46 @@ def first_meta(opened: Opened) -> Meta:
     first = _first_meta(opened.first().rows) or _first_meta(opened.head().rows)
     if not first:  # it may be longer than a head
         first = _first_meta([row for _, row in islice(logs.rows(file, ImportReport()), logs.HEAD_ROWS)])
-    return meta(_inside(first, "payload"), os.path.basename(file.path_text).removesuffix(".jsonl"))
+    return read_meta(object_field(first, "payload"), os.path.basename(file.path_text).removesuffix(".jsonl"))
 
 
 def _first_meta(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return next((row for row in rows if row.get("type") == "session_meta"), {})
 
 
-def meta(payload: dict[str, Any], fallback: str) -> Meta:
-    """What a `session_meta` says.
+def read_meta(payload: dict[str, Any], fallback: str) -> Meta:
+    """Return the thread that a `session_meta` describes.
 
     Args:
         payload: Its payload.
         fallback: The id of a thread that has none.
     """
-    spawn = _inside(_inside(payload.get("source"), "subagent"), "thread_spawn")
-    said = {name: value for name, value in (*spawn.items(), *payload.items()) if value and type(value) is str}
+    spawn = object_field(object_field(payload.get("source"), "subagent"), "thread_spawn")
+    members = (*spawn.items(), *payload.items())
+    texts = {name: value for name, value in members if value and type(value) is str}
     return Meta(
-        said.get("id", fallback),
-        said.get("parent_thread_id", ""),
-        said.get("forked_from_id", ""),
-        said.get("spawn_call_id", ""),
-        said.get("agent_role", ""),
-        said.get("agent_nickname", ""),
-        said.get("agent_path", ""),
-        said.get("cli_version", ""),
-        instant(said.get("timestamp")),
+        id=texts.get("id", fallback),
+        parent=texts.get("parent_thread_id", ""),
+        forked=texts.get("forked_from_id", ""),
+        call=texts.get("spawn_call_id", ""),
+        role=texts.get("agent_role", ""),
+        nickname=texts.get("agent_nickname", ""),
+        path=texts.get("agent_path", ""),
+        version=texts.get("cli_version", ""),
+        created=instant(texts.get("timestamp")),
     )
 
 
 def ties(opened: Opened) -> list[str]:
-    """What ties a rollout to others: its own thread, and those that spawned or forked it.
+    """Return what ties a rollout to others: its own thread, and those that spawned or forked it.
 
     Raises:
         DataFileError: The file cannot be read.
     """
-    said = first_meta(opened)
-    return [opened.file.path, *filter(None, (said.id, said.parent, said.forked))]
+    thread = first_meta(opened)
+    return [opened.file.path, *filter(None, (thread.id, thread.parent, thread.forked))]
 
 
 def shown(file: LogFile) -> str:
-    """How events call a rollout: its file name, since its folders say nothing but the day."""
+    """Return the name of a rollout in events: its file name, since its folders say nothing but the day."""
     return masked(file.name.replace("\\", "/").rpartition("/")[2])
-
-
-def _inside(value: Any, name: str) -> dict[str, Any]:
-    """The object in a field, which some rollouts have as text; empty where there is none."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}

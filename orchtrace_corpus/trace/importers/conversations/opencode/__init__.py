@@ -209,7 +209,7 @@ class _Family:
                     self._take_answer(agent, message)
         first = next(iter(run.agents[top.id].steps), None)
         if top.parent and top.parent not in run.agents and first is not None:
-            self._report.note(Problem.NO_PARENT_ROLLOUT, str(first.place))
+            self._report.note(Problem.NO_PARENT, str(first.place))
         known = set(run.agents)
         for parent, call, child in self._spawns:
             if child not in known or child == parent:
