@@ -14,8 +14,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
-from orchtrace_corpus.trace.importers.core.transcript import outcome
-from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, text_field
+from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -26,42 +25,48 @@ _ENDING = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: 
 _ERROR, _REPEATED = Status.ERROR, LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
 _DONE = ("success", "error", "cancelled")
 """The states of calls that are over."""
-
-
-_Messages = dict[str, tuple[dict[str, Any], steps.Place]]
-"""Messages of an agent by their ids, as last written, and where they were written first."""
+_Message = tuple[dict[str, Any], steps.Place]
+"""A message as last written, and where it was written first."""
 
 
 class _Header(NamedTuple):
+    """What the header of a file says.
+
+    Attributes:
+        session: The session.
+        is_child: Whether it is of a sub-agent.
+        is_document: Whether the file is one document, not lines.
+    """
+
     session: str
     is_child: bool
-    is_laid_out: bool  # whether it is a document, which is no line
+    is_document: bool
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is a session of Gemini CLI: by the project that its header names."""
+    """Return True if a file that begins like this is a session of Gemini CLI, by the project in its header."""
     is_document = not beginning.rows and beginning.outline >= {*_HEADER, "messages"}
     return is_document or any(row.keys() >= _HEADER for row in beginning.rows)
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a file to others: its session; of a sub-agent also that after which its folder is called.
+    """Return what ties a file to others: its session; of a sub-agent also that after which its folder is called.
 
     Raises:
         DataFileError: The file cannot be read.
     """
     header = _header(opened)
-    found = [f"session {header.session}"] if header.session else []
-    if header.is_child or not found:
-        path = opened.file.path  # to follow the links of all folders above takes longer than to read the file
-        path = os.path.realpath(path) if os.path.islink(path) or not header.is_child else os.path.abspath(path)
-        found.append(f"session {os.path.basename(os.path.dirname(path))}" if header.is_child else path)
-    return found
+    names = [f"session {header.session}"] if header.session else []
+    path = opened.file.path
+    if header.is_child:  # to follow the links of all folders above takes longer than to read the file
+        path = os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
+        names.append(f"session {os.path.basename(os.path.dirname(path))}")
+    return names or [os.path.realpath(path)]
 
 
 def beside(opened: Opened) -> Sequence[LogFile]:
-    """The files of the sub-agents of a session, in the folder that is called like it, and of those below them."""
-    found: list[LogFile] = []
+    """Return the files of the sub-agents of a session, in the folder called like it, and of those below them."""
+    files: list[LogFile] = []
     waiting = [_header(opened).session]
     folder = os.path.dirname(os.path.realpath(opened.file.path))
     seen = set(waiting)
@@ -76,25 +81,26 @@ def beside(opened: Opened) -> Sequence[LogFile]:
             if ending in logs.SUFFIXES and os.path.isfile(path) and stem not in seen:
                 seen.add(stem)
                 waiting.append(stem)
-                found.append(LogFile(path, masked_path(file)))
-    return found
+                files.append(LogFile(path, masked_path(file)))
+    return files
 
 
 def _header(opened: Opened) -> _Header:
-    """Whose session a file is of, as its header says, or as the beginning of a document does."""
+    """Return what the header of a file says, or the beginning of a document."""
     rows = opened.first().rows or opened.head().rows
     if rows and not rows[0].keys() >= _HEADER:
         rows = opened.head().rows
-    row = next((row for row in rows if row.keys() >= _HEADER), None)
     if rows:
-        return _Header(text_field(row, "sessionId"), text_field(row, "kind") == "subagent", is_laid_out=False)
-    said = (re.search(rf'"{name}"\s*:\s*"([^"\\]{{1,200}})"', opened.head().text) for name in ("sessionId", "kind"))
-    session, kind = (mark[1] if mark else "" for mark in said)
-    return _Header(session, kind == "subagent", is_laid_out=True)
+        row = next((row for row in rows if row.keys() >= _HEADER), None)
+        return _Header(text_field(row, "sessionId"), text_field(row, "kind") == "subagent", is_document=False)
+    text = opened.head().text
+    marks = (re.search(rf'"{name}"\s*:\s*"([^"\\]{{1,200}})"', text) for name in ("sessionId", "kind"))
+    session, kind = (mark[1] if mark else "" for mark in marks)
+    return _Header(session, kind == "subagent", is_document=True)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The trace of a session.
+    """Yield the trace of a session.
 
     Raises:
         DataFileError: A file cannot be read, or nothing ran.
@@ -105,12 +111,12 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             headers[file] = _header(opened)
     reading = _Reading(privacy, {header.session for header in headers.values() if not header.is_child})
     for file, header in sorted(headers.items(), key=lambda item: item[1].is_child):
-        reading.take(file, header)
+        reading.take_file(file, header)
     yield reading.trace(files[0])
 
 
 class _Reading:
-    """Reads the files of a session; the names of sub-agents are those of their sessions, or of their files.
+    """Reads the files of a session into a run; the keys of sub-agents are their sessions, or the names of their files.
 
     Args:
         privacy: How contents are referred to.
@@ -119,60 +125,57 @@ class _Reading:
 
     def __init__(self, privacy: Privacy, mains: set[str]) -> None:
         self._run = Run("gemini_cli", privacy)
-        self._report = self._run.report
         self._mains = mains
-        self._messages: dict[
-            str, dict[str, tuple[dict[str, Any], steps.Place]]
-        ] = {}  # by agent and id, as last written
+        self._messages: dict[str, dict[str, _Message]] = {}  # by agent and id, as last written
         self._keys: dict[str, str] = {}  # of sub-agents, by every name that they have
 
-    def take(self, file: LogFile, header: _Header) -> None:
-        """The messages of a file."""
-        stem = os.path.splitext(os.path.basename(file.path_text))[0]
-        agent = (stem if header.session in self._mains else header.session or stem) if header.is_child else ROOT
-        if agent:
+    def take_file(self, file: LogFile, header: _Header) -> None:
+        """Take the messages of a file."""
+        run, stem = self._run, _stem(file)
+        agent = ROOT
+        if header.is_child:
+            agent = stem if header.session in self._mains or not header.session else header.session
             self._keys.update({stem: agent, agent: agent})
         else:
-            self._run.name = self._run.name or header.session
-        known, called = self._messages.setdefault(agent, {}), file.name
-        for line, row in self._documents_rows(file) if header.is_laid_out else logs.rows(file, self._report):
-            if "type" in row:
-                self._take_message(known, row, called, line)
-            elif "$set" in row or "messages" in row:
-                for one in objects(mapping(row.get("$set", row)).get("messages")):
-                    self._take_message(known, one, called, line)
-            elif "$rewindTo" in row:
-                self._report.pass_over("$rewindTo")  # what is gone from the history was paid for
-            elif not row.keys() >= _HEADER:
-                self._take_message(known, row, called, line)
+            run.name = run.name or header.session
+        known = self._messages.setdefault(agent, {})
+        for line, row in self._messages_of(file) if header.is_document else logs.rows(file, run.report):
+            place = steps.Place(file.name, line)
+            if "$set" in row or ("messages" in row and "type" not in row):
+                for message in objects(mapping(row.get("$set", row)).get("messages")):
+                    self._take_message(known, message, place)
+            elif "$rewindTo" in row and "type" not in row:
+                run.report.pass_over("$rewindTo")  # what is gone from the history was paid for
+            elif "type" in row or not row.keys() >= _HEADER:
+                self._take_message(known, row, place)
 
-    def _documents_rows(self, file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _messages_of(self, file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
         messages = logs.JsonDocument(file).top.members().get("messages")
         for part in messages.elements() if messages is not None else ():
-            self._report.records_read += 1
+            self._run.report.records_read += 1
             yield part.line, mapping(part.value())
 
-    def _take_message(self, messages: _Messages, row: dict[str, Any], file: str, line: int) -> None:
-        """A message of an agent, or one that was there before, and has more in it now."""
-        name = text_field(row, "id")
-        if not name or type(row.get("type")) is not str:
-            self._report.drop(Drop.NO_ID, file, line)
-        elif name not in messages:
-            messages[name] = row, steps.Place(file, line)
+    def _take_message(self, known: dict[str, _Message], row: dict[str, Any], place: steps.Place) -> None:
+        """Take a message of an agent, or one that was there before, and has more in it now."""
+        message_id = text_field(row, "id")
+        if not message_id or type(row.get("type")) is not str:
+            self._run.report.drop(Drop.NO_ID, place.file, place.line)
+        elif message_id not in known:
+            known[message_id] = row, place
         else:
-            known = messages[name][0]
-            if "tokens" in known:
-                self._run.leave_out(_REPEATED, _usage(mapping(known["tokens"])))
-            known.update(row)
+            earlier, _ = known[message_id]
+            if "tokens" in earlier:
+                stated, is_apart = _usage(mapping(earlier["tokens"]))
+                self._run.leave_out(_REPEATED, stated, reasoning_apart=is_apart)
+            earlier.update(row)
 
     def trace(self, file: LogFile) -> Trace:
-        """The trace.
+        """Return the trace.
 
         Raises:
             EmptyLogError: Nothing ran.
         """
-        stem = os.path.splitext(os.path.basename(file.path_text))[0]
-        self._run.name = self._run.name or masked_path(stem)
+        self._run.name = self._run.name or masked_path(_stem(file))
         for agent, messages in self._messages.items():
             for row, place in messages.values():
                 self._add(agent, row, place)
@@ -181,76 +184,76 @@ class _Reading:
     def _add(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
         kind, time = row["type"], moment(row.get("timestamp"))
         if kind == "user":
-            self._add_input(agent, row.get("content"), time, place)
+            self._add_input(agent, _text(row.get("content")), time, place)
         elif kind == "gemini":
             self._add_answer(agent, row, time, place)
         elif kind == "error":
             self._run.agent(agent).add(steps.ModelCall(time, place, end=time, error="error"))
         elif kind in ("info", "warning"):
-            self._report.pass_over(kind)
+            self._run.report.pass_over(kind)
         else:
-            self._report.note_unknown(masked(kind))
+            self._run.report.note_unknown(masked(kind))
 
-    def _add_input(self, agent: str, content: Any, time: float, place: steps.Place) -> None:
-        """What the model is given: by a person, or by the program, as results of calls are."""
-        text = _text(content)
-        if not text:
-            return
-        if agent == ROOT and not text.lstrip().startswith(_INJECTED):
-            typed = steps.UserInput(time, place, ref=self._run.privacy.reference(text))
-            self._run.agent(agent).add(typed)
-        else:
+    def _add_input(self, agent: str, text: str, time: float, place: steps.Place) -> None:
+        """Add what the model is given: by a person, or by the program, as results of calls are."""
+        if text and agent == ROOT and not text.lstrip().startswith(_INJECTED):
+            self._run.agent(agent).add(steps.UserInput(time, place, ref=self._run.privacy.reference(text)))
+        elif text:
             self._run.agent(agent).add(steps.Note(time, place))
 
     def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
         run = self._run
-        call = steps.ModelCall(time, place, end=time, model=masked(text_field(row, "model")))
-        call.ref = run.privacy.reference(_text(row.get("content")))
-        run.agent(agent).add(call)
+        answer = steps.ModelCall(time, place, end=time, model=run.masked(text_field(row, "model")))
+        answer.ref = run.privacy.reference(_text(row.get("content")))
+        run.agent(agent).add(answer)
         if row.get("tokens") is not None:
-            run.spend(call, _usage(mapping(row["tokens"])))
-        for one in objects(row.get("toolCalls")):
-            use, tool = text_field(one, "id"), text_field(one, "name")
-            run.call(agent, use, tool, time, place, one.get("args"), call)
-            self._add_result(agent, use, one, time, place)
+            stated, is_apart = _usage(mapping(row["tokens"]))
+            run.spend(answer, stated, reasoning_apart=is_apart)
+        for call in objects(row.get("toolCalls")):
+            call_id = text_field(call, "id")
+            run.call(agent, call_id, text_field(call, "name"), time, place, call.get("args"), answer)
+            if text_field(call, "status") in _DONE:
+                self._add_result(agent, call_id, call, time, place)
+            if child := text_field(call, "agentId"):
+                child = self._keys.get(child, child)
+                role = text_field(call.get("args"), "agent_name") or text_field(call.get("resultDisplay"), "agentName")
+                run.agent(child, role, role)  # its own name is only an id
+                run.spawn(child, agent, call_id, place)
 
-    def _add_result(self, agent: str, use: str, one: dict[str, Any], time: float, place: steps.Place) -> None:
-        """What came of a call, where it is over; what is noted of it is when it ended."""
-        word = text_field(one, "status")
-        if word in _DONE:
-            content = None
-            for part in objects(one.get("result")):
-                if response := mapping(mapping(part.get("functionResponse")).get("response")):
-                    content = response.get("output", response.get("error"))
-                    break
-            status, end = outcome(word), moment(one.get("timestamp"))
-            error = "tool_error" if status is _ERROR else ""
-            found = self._run.result(agent, use, max(end, time), place, content, status, error)
-            ending = _ENDING.match(content) if type(content) is str else None
-            if ending is not None and ending[1] != "GOAL":
-                found.status, found.error = Status.ERROR, masked(ending[1].lower())
-        if child := text_field(one, "agentId"):
-            child = self._keys.get(child, child)
-            given, shown = mapping(one.get("args")), mapping(one.get("resultDisplay"))
-            role = text_field(given, "agent_name") or text_field(shown, "agentName")
-            self._run.agent(child, role, role)  # its own name is only an id
-            self._run.spawn(child, agent, use, place)
+    def _add_result(self, agent: str, call_id: str, call: dict[str, Any], time: float, place: steps.Place) -> None:
+        """Add what came of a call that is over; the time that is noted with it is when it ended."""
+        content = None
+        for part in objects(call.get("result")):
+            if response := object_field(part.get("functionResponse"), "response"):
+                content = response.get("output", response.get("error"))
+                break
+        status = steps.outcome(text_field(call, "status"))
+        error = "tool_error" if status is _ERROR else ""
+        reason = _ENDING.match(content) if type(content) is str else None
+        if reason is not None and reason[1] != "GOAL":
+            status, error = _ERROR, masked(reason[1].lower())
+        self._run.result(agent, call_id, max(moment(call.get("timestamp")), time), place, content, status, error)
+
+
+def _stem(file: LogFile) -> str:
+    return os.path.splitext(os.path.basename(file.path_text))[0]
 
 
 def _text(content: Any) -> str:
-    """The texts of a content."""
+    """Return the texts of a content."""
     if type(content) is str:
         return content
     return "\n".join([text for part in objects(content) if (text := text_field(part, "text"))])
 
 
-def _usage(tokens: dict[str, Any]) -> tuple[Any, ...]:
-    """The usage of a message: thoughts, and what tools put into the prompt, are counted apart from the rest."""
+def _usage(tokens: dict[str, Any]) -> tuple[tuple[Any, ...], bool]:
+    """Return what the usage of a message states, and whether reasoning is apart from the output.
+
+    What tools put into the prompt is counted apart, and so are thoughts, unless the total says otherwise.
+    """
     prompt, written, thought, added = map(tokens.get, ("input", "output", "thoughts", "tool"))
-    asked = count(prompt)
-    if asked is not None:
-        prompt = asked + (count(added) or 0) if added else asked
-        said = count(written)
-        if said is not None and count(tokens.get("total")) != prompt + said:
-            written = said + (count(thought) or 0)
-    return prompt, written, tokens.get("cached"), None, thought
+    asked, said = count(prompt), count(written)
+    if asked is not None and added:
+        prompt = asked = asked + (count(added) or 0)
+    is_apart = asked is not None and said is not None and count(tokens.get("total")) != asked + said
+    return (prompt, written, tokens.get("cached"), None, thought), is_apart
