@@ -17,7 +17,6 @@ from msgspec import DecodeError, Raw, Struct
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
@@ -170,7 +169,7 @@ class _Reading:
                     return
         before, dropped = self._report.records_read, self._report.unread
         for line, row in logs.rows(file, self._report, _Row):
-            self._take_row(row if isinstance(row, _Row) else lenient(row, _Row) or _Row(), steps.Place(file.name, line))
+            self._take_row(row, steps.Place(file.name, line))
         if self._report.unread > dropped:
             self._unread += logs.object_lines(file) - (self._report.records_read - before)
 

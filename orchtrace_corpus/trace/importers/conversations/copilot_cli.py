@@ -7,16 +7,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.core import json_parts, logs
+from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import duration, moment
-from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
 
@@ -60,7 +59,7 @@ def ties(opened: Opened) -> Sequence[str]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    named = (text_field(mapping(row.data), "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
+    named = (text_field(row.data, "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
     return [next((f"session {name}" for name in named if name), os.path.realpath(opened.file.path))]
 
 
@@ -103,14 +102,12 @@ class _Reading:
         self._outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # what messages state, by their answers
         self._owners: dict[str, str] = {}  # agents by the ids of their calls
         self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
-        self._asked: dict[str, _Event] = {}
-        self._failed: list[str] = []
+        self._requests: dict[str, _Event] = {}
 
     def take(self, file: LogFile) -> None:
         """The events of a file."""
         called, seen = file.name, self._seen
-        for number, found in logs.rows(file, self._report, _Row):
-            row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
+        for number, row in logs.rows(file, self._report, _Row):
             name, data = row.id, row.data
             if type(name) is str:
                 if name in seen:
@@ -159,7 +156,7 @@ class _Reading:
 
     def _take_usage(self, event: _Event) -> None:
         """What an answer spent, written when the model had answered, before what it said."""
-        used = mapping(event.data.get("usage"))
+        used = object_field(event.data, "usage")
         service = text_field(used, "apiCallId")
         usage = tuple(map(used.get, _KINDS))
         name = text_field(used.get("accounting"), "usageId")
@@ -206,9 +203,9 @@ class _Reading:
         call.note_text(text_field(data, "content"), run.privacy)
         self._last[event.agent] = call
         for one in objects(data.get("toolRequests")):
-            use, tool = text_field(one, "toolCallId"), text_field(one, "name")
-            run.call(event.agent, use, tool, event.time, event.place, one.get("arguments"), call)
-            self._own(event.agent, use)
+            call_id, tool = text_field(one, "toolCallId"), text_field(one, "name")
+            run.call(event.agent, call_id, tool, event.time, event.place, one.get("arguments"), call)
+            self._own(event.agent, call_id)
 
     def _take_failure(self, event: _Event) -> None:
         error = masked(text_field(event.data, "errorType") or text_field(event.data, "errorCode")) or "error"
@@ -216,89 +213,89 @@ class _Reading:
         failed = steps.ModelCall(event.time, event.place, end=event.time, model=model, error=error)
         self._run.agent(event.agent).add(failed)
 
-    def _own(self, agent: str, use: str) -> None:
-        self._owners.setdefault(use, agent)
-        call = self._run.calls.get((agent, use))
+    def _own(self, agent: str, call_id: str) -> None:
+        self._owners.setdefault(call_id, agent)
+        call = self._run.calls.get((agent, call_id))
         if call is not None and call.tool == "ask_user":
             call.purpose = steps.ASK
 
     def _take_call(self, event: _Event) -> None:
         """A tool begins; mostly its call is known from the answer."""
-        data, use = event.data, text_field(event.data, "toolCallId")
-        call = self._run.calls.get((event.agent, use)) if use else None
+        data, call_id = event.data, text_field(event.data, "toolCallId")
+        call = self._run.calls.get((event.agent, call_id)) if call_id else None
         if call is None:
             tool, given, by = text_field(data, "toolName"), data.get("arguments"), self._last.get(event.agent)
-            self._run.call(event.agent, use, tool, event.time, event.place, given, by)
-            self._own(event.agent, use)
+            self._run.call(event.agent, call_id, tool, event.time, event.place, given, by)
+            self._own(event.agent, call_id)
         elif event.time >= 0:
             call.time = max(call.time, event.time)
 
     def _take_result(self, event: _Event) -> None:
         """A tool ends. A command that fails has succeeded, as the program sees it."""
-        data, use = event.data, text_field(event.data, "toolCallId")
-        found, failed = mapping(data.get("result")), mapping(data.get("error"))
-        code = mapping(data.get("shellExecution")).get("exitCode")
+        data, call_id = event.data, text_field(event.data, "toolCallId")
+        found, failed = object_field(data, "result"), object_field(data, "error")
+        code = object_field(data, "shellExecution").get("exitCode")
         status, error = _OK, ""
         if data.get("success") is not True:
             status, error = Status.ERROR, masked(text_field(failed, "code")) or "tool_error"
         elif type(code) is int and code:
             status, error = Status.ERROR, "exit_code"
         content = found.get("content", failed.get("message"))
-        self._run.result(event.agent, use, event.time, event.place, content, status, error)
+        self._run.result(event.agent, call_id, event.time, event.place, content, status, error)
 
     def _take_request(self, event: _Event) -> None:
-        self._asked[text_field(event.data, "requestId")] = event
+        """Take the question whether a call may run."""
+        self._requests[text_field(event.data, "requestId")] = event
 
     def _take_decision(self, event: _Event) -> None:
-        """Whether a call may run: a person decides, who is waited for, or a rule."""
-        run, asked = self._run, self._asked.pop(text_field(event.data, "requestId"), None)
-        if asked is None or asked.time < 0 or event.time < 0:
+        """Take the answer to such a question: of a person, who is waited for, or of a rule."""
+        run, request = self._run, self._requests.pop(text_field(event.data, "requestId"), None)
+        if request is None or request.time < 0 or event.time < 0:
             return
-        use = text_field(mapping(asked.data.get("permissionRequest")), "toolCallId")
-        call = run.calls.get((asked.agent, use))
-        kind, source = text_field(mapping(event.data.get("result")), "kind"), string(event.data.get("decisionSource"))
-        by_person = not any(word in source for word in _UNATTENDED) and asked.data.get("resolvedByHook") is not True
-        thread = run.agent(asked.agent)
-        if kind.startswith("approve") and by_person:
-            thread.add(steps.UserInput(event.time, event.place, since=asked.time, asked=True))
-            if call is not None:
-                call.time = max(call.time, event.time)
+        call_id = text_field(request.data.get("permissionRequest"), "toolCallId")
+        call = run.calls.get((request.agent, call_id))
+        kind, source = text_field(event.data.get("result"), "kind"), text_field(event.data, "decisionSource")
+        is_unattended = request.data.get("resolvedByHook") is True or any(word in source for word in _UNATTENDED)
+        if kind.startswith("approve"):
+            if not is_unattended:
+                typed = steps.UserInput(event.time, event.place, since=request.time, asked=True)
+                run.agent(request.agent).add(typed)
+                if call is not None:
+                    call.time = max(call.time, event.time)
         elif kind == _REFUSED:
-            self._asked[f"refused {use}"] = asked
-        elif not kind.startswith("approve"):
+            run.settle(request.agent, call_id, steps.REJECTED)
+        else:
             tool = call.tool if call is not None else ""
-            thread.add(steps.SafetyEvent(event.time, event.place, tool=tool, error="forbidden", asking=call))
+            alarm = steps.SafetyEvent(event.time, event.place, tool=tool, error="forbidden", asking=call)
+            run.agent(request.agent).add(alarm)
 
     def _take_spawn(self, event: _Event) -> None:
-        data, use = event.data, text_field(event.data, "toolCallId")
-        child = event.agent or use
-        if not child or child == use == "":
-            return
-        self._children[use] = child
-        role = text_field(data, "agentName")
-        self._run.agent(child, text_field(data, "agentDisplayName") or role, role)
-        waits = data.get("executionMode") != "background"
-        self._run.spawn(child, self._owners.get(use, ROOT), use, event.place, waits=waits)
-
-    def _take_end(self, event: _Event) -> None:
-        """A sub-agent is done: whoever started it in the background is told now."""
-        data, use = event.data, text_field(event.data, "toolCallId")
-        child = self._children.get(use, event.agent)
-        if (total := count(data.get("totalTokens"))) is not None:
-            self._report.enter(LedgerLine.CHILD_TOTAL, total=total)
+        call_id, role = text_field(event.data, "toolCallId"), text_field(event.data, "agentName")
+        child = event.agent or call_id
         if not child:
             return
-        is_error = "error" in data
-        if self._run.waits_for(child):
-            self._failed += [use] if is_error else []
-        else:
+        self._children[call_id] = child
+        self._run.agent(child, text_field(event.data, "agentDisplayName") or role, role)
+        waits = event.data.get("executionMode") != "background"
+        self._run.spawn(child, self._owners.get(call_id, ROOT), call_id, event.place, waits=waits)
+
+    def _take_end(self, event: _Event) -> None:
+        """Take the end of a sub-agent: whoever started it in the background is told now."""
+        call_id = text_field(event.data, "toolCallId")
+        child, owner = self._children.get(call_id, event.agent), self._owners.get(call_id, ROOT)
+        if (total := count(event.data.get("totalTokens"))) is not None:
+            self._run.report.enter(LedgerLine.CHILD_TOTAL, total=total)
+        is_error = "error" in event.data
+        if child and not self._run.waits_for(child):
             note = steps.Note(event.time, event.place)
-            self._run.agent(self._owners.get(use, ROOT)).add(note)
+            self._run.agent(owner).add(note)
             self._run.returned(child, note, Status.ERROR if is_error else Status.OK)
+        elif child and is_error:
+            self._run.settle(owner, call_id, "agent_error")
 
     def _take_shutdown(self, event: _Event) -> None:
         """The sums of what ran since the last shutdown: counted where the answers do not say what they spent."""
-        given = event.data.get("modelMetrics") or mapping(event.data.get("accountingSnapshot")).get("modelMetrics")
+        given = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
         sums = {model: mapping(mapping(one).get("usage")) for model, one in mapping(given).items()}
         segment, self._segment = self._segment, _Segment()
         used = {model: tuple(map(one.get, _KINDS)) for model, one in sums.items()}
@@ -330,16 +327,8 @@ class _Reading:
         folder, name = os.path.split(file.path_text)
         stem = os.path.basename(folder) if name == "events.jsonl" else os.path.splitext(name)[0]
         run.name = run.name or masked_path(stem)
-        for use, asked in ((name.partition(" ")[2], asked) for name, asked in self._asked.items() if " " in name):
-            found = run.result_of(asked.agent, use)
-            if found is not None:
-                found.error = steps.REJECTED
         for call, stated in self._outputs.values():
             run.spend_output(call, stated)
-        for use in self._failed:
-            found = run.result_of(self._owners.get(use, ROOT), use)
-            if found is not None:
-                found.status, found.error = Status.ERROR, "agent_error"
         return run.trace()
 
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core import json_parts, logs
@@ -144,7 +143,6 @@ class _Reading:
         self._steps: dict[str, _Step] = {}  # of each agent the one that it is in
         self._aside: dict[str, _Step] = {}  # of each agent what is asked beside its steps
         self._cancelled: set[str] = set()  # agents whose turn was broken off, as the log has said already
-        self._refused: list[tuple[str, str]] = []
 
     def take_state(self, file: LogFile) -> None:
         """What the session says of its agents: who is below whom, which their records say better."""
@@ -161,8 +159,7 @@ class _Reading:
         """The records of an agent."""
         folder, name = os.path.split(file.path_text)
         own = _key(os.path.basename(folder)) if name == "wire.jsonl" else ROOT
-        for number, found in logs.rows(file, self._report, _Row):
-            row = found if type(found) is _Row else msgspec.json.decode(json_parts.encoded(found), type=_Row)
+        for number, row in logs.rows(file, self._report, _Row):
             agent = own if row.agent_id is None else _key(row.agent_id)
             self._take(row, agent, moment_ms(row.time), steps.Place(file.name, number))
 
@@ -185,7 +182,7 @@ class _Reading:
                 self._take_child(row, kind, agent, time, place)
             case "permission.record_approval_result":
                 if text_field(mapping(row.result), "decision") == "rejected":
-                    self._refused.append((agent, string(row.tool_call_id)))
+                    self._run.settle(agent, string(row.tool_call_id), steps.REJECTED)
             case _ if kind.startswith(_SILENT):
                 self._run.version = self._run.version or masked(string(row.protocol_version))
                 self._report.pass_over(masked(kind))
@@ -314,10 +311,6 @@ class _Reading:
         """
         run = self._run
         run.name = run.name or masked_path(os.path.basename(_folder(file)))
-        for agent, use in self._refused:
-            found = run.result_of(agent, use)
-            if found is not None:
-                found.status, found.error = Status.ERROR, steps.REJECTED
         return run.trace()
 
 

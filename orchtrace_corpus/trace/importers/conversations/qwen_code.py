@@ -192,8 +192,7 @@ class _Reading:
     def take_rows(self, file: LogFile) -> None:
         """The rows of the session, or of a sub-agent."""
         run, seen, name = self._run, self._rows, file.name
-        for number, found in logs.rows(file, self._report, _Row):
-            row = found if type(found) is _Row else json_parts.lenient(found, _Row) or _Row()
+        for number, row in logs.rows(file, self._report, _Row):
             place = steps.Place(name, number)
             if row.uuid and row.uuid in seen:
                 self._report.pass_over("row that repeats an earlier one")

@@ -82,7 +82,7 @@ def decoded(raw: Any, shape: Any = Any) -> Any:
 
 
 def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
-    """A decoded object as a struct, whatever is wrong with it: members of another kind than they should be are lost.
+    """Return a decoded object as a struct, whatever is wrong with it: members of another kind than they should be go.
 
     Members are found in either spelling: as JSON has them, or as the struct names its fields. None for no object.
     """
@@ -94,6 +94,8 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
         given = value.get(name) if given is None else given
         if is_text:
             given = given if type(given) is str else ""
+        elif inner is msgspec.Raw:
+            given = msgspec.Raw(encoded(given))
         elif is_list:
             parts = (lenient(one, inner) for one in given) if type(given) is list else ()
             given = [one for one in parts if one is not None]
@@ -113,7 +115,7 @@ def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool, 
             inner for option in options for inner in get_args(option) if getattr(option, "__origin__", None) is list
         ]
         structs = [option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)]
-        inner = next(iter(lists or structs), None)
+        inner = next(iter(lists or structs), msgspec.Raw if one.type is msgspec.Raw else None)
         found.append((one.name, one.encode_name, one.type is str, inner, bool(lists), float in options))
     return found
 

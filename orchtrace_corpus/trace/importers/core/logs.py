@@ -137,16 +137,19 @@ def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
         return []
 
 
-def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tuple[int, Any]]:
+def rows(
+    file: LogFile, report: ImportReport, shape: Any = Any, *, keep_others: bool = False
+) -> Iterator[tuple[int, Any]]:
     """The records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
 
-    Each comes with the line on which it stands: an object, or what was made of it.
+    Each comes with the line on which it stands.
 
     Args:
         file: The file.
         report: Where what is no record is counted.
-        shape: The type of struct that records are made into, unless they are of another shape; what it does not
-            name is passed over, which saves most of the time.
+        shape: The type of struct that records are made into, or `Raw`; what it does not name is skipped, which saves
+            most of the time, and members of another kind than they should be are lost.
+        keep_others: Whether records of another shape come as objects instead.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -171,6 +174,9 @@ def rows(file: LogFile, report: ImportReport, shape: Any = Any) -> Iterator[tupl
                 for row in values:
                     if type(row) is shape or type(row) is dict:
                         report.records_read += 1
+                        if type(row) is dict and shape is not Any and not keep_others:
+                            is_raw = shape is msgspec.Raw
+                            row = msgspec.Raw(parts.encoded(row)) if is_raw else parts.lenient(row, shape)
                         yield number, row
                     elif row is not _NOTHING:
                         report.drop(Drop.NO_OBJECT, file.name, number)
@@ -272,8 +278,7 @@ def documents(file: LogFile, report: ImportReport) -> Iterator[parts.Part]:
             yield from top.elements() if top.is_array else (top,)
             return
     for line, raw in rows(file, report, msgspec.Raw):
-        data = bytes(raw) if isinstance(raw, msgspec.Raw) else parts.encoded(raw)
-        yield parts.Part(data, msgspec.Raw(data), 0, line)
+        yield parts.Part(bytes(raw), raw, 0, line)
 
 
 def object_lines(file: LogFile) -> int:

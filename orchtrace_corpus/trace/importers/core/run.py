@@ -81,6 +81,7 @@ class Run:
         self._asides: dict[str, Transcript] = {}
         self._results: list[tuple[str, str, steps.ToolResult]] = []
         self._first_results, self._indexed = dict[tuple[str, str], steps.ToolResult](), 0
+        self._settled: list[tuple[str, str, str, Status]] = []
         self._tasks: dict[str, list[Task]] = {}
         self._children: dict[tuple[str, str], str] = {}
         self._parents: dict[str, str] = {}
@@ -153,6 +154,10 @@ class Run:
             self._first_results.setdefault((agent, named), result)
         self._indexed = len(self._results)
         return self._first_results.get((key, call_id))
+
+    def settle(self, key: str, call_id: str, error: str, status: Status = _ERROR) -> None:
+        """Say how a call of an agent ended, where the log says so apart from its result, which may be read later."""
+        self._settled.append((key, call_id, error, status))
 
     def address(self, call: ToolCall, receiver: str, purpose: Purpose = steps.MESSAGE) -> None:
         """Say that a call is about another agent: a message to it, a wait for it, or its end."""
@@ -339,6 +344,10 @@ class Run:
         return builder.trace(topology=arranged, missing=self.missing, unit=unit, unread=unread)
 
     def _join_results(self) -> None:
+        for key, call_id, error, status in self._settled:
+            settled = self.result_of(key, call_id)
+            if settled is not None:
+                settled.status, settled.error = status, error
         for key, call_id, result in self._results:
             call = self.calls.get((key, call_id))
             if call is None:

@@ -114,7 +114,7 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]
         else:
             yield Record(document.top, document.top.line)
             return
-    for line, value in logs.rows(file, report, shape):
+    for line, value in logs.rows(file, report, shape, keep_others=True):
         failure = None
         if isinstance(value, dict):
             data = encoded(value)

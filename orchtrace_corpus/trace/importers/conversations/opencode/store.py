@@ -104,7 +104,7 @@ class Store:
                 self._take_document(logs.contents(file), file)
                 return
         for line, row in logs.rows(file, self._report, Row):
-            self._take(parts.lenient(row, Row) if type(row) is dict else row, steps.Place(file.name, line))
+            self._take(row, steps.Place(file.name, line))
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
         """A record, or an export, whose messages are decoded one by one where it is large, laid out or faulty.
