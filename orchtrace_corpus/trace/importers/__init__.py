@@ -74,13 +74,13 @@ class Importer(Protocol):
     """
 
     def recognises(self, beginning: Head) -> bool:
-        """Whether a file that begins like this is of the format."""
+        """Return True if a file that begins like this is of the format."""
 
     def ties(self, opened: Opened) -> Sequence[str]:
-        """What ties a file to others of its session: files with a tie in common are read together."""
+        """Return what ties a file to others of its session: files with a tie in common are read together."""
 
     def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-        """The traces of one group of files; mostly one.
+        """Return the traces of one group of files; mostly one.
 
         Raises:
             DataFileError: A file cannot be read, or is no log of the format.
@@ -108,7 +108,7 @@ class Installed(NamedTuple):
 
 @cache
 def installed() -> Installed:
-    """The importers that other packages have added; looked up once, and only where it is asked for."""
+    """Return the importers that other packages have added; looked up once, and only where it is asked for."""
     from importlib.metadata import entry_points
 
     found: dict[str, Importer] = {}
@@ -131,13 +131,13 @@ def installed() -> Installed:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all formats: ours, and those that other packages have added."""
+    """Return the names of all formats: ours, and those that other packages have added."""
     return (*FORMATS, *installed().importers)
 
 
 @cache
 def importer(form: str) -> Importer:
-    """The importer of a format.
+    """Return the importer of a format.
 
     Raises:
         CommandUseError: There is no such format.
@@ -153,7 +153,7 @@ def importer(form: str) -> Importer:
 
 
 def title(form: str) -> str:
-    """What people call a format."""
+    """Return what people call a format."""
     return FORMATS.get(form) or str(getattr(importer(form), "TITLE", form))
 
 
@@ -174,7 +174,7 @@ class Found(NamedTuple):
 
 
 def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
-    """The sessions in files and folders; one session may be in several of them.
+    """Return the sessions in files and folders; one session may be in several of them.
 
     Args:
         paths: The file or folder, or several.
@@ -190,7 +190,7 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
 
 
 def find(paths: Sequence[str], form: str = "") -> Found:
-    """What there is in files and folders. Each file is opened once.
+    """Return what there is in files and folders. Each file is opened once.
 
     What its importer knows to lie beside a file that is named by itself is read with it.
 
@@ -264,7 +264,7 @@ def refuse(paths: Sequence[str], found: Found) -> NoReturn:
 
 
 def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]]:
-    """The files of a format by session.
+    """Yield the files of a format by session.
 
     Raises:
         DataFileError: A file cannot be read.
@@ -277,7 +277,7 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
 
 
 def recognise(opened: Opened, likely: str = "") -> str:
-    """The format of a file; empty where it is of none.
+    """Return the format of a file; empty where it is of none.
 
     Args:
         opened: The file.
@@ -297,13 +297,13 @@ def recognise(opened: Opened, likely: str = "") -> str:
 
 
 def format_of(data: bytes) -> str:
-    """The format of a log that begins with these bytes; empty if it is of none."""
+    """Return the format of a log that begins with these bytes; empty if it is of none."""
     beginnings = logs.Head(data, 1), logs.Head(data, logs.HEAD_ROWS)
     return next((name for one in beginnings for name in names() if importer(name).recognises(one)), "")
 
 
 def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:
-    """The traces of a session.
+    """Yield the traces of a session.
 
     Args:
         session: The session.
@@ -352,7 +352,7 @@ class Imported(NamedTuple):
 
 
 def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[Imported]:
-    """The traces of sessions, one in memory at a time; a session that cannot be read does not stop the rest."""
+    """Yield the traces of sessions, one in memory at a time; a session that cannot be read does not stop the rest."""
     for session in sessions:
         answers = Answers()
         files = tuple(file.path for file in session.files)
@@ -364,12 +364,12 @@ def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[I
 
 
 def is_binary(beginning: Head) -> bool:
-    """Whether a file is no text, and no text in UTF-16 either."""
+    """Return True if a file is no text, and no text in UTF-16 either."""
     return "\0" in beginning.text and not beginning.is_utf16
 
 
 def _description(file: LogFile) -> str:
-    """What a file begins with, in a few words."""
+    """Return what a file begins with, in a few words."""
     beginning = logs.head(file)
     if not beginning.text.strip():
         return "is empty"

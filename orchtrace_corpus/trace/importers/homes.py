@@ -67,7 +67,7 @@ class Recent(NamedTuple):
 
 
 def folders() -> dict[str, str]:
-    """The folder in which each program keeps its sessions, by the format of its logs, whether it is there or not."""
+    """Return the folder in which each program keeps its sessions, by the format of its logs, be it there or not."""
     home = os.path.expanduser("~")
     return {
         form: os.path.join(os.environ.get(variable) or os.path.join(home, *below.split("/")), inside)
@@ -76,7 +76,7 @@ def folders() -> dict[str, str]:
 
 
 def recent() -> list[Recent]:
-    """The sessions below the home folder, the newest first; transcripts of sub-agents are none."""
+    """Return the sessions below the home folder, the newest first; transcripts of sub-agents are none."""
     found = [
         Recent(form, path, modified)
         for form, folder in folders().items()
@@ -90,7 +90,7 @@ def recent() -> list[Recent]:
 
 
 def _logs(folder: str, pattern: str) -> Iterator[tuple[str, float]]:
-    """The logs below a folder, with the times at which they were last written; none where none can be seen."""
+    """Yield the logs below a folder, with the times at which they were last written; none where none can be seen."""
     from glob import escape, iglob
 
     for path in iglob(os.path.join(escape(folder), *pattern.split("/"))):
@@ -100,7 +100,7 @@ def _logs(folder: str, pattern: str) -> Iterator[tuple[str, float]]:
 
 
 def _modified(path: str) -> float:
-    """When a log was last written; of a database, when its write-ahead log was."""
+    """Return when a log was last written; of a database, when its write-ahead log was."""
     later = f"{path}-wal"
     return max(os.path.getmtime(one) for one in (path, later) if one == path or os.path.exists(one))
 

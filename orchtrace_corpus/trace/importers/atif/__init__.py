@@ -38,7 +38,7 @@ _FILE = re.compile(rb'"(?:trajectory_path|continued_trajectory_ref)"\s*:\s*("(?:
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is an ATIF trajectory: by its version, or by members that it must have."""
+    """Return True if a file that begins like this is an ATIF trajectory, by its version or by members it must have."""
     names = beginning.outline
     if "schema_version" in names and _VERSION.search(beginning.text):
         return "agent" in names or "steps" in names
@@ -48,7 +48,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a trajectory to others: the files that it names. Many programs give all sessions the same id.
+    """Return what ties a trajectory to others: the files that it names. Many programs give all sessions the same id.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -58,7 +58,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def _names_files(opened: Opened) -> bool:
-    """Whether a trajectory names files: read piece by piece, which takes half as long as the whole."""
+    """Return True if a trajectory names files: read piece by piece, which takes half as long as the whole."""
     buffer, at = bytearray(_OVERLAP + _PIECE_BYTES), 0
     piece = memoryview(buffer)[_OVERLAP:]
     try:
@@ -73,7 +73,7 @@ def _names_files(opened: Opened) -> bool:
 
 
 def beside(opened: Opened) -> Sequence[LogFile]:
-    """The files that a trajectory names, and those that these name, where they are there."""
+    """Return the files that a trajectory names, and those that these name, where they are there."""
     found: dict[str, LogFile] = {}
     waiting = deque([opened.file])
     while waiting:
@@ -86,7 +86,7 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 
 def _named_files(file: LogFile, data: bytes) -> list[str]:
-    """The files that a trajectory names, with all folders; none outside its own folder."""
+    """Return the files that a trajectory names, with all folders; none outside its own folder."""
     if not any(name in data for name in _NAMING):
         return []
     folder = os.path.dirname(os.path.realpath(file.path))
@@ -101,7 +101,7 @@ def _text(raw: bytes) -> str:
 
 
 def _in_folder(folder: str, name: str) -> str:
-    """The path of a file in a folder or below it; empty for one outside, and for a name that no file can have."""
+    """Return the path of a file in a folder or below it; empty outside of it, and for a name that no file can have."""
     path = os.path.realpath(os.path.join(folder, name)) if "\0" not in name else ""
     return path if path.startswith(folder + os.sep) else ""
 
@@ -135,7 +135,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
-    """The files by session: each that no other names, with all those that it leads to."""
+    """Yield the files by session: each that no other names, with all those that it leads to."""
     by_path = {os.path.realpath(file.path): file for file in files}
     targets = {
         path: [name for name in _named_files(file, logs.contents(file)) if name in by_path]

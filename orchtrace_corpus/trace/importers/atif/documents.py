@@ -118,7 +118,7 @@ class Document(Struct, gc=False):
 
     @property
     def is_ours(self) -> bool:
-        """Whether we have exported it, and it can be restored."""
+        """Return True if we have exported it, and it can be restored."""
         return self.extra is not None and self.extra.orchtrace is not ABSENT
 
 
@@ -130,7 +130,7 @@ _OBJECTS = ("agent", "metrics", "observation", "extra", "invocation")
 
 
 def decode(data: bytes) -> Document:
-    """A document, whatever is wrong with it: members of another kind than they should be are left out.
+    """Return a document, whatever is wrong with it: members of another kind than they should be are left out.
 
     Raises:
         msgspec.DecodeError: It is no JSON, or no object.
@@ -162,7 +162,7 @@ def _prune(document: Any) -> None:
 
 
 def lines(data: bytes, document: Document) -> Iterator[int]:
-    """The lines of all steps: those of a trajectory before those of its sub-agents, as every known program writes them.
+    """Return the lines of all steps: those of a trajectory before those of its sub-agents, as all programs write them.
 
     Where the text has them in another order, or holds further `step_id`, each is on the line of the document.
     """
@@ -182,7 +182,7 @@ def lines(data: bytes, document: Document) -> Iterator[int]:
 
 
 def _documents(document: Document) -> Iterator[Document]:
-    """A document and those embedded in it, in the order of the text."""
+    """Yield a document and those embedded in it, in the order of the text."""
     waiting = [document]
     while waiting:
         yield (one := waiting.pop())

@@ -113,7 +113,7 @@ class Trajectory:
             self._take(step, steps.Place(file.name, next(lines)), number)
 
     def pointer_to(self, number: int) -> str:
-        """The JSON pointer of an embedded trajectory."""
+        """Return the JSON pointer of an embedded trajectory."""
         return f"{self._pointer}/subagent_trajectories/{number}"
 
     def _take(self, step: Step, place: steps.Place, number: int) -> None:
@@ -140,7 +140,7 @@ class Trajectory:
                 self._take_result(result, own, time, place)
 
     def _take_answer(self, step: Step, time: float, place: steps.Place, number: int) -> steps.ModelCall | None:
-        """A step of the agent: one call of a model, or several; none where it says so."""
+        """Return a step of the agent: one call of a model, or several; none where it says so."""
         invocation = None
         if step.extra is not None:
             invocation = _invocation(step.extra)
@@ -182,7 +182,7 @@ class Trajectory:
         return call
 
     def _token_refs(self, metrics: Metrics, number: int) -> TokenRefs | None:
-        """Where the single tokens of an answer are: a JSON pointer behind the name of the file."""
+        """Return where the single tokens of an answer are: a JSON pointer behind the name of the file."""
         held = metrics.prompt_token_ids, metrics.completion_token_ids, metrics.logprobs
         if held == _NO_TOKENS:
             return None
@@ -192,7 +192,7 @@ class Trajectory:
         return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
 
     def _take_input(self, step: Step, time: float, place: steps.Place) -> None:
-        """What the agent is given to read: by a person first, later also by programs."""
+        """Take what the agent is given to read: by a person first, later also by programs."""
         text = string(step.message)
         ref = self._privacy.reference(step.message)
         if _NOTIFICATION.match(text):
@@ -225,7 +225,7 @@ class Trajectory:
         self.thread.add(tool_call)
 
     def _take_result(self, result: Result, own: Mapping[str, steps.ToolCall], time: float, place: steps.Place) -> None:
-        """The result of a call of this step or, as some programs write it, of an earlier one."""
+        """Take the result of a call of this step or, as some programs write it, of an earlier one."""
         use = string(result.source_call_id)
         tool_call = own.get(use) or self.calls.get(use)
         found = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
@@ -271,14 +271,14 @@ def _stated(metrics: Metrics | None) -> tuple[Any, ...]:
 
 
 def _totals(value: Any) -> tuple[int, int] | None:
-    """The prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
+    """Return the prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
     found = value if isinstance(value, dict) else {}
     prompt, completion = count(found.get("total_prompt_tokens")), count(found.get("total_completion_tokens"))
     return None if prompt is None or completion is None else (prompt, completion)
 
 
 def _invocation(extra: Extra) -> tuple[float, float] | None:
-    """When a call began and ended; None where it is not said."""
+    """Return when a call began and ended; None where it is not said."""
     found = extra.invocation
     if found is None:
         return None

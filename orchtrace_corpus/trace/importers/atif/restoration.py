@@ -22,7 +22,7 @@ _HASH = "sha256:"
 
 
 def metrics_of(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics of a step that stands for an event; empty where it spent nothing that is known."""
+    """Return the metrics of a step that stands for an event; empty where it spent nothing that is known."""
     tokens = {kind: int(number) for kind, number in (event.get("tokens") or {}).items() if number is not None}
     kinds = tuple(tokens.get(kind) for kind in ("input", "cache_read", "cache_write"))
     found = {
@@ -40,7 +40,7 @@ def metrics_of(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
-    """What the own fields of a step say of its event."""
+    """Return what the own fields of a step say of its event."""
     found: dict[str, Any] = {"agent": agent}
     if model := step.get("model_name"):
         found["model"] = model
@@ -72,24 +72,24 @@ def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
 
 
 def fields_of_call(call: Mapping[str, Any], agent: Any) -> dict[str, Any]:
-    """What the own fields of a tool call say of its event."""
+    """Return what the own fields of a tool call say of its event."""
     return {"agent": agent, "tool": call.get("function_name"), "call_id": call.get("tool_call_id")}
 
 
 def fields_of_result(result: Mapping[str, Any], agent: Any) -> dict[str, Any]:
-    """What the own fields of a result say of its event."""
+    """Return what the own fields of a result say of its event."""
     names = {"call_id": result.get("source_call_id"), "content_ref": result.get("content")}
     return {"agent": agent, **{name: value for name, value in names.items() if value}}
 
 
 def rest(event: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """What has to be kept of an event beside what the fields of ATIF say; null where it lacks what they say."""
+    """Return what has to be kept of an event beside what the fields of ATIF say; null where it lacks what they say."""
     found = {name: value for name, value in event.items() if name not in said or said[name] != value}
     return {**found, **{name: None for name in said if name not in event}}
 
 
 def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) -> Trace | None:
-    """The trace that was exported to a document; None where it is no export of ours, or cannot be restored."""
+    """Return the trace that was exported to a document; None where it is no export of ours, or cannot be restored."""
     try:
         document = msgspec.json.decode(data)
     except UnicodeDecodeError:
@@ -133,7 +133,7 @@ def _count(trace: Trace, file: LogFile, report: ImportReport, *, is_whole: bool)
 
 
 def _events(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The events for which the objects of a trajectory stand, and those of its sub-agents, each with its number."""
+    """Yield the events of a trajectory and of its sub-agents, each with its number."""
     waiting = [document]
     while waiting:
         one = waiting.pop()
@@ -164,7 +164,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _masked(value: Any, privacy: Privacy) -> Any:
-    """A value whose texts are masked, those of contents that are kept left as they are."""
+    """Return a value whose texts are masked, those of contents that are kept left as they are."""
     if isinstance(value, str):
         return masked(value)
     if isinstance(value, list):

@@ -48,13 +48,13 @@ class _Event(Struct, gc=False):
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is a session of Copilot CLI: by the producer that its start names."""
+    """Return True if a file that begins like this is a session of Copilot CLI: by the producer that its start names."""
     starts = (mapping(row.get("data")) for row in beginning.rows if row.get("type") == "session.start")
     return any(data.get("producer") == "copilot-agent" for data in starts)
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a file to others: the session that it starts.
+    """Return what ties a file to others: the session that it starts.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -64,7 +64,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The trace of a session.
+    """Yield the trace of a session.
 
     Raises:
         DataFileError: A file cannot be read, or nothing ran.
@@ -105,7 +105,7 @@ class _Reading:
         self._requests: dict[str, _Event] = {}
 
     def take(self, file: LogFile) -> None:
-        """The events of a file."""
+        """Take the events of a file."""
         called, seen = file.name, self._seen
         for number, row in logs.rows(file, self._report, _Row):
             name, data = row.id, row.data
@@ -133,7 +133,7 @@ class _Reading:
         self._run.version = masked(text_field(event.data, "copilotVersion")) or self._run.version
 
     def _take_input(self, event: _Event) -> None:
-        """What a person typed; sub-agents, skills and the program itself say where it is from."""
+        """Take what a person typed; sub-agents, skills and the program itself say where it is from."""
         if event.agent == ROOT and event.data.get("source") in (None, "", "user"):
             self._last.pop(ROOT, None)  # what runs before the next answer, they have asked for themselves
             ref = self._run.privacy.reference(event.data.get("content"))
@@ -146,7 +146,7 @@ class _Reading:
         self._run.agent(event.agent).add(stop)
 
     def _answer(self, event: _Event, service: str) -> steps.ModelCall:
-        """A new answer."""
+        """Return a new answer."""
         call = steps.ModelCall(event.time, event.place, end=event.time)
         self._run.agent(event.agent).add(call)
         self._last[event.agent] = call
@@ -155,7 +155,7 @@ class _Reading:
         return call
 
     def _take_usage(self, event: _Event) -> None:
-        """What an answer spent, written when the model had answered, before what it said."""
+        """Take what an answer spent, written when the model had answered, before what it said."""
         used = object_field(event.data, "usage")
         service = text_field(used, "apiCallId")
         usage = tuple(map(used.get, _KINDS))
@@ -220,7 +220,7 @@ class _Reading:
             call.purpose = steps.ASK
 
     def _take_call(self, event: _Event) -> None:
-        """A tool begins; mostly its call is known from the answer."""
+        """Take the beginning of a tool; mostly its call is known from the answer."""
         data, call_id = event.data, text_field(event.data, "toolCallId")
         call = self._run.calls.get((event.agent, call_id)) if call_id else None
         if call is None:
@@ -231,7 +231,7 @@ class _Reading:
             call.time = max(call.time, event.time)
 
     def _take_result(self, event: _Event) -> None:
-        """A tool ends. A command that fails has succeeded, as the program sees it."""
+        """Take the end of a tool. A command that fails has succeeded, as the program sees it."""
         data, call_id = event.data, text_field(event.data, "toolCallId")
         found, failed = object_field(data, "result"), object_field(data, "error")
         code = object_field(data, "shellExecution").get("exitCode")
@@ -294,7 +294,7 @@ class _Reading:
             self._run.settle(owner, call_id, "agent_error")
 
     def _take_shutdown(self, event: _Event) -> None:
-        """The sums of what ran since the last shutdown: counted where the answers do not say what they spent."""
+        """Take the sums of what ran since the last shutdown, counted where the answers do not say what they spent."""
         given = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
         sums = {model: mapping(mapping(one).get("usage")) for model, one in mapping(given).items()}
         segment, self._segment = self._segment, _Segment()
@@ -318,7 +318,7 @@ class _Reading:
         self._run.cover([call for call in segment.calls if call.spent is None and call not in bearers])
 
     def trace(self, file: LogFile) -> Trace:
-        """The trace.
+        """Return the trace.
 
         Raises:
             EmptyLogError: Nothing ran.

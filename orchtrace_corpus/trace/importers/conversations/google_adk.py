@@ -90,17 +90,17 @@ class _Event(Struct, rename="camel", gc=False):
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this holds sessions of ADK: by their members."""
+    """Return True if a file that begins like this holds sessions of ADK: by their members."""
     return beginning.has_any(_MEMBERS)
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a file to others: nothing."""
+    """Return what ties a file to others: nothing."""
     return [opened.file.path]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The traces of the sessions.
+    """Yield the traces of the sessions.
 
     Raises:
         DataFileError: A file cannot be read.
@@ -129,7 +129,7 @@ _Events: TypeAlias = Iterable[tuple[_Event | None, steps.Place]]
 
 
 def _sessions(file: LogFile, report: ImportReport) -> Iterator[tuple[str, str, _Events]]:
-    """The sessions in a file, each with name, app and events; one that stands on a single line is decoded at once.
+    """Yield the sessions in a file, each with name, app and events; one on a single line is decoded at once.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -178,7 +178,7 @@ class _Session:
         run.name, run.system, self._events = name or "session", app, self._read(events)
 
     def _read(self, events: _Events) -> list[_Event]:
-        """The events, each with its place, and its time in seconds since 1970."""
+        """Return the events, each with its place, and its time in seconds since 1970."""
         read, found = 0, list[_Event]()
         for event, place in events:
             read += 1
@@ -273,7 +273,7 @@ class _Session:
             self._take_call(one, agent, call)
 
     def _end(self, number: int, one: _Event) -> float:
-        """When an answer was over at the latest.
+        """Return when an answer was over at the latest.
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
@@ -299,13 +299,13 @@ class _Session:
         self._callers.setdefault(one.id, agent)
 
     def _say(self, agent: str, step: steps.Step, ref: str, branch: str) -> None:
-        """An agent's last words take the place of those before, behind those of others."""
+        """Put an agent's last words in the place of those before, behind those of others."""
         self._run.agent(agent).add(step)
         self._words.pop(agent, None)
         self._words[agent] = _Words(agent, step, ref, branch)
 
     def _deliver(self, agent: str, branch: str) -> None:
-        """What an agent reads before it answers: what people and other agents have said, and it has not read."""
+        """Let an agent read, before it answers, what people and other agents have said, and it has not read."""
         self._reader, self._branch = agent, branch
         transcript, sent = self._run.agent(agent), self._handoffs.pop(agent, None)
         if sent is not None:
@@ -327,5 +327,5 @@ class _Session:
 
 @lru_cache(maxsize=10_000)
 def _is_beside(one: str, other: str) -> bool:
-    """Whether two branches part, so that neither reads what is said in the other."""
+    """Return True if two branches part, so that neither reads what is said in the other."""
     return bool(one and other) and not f"{one}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{one}.")

@@ -73,7 +73,7 @@ class _Step(Struct, gc=False):
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is of a Kimi Code session."""
+    """Return True if a file that begins like this is of a Kimi Code session."""
     rows = beginning.rows
     if rows and rows[0].get("type") == "metadata" and "protocol_version" in rows[0]:
         return _MARK.search(beginning.text) is not None
@@ -81,7 +81,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a file to others: the folder of its session.
+    """Return what ties a file to others: the folder of its session.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -90,7 +90,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def beside(opened: Opened) -> Sequence[LogFile]:
-    """The files of all agents of a session of which one file is named."""
+    """Return the files of all agents of a session of which one file is named."""
     folder = _folder(opened.file)
     found = []
     if os.path.isdir(folder):
@@ -104,7 +104,7 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 
 def _folder(file: LogFile) -> str:
-    """The folder of the session that a file is of; the file itself where it does not lie as the program has it."""
+    """Return the folder of a file's session; the file itself where it does not lie as the program has it."""
     path = os.path.realpath(file.path)
     above, name = os.path.split(path)
     agents = os.path.dirname(above)
@@ -114,7 +114,7 @@ def _folder(file: LogFile) -> str:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The trace of a session.
+    """Yield the trace of a session.
 
     Raises:
         DataFileError: A file cannot be read, or nothing ran.
@@ -130,7 +130,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 def _key(name: Any) -> str:
-    """The key of an agent by its name."""
+    """Return the key of an agent by its name."""
     return ROOT if name == _MAIN else string(name)
 
 
@@ -145,7 +145,7 @@ class _Reading:
         self._cancelled: set[str] = set()  # agents whose turn was broken off, as the log has said already
 
     def take_state(self, file: LogFile) -> None:
-        """What the session says of its agents: who is below whom, which their records say better."""
+        """Take what the session says of its agents: who is below whom, which their records say better."""
         found = mapping(json_parts.decoded(logs.contents(file)))
         self._report.records_read += 1
         self._run.name = text_field(found, "id") or self._run.name
@@ -156,7 +156,7 @@ class _Reading:
                 self._run.spawn(_key(name), _key(above), "", steps.Place(file.name, 1))
 
     def take(self, file: LogFile) -> None:
-        """The records of an agent."""
+        """Take the records of an agent."""
         folder, name = os.path.split(file.path_text)
         own = _key(os.path.basename(folder)) if name == "wire.jsonl" else ROOT
         for number, row in logs.rows(file, self._report, _Row):
@@ -190,7 +190,7 @@ class _Reading:
                 self._report.note_unknown(masked(kind) or "(no type)")
 
     def _take_prompt(self, row: _Row, agent: str, time: float, place: steps.Place, *, waited: bool) -> None:
-        """What begins a turn, or is said in the middle of one: a person, or the program for another agent."""
+        """Take what begins a turn, or is said in the middle of one, by a person or by the program for another agent."""
         thread = self._run.agent(agent)
         origin = text_field(mapping(row.origin), "kind")
         self._cancelled.discard(agent)
@@ -211,7 +211,7 @@ class _Reading:
             thread.add(steps.ModelCall(time, place, end=time, error=masked(ending)))
 
     def _answer(self, agent: str, time: float, place: steps.Place) -> steps.ModelCall:
-        """The answer of the step that an agent is in."""
+        """Return the answer of the step that an agent is in."""
         step = self._steps.setdefault(agent, _Step())
         if step.call is None:
             step.call = steps.ModelCall(time, place, end=time, model=step.model)
@@ -261,7 +261,7 @@ class _Reading:
                 self._report.note_unknown(masked(f"loop event {kind}"))
 
     def _take_end_of_step(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
-        """The end of a step, behind its tools: of the answer it tells how it ended, and its usage once more."""
+        """Take the end of a step, behind its tools: how the answer ended, and its usage once more."""
         step = self._steps.pop(agent, _Step())
         used = mapping(event.get("usage"))
         call = step.call
@@ -286,7 +286,7 @@ class _Reading:
         call.more = more or None
 
     def _take_child(self, row: _Row, kind: str, agent: str, time: float, place: steps.Place) -> None:
-        """A sub-agent is spawned, or has ended, which its parent knows by a result or, in the background, by this."""
+        """Take the spawn of a sub-agent, or its end, which the parent of one in the background knows by this alone."""
         child = _key(row.subagent_id)
         if not child:
             return
@@ -304,7 +304,7 @@ class _Reading:
             self._run.returned(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
 
     def trace(self, file: LogFile) -> Trace:
-        """The trace.
+        """Return the trace.
 
         Raises:
             EmptyLogError: Nothing ran.

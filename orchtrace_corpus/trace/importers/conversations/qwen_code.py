@@ -118,13 +118,13 @@ class _Told(Struct, gc=False):
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is of a Qwen Code session: by its messages, which have parts."""
+    """Return True if a file that begins like this is of a Qwen Code session: by its messages, which have parts."""
     is_ours = any(map(is_qwen, beginning.rows)) or beginning.outline >= _META
     return is_ours and not program_of(beginning)
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a file to others: the session that its rows name, or the session above it.
+    """Return what ties a file to others: the session that its rows name, or the session above it.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -136,7 +136,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def beside(opened: Opened) -> Sequence[LogFile]:
-    """The files of the sub-agents of a session in `chats`: those in `subagents/<session>/` beside that folder."""
+    """Return the files of the sub-agents of a session in `chats`: `subagents/<session>/` beside that folder."""
     folder, name = os.path.split(os.path.realpath(opened.file.path))
     below = os.path.join(os.path.dirname(folder), "subagents", os.path.splitext(name)[0])
     names = sorted(os.listdir(below)) if os.path.isdir(below) else []
@@ -145,13 +145,13 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 
 def _meta(data: bytes) -> dict[str, Any]:
-    """The note beside the file of a sub-agent; empty where the file is none."""
+    """Return the note beside the file of a sub-agent; empty where the file is none."""
     found = mapping(json_parts.decoded(data)) if len(data) < logs.MOST_LINE_BYTES else {}
     return found if found.keys() >= _META else {}
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The trace of a session.
+    """Yield the trace of a session.
 
     Raises:
         DataFileError: A file cannot be read, or nothing ran.
@@ -181,7 +181,7 @@ class _Reading:
         self._noticed: list[tuple[str, str, Status, steps.Step]] = []
 
     def take_meta(self, meta: dict[str, Any], place: steps.Place) -> None:
-        """What the note beside the file of a sub-agent says of it."""
+        """Take what the note beside the file of a sub-agent says of it."""
         child, role = text_field(meta, "agentId"), text_field(meta, "agentType")
         self._report.records_read += 1
         if child:
@@ -190,7 +190,7 @@ class _Reading:
             self._run.spawn(child, above, use, place, waits=meta.get("isBackgrounded") is not True)
 
     def take_rows(self, file: LogFile) -> None:
-        """The rows of the session, or of a sub-agent."""
+        """Take the rows of the session, or of a sub-agent."""
         run, seen, name = self._run, self._rows, file.name
         for number, row in logs.rows(file, self._report, _Row):
             place = steps.Place(name, number)
@@ -228,7 +228,7 @@ class _Reading:
             self._take_input(row, row.content.parts, agent, time, place)
 
     def _take_answer(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
-        """A row of an answer: the first has its usage, and its calls may come in further rows."""
+        """Take a row of an answer: the first has its usage, and its calls may come in further rows."""
         run, call = self._run, self._answers.get(agent)
         if call is None or row.usage_metadata is not None:
             call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
@@ -247,7 +247,7 @@ class _Reading:
         call.note_text(said, run.privacy)
 
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
-        """A row that the model is given: results of calls, what a person typed, what the program says."""
+        """Take a row that the model is given: results of calls, what a person typed, what the program says."""
         texts: list[str] = []
         thread = self._run.agent(agent)
         for part in parts:
@@ -288,7 +288,7 @@ class _Reading:
         self._telemetry.append(_Told(child or agent, event, begin, end, place))
 
     def trace(self, file: LogFile) -> Trace:
-        """The trace.
+        """Return the trace.
 
         Raises:
             EmptyLogError: Nothing ran.
@@ -315,7 +315,7 @@ class _Reading:
         return run.trace()
 
     def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
-        """An answer that the telemetry tells of: mostly one that has a row, whose beginning is known only here."""
+        """Return an answer of the telemetry: mostly one that has a row, whose beginning is known only here."""
         event, run = told.event, self._run
         waiting = self._spent.get((told.agent, count(event.input_token_count), count(event.total_token_count)))
         if waiting:
@@ -337,7 +337,7 @@ class _Reading:
         return call
 
     def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:
-        """A call that the telemetry tells of: when it began, and of an agent without rows the call itself."""
+        """Take a call of the telemetry: when it began, and of an agent without rows the call itself."""
         event, run = told.event, self._run
         tool = event.function_name
         waiting = self._calls.get((told.agent, tool), [])
@@ -383,7 +383,7 @@ class _Reading:
 
 
 def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> tuple[Any, ...]:
-    """A usage as Gemini's API has it: thoughts are in the candidates unless the total says otherwise."""
+    """Return a usage as Gemini's API has it: thoughts are in the candidates unless the total says otherwise."""
     if hidden := count(thought):
         asked, said = count(prompt), count(written)
         if asked is not None and said is not None and (count(total) or 0) - asked - said >= hidden:

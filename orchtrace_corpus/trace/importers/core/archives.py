@@ -39,7 +39,7 @@ class Archive:
         self.names = tuple(self._members)
 
     def read(self, name: str) -> bytes:
-        """A member.
+        """Return a member.
 
         Raises:
             DataFileError: It cannot be read, is too large, or needs pyarrow, which is not installed.

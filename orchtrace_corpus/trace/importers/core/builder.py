@@ -108,7 +108,7 @@ class Builder:
         return len(self.events)
 
     def get(self, name: str) -> Event:
-        """An event so far, which may be given other fields."""
+        """Return an event so far, which may be given other fields."""
         return self.events[name]
 
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
@@ -134,7 +134,7 @@ class Builder:
         unread: int | None = None,
         unit: Unit = Unit.SECOND,
     ) -> Trace:
-        """The finished trace, its events by time.
+        """Return the finished trace, its events by time.
 
         Totals that the log states itself go before the sums of the events, unless they are smaller.
 
@@ -203,7 +203,7 @@ class Builder:
         )
 
     def _forward_edges(self, events: list[Event], spawns: Sequence[Event]) -> list[Edge]:
-        """The edges, without those that the log's own times contradict, and without cycles at one instant.
+        """Return the edges, without those that the log's own times contradict, and without cycles at one instant.
 
         The events of an instant at which edges do not lead forward, or agents act before their spawn, are put in order.
         """
@@ -251,7 +251,7 @@ class Builder:
         return [edge for edge in forward if (edge.src, edge.dst) not in closing] if closing else forward
 
     def _closing(self, same: Iterable[_Pair], spawns: Iterable[Event]) -> Set[tuple[str, str]]:
-        """The edges between events of one instant that are left out, so that there is no cycle."""
+        """Return the edges between events of one instant that are left out, so that there is no cycle."""
         leaving: dict[str, list[str]] = {}
         for source, target in same:
             leaving.setdefault(source.id, []).append(target.id)
@@ -266,13 +266,13 @@ class Builder:
 
 
 def _relative(turn: Turn, zero: float) -> Turn:
-    """A turn on the clock of its trace."""
+    """Return a turn on the clock of its trace."""
     begin = max(round(turn.t - zero, 6), 0.0)
     return Turn(turn.agent, begin, max(round(turn.t_end - zero, 6), begin), round(turn.run_time, 6), turn.excludes)
 
 
 def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
-    """Whether edges lead from one event to another."""
+    """Return True if edges lead from one event to another."""
     seen, waiting = {source}, [source]
     while waiting:
         further = [one for one in edges.get(waiting.pop(), ()) if one not in seen]
@@ -306,7 +306,7 @@ def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pa
 
 
 def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
-    """The tokens counted, by agent and by model, each by kind."""
+    """Return the tokens counted, by agent and by model, each by kind."""
     both: dict[tuple[str, str], list[Tokens]] = {}
     for event in events:
         if event.tokens is not UNSET:

@@ -16,7 +16,7 @@ class Names:
         self._last: dict[str, int] = {}  # the last number that was given to each name, so that none is tried twice
 
     def new(self, wanted: str) -> str:
-        """The name itself, or, where it is in use, with the first number from 2 on that makes it a new one."""
+        """Return the name itself, or, where it is in use, with the first number from 2 on that makes it a new one."""
         if wanted not in self._last:
             self._last[wanted] = 1
             return wanted
@@ -28,7 +28,7 @@ class Names:
 
 
 def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
-    """The groups of files that are tied together, directly or by others.
+    """Yield the groups of files that are tied together, directly or by others.
 
     Args:
         files: The files, each with its ties: of two files with a tie in common, both are in one group. Files of
@@ -71,7 +71,7 @@ class Answers:
         self._ids[file, line] = answer, request
 
     def take(self, trace: Trace) -> dict[int, str]:
-        """The ids of the answers of a trace, by the numbers of their events; each is given once."""
+        """Return the ids of the answers of a trace, by the numbers of their events; each is given once."""
         known, found = self._ids, dict[int, str]()
         for number, event in enumerate(trace.events if known else ()):
             if event.type in _ANSWERS:
@@ -91,5 +91,5 @@ _CURRENT: ContextVar[Answers | None] = ContextVar("answers", default=None)
 
 
 def current_answers() -> Answers:
-    """The answers of the session that is being read."""
+    """Return the answers of the session that is being read."""
     return _CURRENT.get() or Answers()

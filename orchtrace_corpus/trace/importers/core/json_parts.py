@@ -38,20 +38,20 @@ class Part:
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array."""
+        """Return True if it is an array."""
         return self._document[self._at : self._at + 1] == b"["
 
     def value(self, shape: Any = Any) -> Any:
-        """The value decoded; None where it does not fit a shape."""
+        """Return the value decoded; None where it does not fit a shape."""
         return decoded(self._raw, shape)
 
     def elements(self) -> "Iterator[Part]":
-        """The elements of an array; nothing for anything else."""
+        """Yield the elements of an array; nothing for anything else."""
         if self.is_array:
             yield from (part for _, part in self._children())
 
     def members(self) -> "dict[str, Part]":
-        """The members of an object by name; nothing for anything else.
+        """Return the members of an object by name; nothing for anything else.
 
         Of a name that is given twice the last value counts.
         """
@@ -69,7 +69,7 @@ class Part:
 
 
 def decoded(raw: Any, shape: Any = Any) -> Any:
-    """The value that was left undecoded; None where there is none, or where it does not fit a shape.
+    """Return the value that was left undecoded; None where there is none, or where it does not fit a shape.
 
     Bytes that are no UTF-8 are replaced.
     """
@@ -107,7 +107,7 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
 
 @cache
 def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool, bool]]:
-    """The fields of a struct: name, name in JSON, whether a text, the struct in it, whether a list, or any kind."""
+    """Return the fields of a struct: name, name in JSON, is it text, the struct in it, is it a list, of any kind."""
     found = []
     for one in msgspec.structs.fields(shape):
         options = [one.type, *get_args(one.type)]
@@ -121,7 +121,7 @@ def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool, 
 
 
 def encoded(value: Any) -> bytes:
-    """A decoded value as JSON again; `null` for one that is nested too deeply."""
+    """Return a decoded value as JSON again; `null` for one that is nested too deeply."""
     try:
         return msgspec.json.encode(value)
     except RecursionError:
@@ -129,7 +129,7 @@ def encoded(value: Any) -> bytes:
 
 
 def whole(document: bytes) -> Part:
-    """A document as its own only part.
+    """Return a document as its own only part.
 
     Raises:
         msgspec.DecodeError: It is no JSON.

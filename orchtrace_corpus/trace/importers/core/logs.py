@@ -79,7 +79,7 @@ class Found(NamedTuple):
 
 
 def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
-    """The file itself, or the files in a folder and below it that may be logs, by name; with what was not looked into.
+    """Return the file itself, or the files in a folder and below it that may be logs, by name; and what was skipped.
 
     Links that lead out of the folder are left out: a log names no file that is not its own.
 
@@ -128,7 +128,7 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
 
 
 def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name; nothing of one that cannot be read, which is noted."""
+    """Return what is in a folder, by name; nothing of one that cannot be read, which is noted."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=attrgetter("name"))
@@ -140,7 +140,7 @@ def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
 def rows(
     file: LogFile, report: ImportReport, shape: Any = Any, *, keep_others: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """The records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
+    """Yield the records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
 
     Each comes with the line on which it stands.
 
@@ -321,7 +321,7 @@ class Head:
         return frozenset(_outlined(self._data, self.rows))
 
     def has_any(self, groups: Iterable[Set[str]]) -> bool:
-        """Whether all names of one of these groups are in the outline, which is made only as far as that takes."""
+        """Return True if the outline, made only as far as that takes, has all names of one of these groups."""
         self._further = further = self._further or _outlined(self._data, self.rows)
         while more := set(islice(further, _MOST_NAMES)):
             self._known |= more
@@ -331,7 +331,7 @@ class Head:
 
     @property
     def is_utf16(self) -> bool:
-        """Whether it is text in UTF-16, which no log is."""
+        """Return True if it is text in UTF-16, which no log is."""
         return self._data.startswith((BOM_UTF16_LE, BOM_UTF16_BE, b"{\0", b"\0{", b"[\0", b"\0["))
 
 
@@ -361,7 +361,7 @@ class Opened:
             os.close(self._descriptor)
 
     def status(self) -> os.stat_result | None:
-        """What the system says of the file; None where it cannot be opened."""
+        """Return what the system says of the file; None where it cannot be opened."""
         try:
             self._first(0)
         except DataFileError:
@@ -381,7 +381,7 @@ class Opened:
         return self._data[:most].removeprefix(BOM_UTF8)
 
     def first(self) -> "Head":
-        """The first of its rows and little more, which mostly tells the format.
+        """Return the first of its rows and little more, which mostly tells the format.
 
         Raises:
             DataFileError: The file cannot be read.
@@ -422,7 +422,7 @@ class Opened:
         return size or 0
 
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
-        """The first records of a JSON Lines file as structs of a shape, from which follows what the file is.
+        """Return the first records of a JSON Lines file as structs of a shape, from which follows what the file is.
 
         Args:
             shape: The type of struct; what it does not name is passed over, which saves most of the time.
@@ -434,7 +434,7 @@ class Opened:
 
 
 def head(file: LogFile) -> Head:
-    """The beginning of a file.
+    """Return the beginning of a file.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -444,7 +444,7 @@ def head(file: LogFile) -> Head:
 
 
 def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The names of an outline, the first first."""
+    """Yield the names of an outline, the first first."""
     for row in rows[:5]:
         yield from row
     depth = 0

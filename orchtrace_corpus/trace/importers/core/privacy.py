@@ -116,7 +116,7 @@ class Privacy(NamedTuple):
     keep_content: bool = False
 
     def reference(self, content: Any) -> str:
-        """What an event keeps of a content: a hash by which repetitions are told, or the content itself; or nothing."""
+        """Return what an event keeps of a content: a hash that shows repetitions, or the content itself; or nothing."""
         if not content and (content is None or content in ("", [], {})):
             return ""
         data = content.encode("utf-8", "replace") if type(content) is str else _canonical(content)
@@ -138,18 +138,18 @@ class Privacy(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _salted(salt: bytes) -> Any:
-    """The hash of a salt, of which a copy is made sooner than a new one."""
+    """Return the hash of a salt, of which a copy is made sooner than a new one."""
     return sha256(salt)
 
 
 def masked(name: str) -> str:
-    """A name as it may leave the machine: e-mail addresses, home folders and keys are cut out."""
+    """Return a name as it may leave the machine: e-mail addresses, home folders and keys are cut out."""
     is_number = len(name) <= _MOST_NAME and _NUMBER(name)  # mostly the id of one call, which no cache is for
     return name if is_number else _masked(name[: _MOST_READ + 1], _SALT.get())
 
 
 def masked_path(path: str) -> str:
-    """How a file may be called where others see it, in UTF-8: its folders and its name masked."""
+    """Return how a file may be called where others see it, in UTF-8: its folders and its name masked."""
     salt = _SALT.get()
     if _has_any(_FOLDERS, path.casefold()):
         path = re.sub(_FOLDER, lambda found: _MASKED + _tag(found.group(), salt), path)

@@ -13,7 +13,7 @@ _UUID_DIGITS = 36
 
 
 def program_of(beginning: Head) -> str:
-    """The program that wrote a file which begins like this; empty where it is none of those that are known here."""
+    """Return the program that wrote a file which begins like this; empty for none of those known here."""
     return next((name for row in beginning.rows for name, wrote in _BY_ROW.items() if wrote(row)), "")
 
 
@@ -23,7 +23,7 @@ def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def is_qwen(row: dict[str, Any]) -> bool:
-    """Whether a row is of Qwen Code: it has nearly those of Claude Code, with messages in parts."""
+    """Return True if a row is of Qwen Code: it has nearly those of Claude Code, with messages in parts."""
     return (
         "parts" in _inside(row, "message") or "systemPayload" in row or row.keys() >= {"agentType", "parentSessionId"}
     )

@@ -225,7 +225,7 @@ class Return(Step):
 
     @classmethod
     def at_step(cls, step: Step, child: str, status: Status = Status.OK, error: str = "", ref: str = "") -> "Return":
-        """The return of which a step of the receiver tells: right behind it."""
+        """Return the return of which a step of the receiver tells: right behind it."""
         return cls(step.time, step.place, step.order + 0.5, child, status, error, ref)
 
 
@@ -331,7 +331,7 @@ class Linked(NamedTuple):
 
 
 def mark(text: str) -> int:
-    """A number by which a text is known again, whatever its blanks and capitals."""
+    """Return a number by which a text is known again, whatever its blanks and capitals."""
     return hash(" ".join(text.split()).lower())
 
 
@@ -368,7 +368,7 @@ def answer(tool_call: ToolCall, found: ToolResult) -> None:
 
 
 def local_commands(steps: Sequence[Step]) -> frozenset[int]:
-    """The commands that no model has answered, such as the one that ends the program, by `id`: nothing of the run."""
+    """Return the commands that no model has answered, such as the one that ends the program, by `id`."""
     found, is_answered = set(), False
     for step in reversed(steps):
         if isinstance(step, ModelCall):
@@ -388,7 +388,7 @@ def part(steps: Iterable[Step]) -> None:
 
 
 def topology(transcripts: Iterable[Transcript]) -> Topology:
-    """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
+    """Return how the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
     parents = {transcript.agent: transcript.parent for transcript in transcripts if transcript.parent}
     if not parents:
         return Topology.UNKNOWN
@@ -397,7 +397,7 @@ def topology(transcripts: Iterable[Transcript]) -> Topology:
 
 
 def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
-    """The transcripts, each behind those of its parent."""
+    """Return the transcripts, each behind those of its parent."""
     children: dict[str, list[Transcript]] = {}
     agents = {transcript.agent for transcript in transcripts}
     for transcript in transcripts:

@@ -53,7 +53,7 @@ class _Life:
         self.step: steps.Step | None = None
 
     def note(self, time: float, step: steps.Step) -> None:
-        """The agent is known to live at a time."""
+        """Note that the agent lives at a time."""
         if time >= self.last:
             self.last, self.step = time, step
 
@@ -77,7 +77,7 @@ class _Run:
         self._closed: dict[str, tuple[str, ToolCall]] = {}
 
     def life(self, agent: str) -> _Life:
-        """What is known of an agent."""
+        """Return what is known of an agent."""
         if agent not in self._lives:
             self._lives[agent] = _Life(agent, is_warm_up=agent in self._warm_ups)
         return self._lives[agent]
@@ -100,19 +100,19 @@ class _Run:
         return event.id
 
     def call_id(self, tool_call: ToolCall) -> str:
-        """The id of a call, with a number behind it where another call of the run has it, too."""
+        """Return the id of a call, with a number behind it where another call of the run has it, too."""
         found = self._call_ids.new(tool_call.id)
         if found != tool_call.id:
             self.builder.report.note(Problem.CALL_ID_USED_TWICE, str(tool_call.place))
         return found
 
     def join_to_sender(self, delivery: steps.Delivery, target: str) -> None:
-        """An event depends on a message whose own event may still be to come."""
+        """Let an event depend on a message whose own event may still be to come."""
         if delivery.sent is not None:
             self._later.append((delivery.sent, target))
 
     def spawn(self, agent: str, tool_call: ToolCall) -> None:
-        """The spawn of an agent goes before all that is known of it."""
+        """Add the spawn of an agent, before all that is known of it."""
         time = tool_call.time
         begins = self._begins.get(tool_call.target, time)
         if begins < time and tool_call.target not in self._spawned:
@@ -128,7 +128,7 @@ class _Run:
             self._absent.append((agent, tool_call))
 
     def give_back(self, agent: str, step: steps.Return) -> str:
-        """The return of a child, or, from one that the receiver has not spawned, a message."""
+        """Return the return of a child, or, from one that the receiver has not spawned, a message."""
         spawns = self._spawned.get(step.child, [])
         place = bisect_right(spawns, step.time, key=itemgetter(0))
         if step.child not in self._acting and place:
@@ -144,7 +144,7 @@ class _Run:
         return event.id
 
     def close(self, agent: str, tool_call: ToolCall) -> None:
-        """An agent is ended by another."""
+        """Note that an agent is ended by another."""
         self._closed[tool_call.target] = (agent, tool_call)
 
     def _may_return(self, child: str, agent: str) -> bool:

@@ -152,7 +152,7 @@ def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage 
 
 
 def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
-    """The tool calls that a model's answer asks for, from the first dialect that has any."""
+    """Yield the tool calls that a model's answer asks for, from the first dialect that has any."""
     found = list(_flat_calls(known))
     for answer in ("gen_ai.output.messages", "output.value"):
         if not found and answer in known:
@@ -163,7 +163,7 @@ def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
 
 
 def plain(given: list[Attribute] | None) -> dict[str, Any]:
-    """The attributes that are read, by name, with plain values; contents, which may be large, stay undecoded."""
+    """Return the attributes that are read, by name, with plain values; contents, which may be large, stay undecoded."""
     found: dict[str, Any] = {}
     for each in given or ():
         name = each.key
@@ -175,7 +175,7 @@ def plain(given: list[Attribute] | None) -> dict[str, Any]:
 
 
 def _content(known: dict[str, Any], name: str) -> Any:
-    """What stands under the name of a content, which is decoded when it is first asked for."""
+    """Return what stands under the name of a content, which is decoded when it is first asked for."""
     value = known.get(name)
     if isinstance(value, Raw):
         value = known[name] = _value(decoded(value))
@@ -183,7 +183,7 @@ def _content(known: dict[str, Any], name: str) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """The value of an attribute (`AnyValue`): its only member says which type it is."""
+    """Return the value of an attribute (`AnyValue`): its only member says which type it is."""
     if not isinstance(value, dict):
         return None
     for kind, content in value.items():
@@ -197,7 +197,7 @@ def _value(value: Any) -> Any:
 
 
 def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The first text that is not empty under any of the names."""
+    """Return the first text that is not empty under any of the names."""
     for name in names:
         if (found := known.get(name)) and isinstance(found, str):
             return found
@@ -205,7 +205,7 @@ def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
-    """What a span stands for, and what it calls itself if that is unknown."""
+    """Return what a span stands for, and what it calls itself if that is unknown."""
     if _first(known, _TARGET):
         calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if calls else Kind.HANDOFF), ""
@@ -246,7 +246,7 @@ def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> U
 
 
 def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether a span failed, and by which kind of error."""
+    """Return True for a span that failed, with the kind of error."""
     named = _first(known, _ERROR)
     if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""

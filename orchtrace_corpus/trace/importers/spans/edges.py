@@ -63,7 +63,7 @@ class CallIds:
             self._asked[owner, call.id] = event
 
     def carry_out(self, owner: int, span: Span) -> Asked:
-        """The call that a span of an activation carries out: by its id, else by tool and arguments, else by tool."""
+        """Return the call that a span carries out: by its id, else by tool and arguments, else by tool."""
         call_id, cause = span.call_id, self._asked.get((owner, span.call_id), "")
         waiting = self._waiting.get((owner, span.name))
         if not call_id and waiting:
@@ -144,7 +144,7 @@ def draw_edge(builder: Builder, source: str, target: str, kind: EdgeType) -> boo
 
 
 def _decide(builder: Builder, event: str) -> None:
-    """An answer that leads to a spawn or a handoff is a decision, even where it aggregates."""
+    """Make an answer a decision that leads to a spawn or a handoff, even where it aggregates."""
     if event and builder.get(event).type in (EventType.INFERENCE, EventType.AGGREGATE):
         builder.get(event).type = EventType.DECISION
 

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, Event
 def trace_of(
     bundle: Bundle, form: str, privacy: Privacy, report: ImportReport, unread: int | None = None
 ) -> Trace | None:
-    """The trace of a bundle; None where nothing in it is an event.
+    """Return the trace of a bundle; None where nothing in it is an event.
 
     Args:
         bundle: The spans.
@@ -54,7 +54,7 @@ def trace_of(
 
 
 def _topology(team: Team) -> Topology:
-    """How the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
+    """Return how the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
     above = {each.agent: team.activations[each.spawner].agent for each in team.activations if each.spawner != NOBODY}
     if not above:
         return Topology.UNKNOWN
@@ -179,7 +179,7 @@ class _Script:
         return self._meanings.has_acts[number] or self._meanings.has_agents[number]
 
     def _open(self, number: int, entry: str = "") -> None:
-        """What follows below a span happens in it, not directly in the agent."""
+        """Open a span: what follows below it happens in it, not directly in the agent."""
         self._inner[number] = _frame_of_span(number)
         self.frames[_frame_of_span(number)] = Frame([(entry, EdgeType.CAUSAL)] if entry else [])
 
@@ -191,7 +191,7 @@ class _Script:
     # Agents
 
     def _begin(self, number: int) -> None:
-        """An agent's span begins: its agent is spawned, unless another has handed over to it."""
+        """Begin an agent's span: its agent is spawned, unless another has handed over to it."""
         activation = self._team.activations[number]
         if activation.parent == NOBODY or activation.incoming or not activation.is_first:
             return
@@ -212,7 +212,7 @@ class _Script:
         self._act(activation.span, Act(AGENT, time, None, event, cause=asked.cause))
 
     def _end(self, number: int, activation: Activation, span: Span) -> None:
-        """An agent's span ends: it passes control on, or returns to whom it belongs to, or stops."""
+        """End an agent's span: it passes control on, or returns to whom it belongs to, or stops."""
         frame = self.frames[number]
         has_span = activation.span != NOBODY
         if has_span and span.is_interrupted and not self._meanings.has_agents[activation.span]:
@@ -243,7 +243,7 @@ class _Script:
             self.frames[inside[failure.span]].acts.append(act)
 
     def _end_agent(self, number: int, span: Span, status: dict[str, Any]) -> None:
-        """An agent does nothing more: it is despawned, or stops unless it has handed over."""
+        """End an agent that does nothing more: it is despawned, or stops unless it has handed over."""
         activation, frame = self._team.activations[number], self.frames[number]
         agent = activation.agent
         if activation.spawner != NOBODY:
@@ -258,7 +258,7 @@ class _Script:
             draw_edge(self._builder, self._failed.get(agent, ""), stop, EdgeType.CAUSAL)
 
     def _pass_on(self, number: int, activation: Activation, transfer: Transfer, span: Span) -> None:
-        """A transfer that no span stands for."""
+        """Add a transfer that no span stands for."""
         target = transfer.target
         receiver = self._team.activations[target]
         time = activation.latest if activation.end is None else activation.end
@@ -360,7 +360,7 @@ class _Script:
             self.frames[target].entries.append((event, EdgeType.MESSAGE))
 
     def _ask_person(self, number: int, owner: int) -> None:
-        """A person has answered the agent."""
+        """Add the answer of a person to the agent."""
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         agent = self._team.activations[owner].agent
         self._builder.agent("user", kind=AgentKind.HUMAN)
@@ -370,7 +370,7 @@ class _Script:
         self._act(number, Act(PERSON, start, end, event.id, event.id))
 
     def _guard(self, number: int, owner: int) -> None:
-        """A guardrail's verdict: when it began, unless what it did stands for the time until then."""
+        """Add a guardrail's verdict: when it began, unless what it did stands for the time until then."""
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         is_late = self._holds_others(number)
         time, until = (self._of.latest[number], None) if is_late else (start, end)
@@ -382,7 +382,7 @@ class _Script:
 
 
 def _frame_of_span(number: int) -> int:
-    """The key of the frame of a tool's or guardrail's span; activations have keys of 0 and more."""
+    """Return the key of the frame of a tool's or guardrail's span; activations have keys of 0 and more."""
     return -2 - number
 
 

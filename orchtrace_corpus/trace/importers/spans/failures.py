@@ -78,7 +78,7 @@ class Failures:
         self.last[agent] = max(self.last.get(agent, time), time)
 
     def _untold(self, failed: list[int]) -> Iterator[int]:
-        """The innermost spans that failed and of which no event tells: their own, one below, or the agent's end."""
+        """Yield the innermost failed spans that no event shows: their own, one below, or the agent's end."""
         is_told = [False] * len(self._of.spans)
         is_failed = set(failed).__contains__
         for number in reversed(self._of.order):
@@ -103,28 +103,28 @@ class Failures:
 
 
 def _stops(one: Activation) -> bool:
-    """Whether the activation's agent, which nobody spawned, stops at its end."""
+    """Return True if the activation's agent, which nobody spawned, stops at its end."""
     return one.spawner == NOBODY and one.is_last and one.end is not None and not one.outgoing
 
 
 def _last_before(time: float, ended: list[tuple[float, int]]) -> int:
-    """The activation that ended last before a time, of those given by their ends, else the first; or `NOBODY`."""
+    """Return the activation that ended last before a time, given all by their ends, else the first; or `NOBODY`."""
     place = bisect_right(ended, time, key=itemgetter(0))
     return ended[max(place - 1, 0)][1] if ended else NOBODY
 
 
 def has_failed(span: Span) -> bool:
-    """Whether a span failed; one that stopped to ask a person did not."""
+    """Return True if a span failed; one that stopped to ask a person did not."""
     return span.is_error and not span.is_interrupted
 
 
 def failure_of(span: Span) -> dict[str, Any]:
-    """How a span failed, in the schema's words; nothing where it did not."""
+    """Return how a span failed, in the schema's words; nothing where it did not."""
     if not has_failed(span):
         return {}
     return {"status": Status.ERROR, "error_type": masked(span.error_type)}
 
 
 def status_of(span: Span) -> dict[str, Any]:
-    """How a span ended, in the schema's words; nothing where it has not."""
+    """Return how a span ended, in the schema's words; nothing where it has not."""
     return failure_of(span) or (_OK if span.end is not None else {})

@@ -36,13 +36,13 @@ class Gathering:
         self._bundles: dict[str, Bundle] = {}
 
     def bundle(self, trace_id: str) -> Bundle:
-        """The bundle of a trace."""
+        """Return the bundle of a trace."""
         if trace_id not in self._bundles:
             self._bundles[trace_id] = Bundle(trace_id)
         return self._bundles[trace_id]
 
     def traces(self, form: str, system: str, privacy: Privacy) -> Iterator[Trace]:
-        """The traces of all bundles that hold an event.
+        """Yield the traces of all bundles that hold an event.
 
         Raises:
             EmptyLogError: There is none.
@@ -95,7 +95,7 @@ class Record(NamedTuple):
 
 
 def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]:
-    """The values of a file: those of its lines, or the document that it is.
+    """Yield the values of a file: those of its lines, or the document that it is.
 
     Args:
         file: The file.
@@ -125,7 +125,7 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]
 
 
 def _is_of_lines(file: LogFile) -> bool:
-    """Whether one of the first lines is a whole JSON object; the first itself may be cut off."""
+    """Return True if one of the first lines is a whole JSON object; the first itself may be cut off."""
     try:
         with open(file.path, "rb") as handle:
             lines = (line for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b"") if not line.isspace())
@@ -143,7 +143,7 @@ def _is_of_lines(file: LogFile) -> bool:
 
 
 def ties(opened: Opened) -> list[str]:
-    """What ties a file to others: the traces that it begins with, since exporters divide a trace among files.
+    """Return what ties a file to others: the traces that it begins with, since exporters divide a trace among files.
 
     Raises:
         DataFileError: The file cannot be read.

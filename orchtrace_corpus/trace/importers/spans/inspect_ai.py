@@ -94,19 +94,19 @@ class _Header(Struct):
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is a log of Inspect: by its first members, or those of its document."""
+    """Return True if a file that begins like this is a log of Inspect, by the members of its archive or document."""
     if beginning.text.startswith(_ZIP):
         return any(name in beginning.text for name in (*_HEADERS, _SAMPLES + "1"))
     return beginning.outline >= _MEMBERS and '"eval_id"' in beginning.text
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a log to others: nothing."""
+    """Return what ties a log to others: nothing."""
     return [opened.file.path]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The traces of the samples.
+    """Yield the traces of the samples.
 
     Raises:
         DataFileError: A file cannot be read, or some of its samples.
@@ -133,7 +133,7 @@ _Found = tuple[_Header, str, int, _Sample | None]
 
 
 def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Found]:
-    """The samples of an archive, one in memory at a time; those of a run that died are there without a header."""
+    """Yield the samples of an archive, one in memory at a time; those of a run that died are there without a header."""
     from orchtrace_corpus.trace.importers.core.archives import Archive  # which takes long to load
 
     archive = Archive(file)
@@ -162,7 +162,7 @@ def _sample(data: bytes) -> _Sample | None:
 
 
 def _lenient(value: Any) -> _Sample | None:
-    """A sample, whatever is wrong with it: what is no event is left out."""
+    """Return a sample, whatever is wrong with it: what is no event is left out."""
     if not isinstance(value, dict):
         return None
     events = [event for event in items(value.get("events")) if isinstance(event, dict)]
@@ -192,7 +192,7 @@ class _Reading:
         self._total = 0
 
     def trace(self, header: _Header) -> Trace | None:
-        """The trace; None where nothing ran."""
+        """Return the trace; None where nothing ran."""
         sample, report = self._sample, self._report
         name = f"{header.task} {_label(sample.id)}".strip()
         bundle = Bundle(string(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", header.version)
@@ -235,7 +235,7 @@ class _Reading:
                 trace.metrics[f"{name}_s"] = known
 
     def _tool_spans(self) -> dict[int, str]:
-        """The span of each call, by the number of its event: by the agent in it, else the next of that name there."""
+        """Return the span of each call, by its event's number: by the agent in it, else the next of that name there."""
         waiting: dict[tuple[str, str], list[str]] = {}
         for name, begun in self._opened.items():
             if begun.type == "tool":
@@ -249,7 +249,7 @@ class _Reading:
         return found
 
     def _above(self, name: str, passed: Sequence[str]) -> str:
-        """The span around another, but for those of some types."""
+        """Return the span around another, but for those of some types."""
         seen = {name}
         while name := string(self._opened[name].parent_id) if name in self._opened else "":
             if name in seen or name not in self._opened or self._opened[name].type not in passed:
@@ -258,7 +258,7 @@ class _Reading:
         return name
 
     def _wrappers(self) -> set[str]:
-        """The agents' spans that merely hold another one: what `collect` opens around each of its agents."""
+        """Return the agents' spans that merely hold another one: what `collect` opens around each of its agents."""
         inside: dict[str, list[Any]] = {}
         for one in self._sample.events:
             if one.event == "span_begin":
@@ -347,7 +347,7 @@ class _Reading:
             call.is_error, call.error_type = True, string(mapping(one.error).get("type")) or "tool_error"
 
     def _reference(self, content: Any) -> str:
-        """What is kept of a content; long texts stand among the attachments."""
+        """Return what is kept of a content; long texts stand among the attachments."""
         return self._privacy.reference(self._resolved(content) if self._privacy.keep_content else content)
 
     def _resolved(self, content: Any) -> Any:
@@ -375,10 +375,10 @@ def _counts(usage: Any) -> Usage | None:
 
 
 def _duration(value: Any) -> float | None:
-    """A number of seconds; None for what is none."""
+    """Return a number of seconds; None for what is none."""
     return round(float(value), 6) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
 def _label(value: Any) -> str:
-    """An id of a sample or an epoch, which is a number or a text."""
+    """Return an id of a sample or an epoch, which is a number or a text."""
     return str(value) if type(value) in (int, str) else ""

@@ -93,7 +93,7 @@ ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file begins with runs, or with a request or an answer full of them."""
+    """Return True if a file begins with runs, or with a request or an answer full of them."""
     if beginning.rows:
         return any(map(_holds_runs, beginning.rows[:5]))
     names = beginning.outline
@@ -101,7 +101,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The traces of the files.
+    """Yield the traces of the files.
 
     Raises:
         DataFileError: A file cannot be read, or holds no run that is an event.
@@ -126,7 +126,7 @@ def _holds_runs(row: Mapping[str, Any]) -> bool:
 
 
 def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
-    """The runs of a record, or parts of them, each with its line; None for what is none."""
+    """Yield the runs of a record, or parts of them, each with its line; None for what is none."""
     value, line = record
     found: Iterable[tuple[_Run | None, int]]
     if isinstance(value, _Run):
@@ -146,7 +146,7 @@ def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
 
 
 def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
-    """The runs inside a run, which are on its line."""
+    """Yield the runs inside a run, which are on its line."""
     waiting = [(run, raw) for raw in reversed(run.child_runs or ())]
     while waiting:
         above, raw = waiting.pop()
@@ -213,7 +213,7 @@ class _Runs:
 
 
 def _scores(stats: Any) -> dict[str, float]:
-    """What people or evaluators gave the whole run: the mean of each score that is a number, by its name."""
+    """Return what people or evaluators gave the whole run: the mean of each score that is a number, by its name."""
     means = {masked(name): mapping(each).get("avg") for name, each in mapping(stats).items()}
     return {
         name: float(mean)
@@ -320,7 +320,7 @@ def _usage(usage: Mapping[str, Any]) -> Usage | None:
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:
-    """The sum of counts, kind by kind; unknown where all are."""
+    """Return the sum of counts, kind by kind; unknown where all are."""
     if len(usages) == 1:
         return usages[0]
     known = ([count for count in counts if count is not None] for counts in zip(*usages, strict=True))

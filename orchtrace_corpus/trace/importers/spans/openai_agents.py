@@ -75,7 +75,7 @@ ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file begins with `trace` or `trace.span` objects, or with a request full of them."""
+    """Return True if a file begins with `trace` or `trace.span` objects, or with a request full of them."""
     if beginning.rows:
         return any(_is_object(row) or any(map(_is_object, items(row.get("data")))) for row in beginning.rows[:5])
     names = beginning.outline
@@ -83,7 +83,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The traces of the files.
+    """Yield the traces of the files.
 
     Raises:
         DataFileError: A file cannot be read, or holds no span that is an event.
@@ -101,7 +101,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _items(record: Record) -> Iterator[tuple[_Item | None, int]]:
-    """The items of a record, each with its line; None for what is none."""
+    """Yield the items of a record, each with its line; None for what is none."""
     value, line = record
     if isinstance(value, _Item):
         for item in (value,) if value.data is None else value.data:
@@ -178,7 +178,7 @@ def _usage(usage: Any) -> Usage | None:
 
 
 def _calls(output: Any, privacy: Privacy) -> tuple[Call, ...]:
-    """The tool calls in a model's answer: items of the Responses API, or messages of Chat Completions."""
+    """Return the tool calls in a model's answer: items of the Responses API, or messages of Chat Completions."""
     found: list[tuple[Any, Mapping[str, Any]]] = []
     for item in map(mapping, items(output)):
         if item.get("type") == "function_call":

@@ -101,13 +101,13 @@ ties = spanfiles.ties
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file begins with requests of spans, or with spans."""
+    """Return True if a file begins with requests of spans, or with spans."""
     names = beginning.outline
     return bool(names.intersection(_RESOURCES)) or bool(names & _SPAN and names & _START)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The traces of the files.
+    """Yield the traces of the files.
 
     Raises:
         DataFileError: A file cannot be read, or holds no span that is an event.
@@ -121,7 +121,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 def _spans(record: Record) -> Iterator[_Found]:
-    """The spans of a record, each with its line, its resource and its scope; None for what is no span."""
+    """Yield the spans of a record, each with its line, its resource and its scope; None for what is no span."""
     value, line = record
     if not isinstance(value, _Request):
         yield from _spans_of_another_shape(value)
@@ -136,7 +136,7 @@ def _spans(record: Record) -> Iterator[_Found]:
 
 
 def _spans_of_another_shape(top: Part) -> Iterator[_Found]:
-    """The same of a document, of Protobuf's names, or of a request in which something is strange."""
+    """Yield the same of a document, of Protobuf's names, or of a request in which something is strange."""
     for part in top.elements() if top.is_array else (top,):
         members = part.members()
         name = next((name for name in _RESOURCES if name in members and members[name].is_array), "")
@@ -155,7 +155,7 @@ def _spans_of_another_shape(top: Part) -> Iterator[_Found]:
 
 
 def _fitted(part: Part) -> _Span | None:
-    """A span, also where its names are those of Protobuf, or its attributes an object."""
+    """Return a span, also where its names are those of Protobuf, or its attributes an object."""
     span: _Span | None = part.value(_Span)
     if span is None or span.span_id is None:
         names = dict(zip(_Span.__struct_fields__, _Span.__struct_encode_fields__, strict=True))
@@ -170,14 +170,14 @@ def _resource(part: Part) -> _Attributed | None:
 
 
 def _program(resource: _Attributed | None, scope: _Scope | None) -> _Program:
-    """The program by the name of its service, else by that of its instrumentation."""
+    """Return the program by the name of its service, else by that of its instrumentation."""
     service = string(plain(resource.attributes).get("service.name")) if resource else ""
     name, version = (string(scope.name), string(scope.version)) if scope else ("", "")
     return _Program(name if service.startswith("unknown_service") else service, version, name)
 
 
 def _with_plain(value: Any) -> Any:
-    """An object of which the attributes are a list, as OTLP has them, not an object."""
+    """Return an object of which the attributes are a list, as OTLP has them, not an object."""
     given = mapping(value).get("attributes")
     if isinstance(given, dict):
         return {**value, "attributes": [{"key": name, "value": {"": content}} for name, content in given.items()]}
@@ -204,7 +204,7 @@ def _gather(span: _Span | None, file: str, line: int, program: _Program, privacy
 
 
 def identifier(value: Any) -> str:
-    """An id in hex, however it is written; empty for none, which is also written as zeros."""
+    """Return an id in hex, however it is written; empty for none, which is also written as zeros."""
     if not isinstance(value, str):
         return ""
     return _in_hex(value) if len(value) <= _LONGEST_ID else value

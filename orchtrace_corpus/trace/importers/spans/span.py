@@ -154,7 +154,7 @@ class Bundle(msgspec.Struct):
 
 
 def error_kind(message: Any) -> str:
-    """The kind of an error by how its message begins, such as `ValueError`; never the message, which is content."""
+    """Return the kind of an error by how its message begins, such as `ValueError`; the message itself is content."""
     found = re.match(
         r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b", string(message)
     )
@@ -162,7 +162,7 @@ def error_kind(message: Any) -> str:
 
 
 def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
-    """The LangGraph task that metadata tell of; None if they tell of none."""
+    """Return the LangGraph task that metadata tell of; None if they tell of none."""
     namespace = string(metadata.get("langgraph_checkpoint_ns"))
     node = string(metadata.get("langgraph_node"))
     step = count(metadata.get("langgraph_step"))
@@ -173,7 +173,7 @@ def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
 
 
 def langgraph_routes(output: Any) -> tuple[str, ...]:
-    """The nodes that a task's output says shall run next: a `Command`, or what a conditional edge has answered."""
+    """Return the nodes that run next by a task's output: a `Command`, or what a conditional edge has answered."""
     if isinstance(output, dict):
         output = output["goto"] if "goto" in output and "update" in output else output.get("output")
         if isinstance(output, dict):

@@ -62,7 +62,7 @@ def transfers(
 
 
 def _beside(of: Tree, places: Places, number: int) -> Iterator[tuple[int, ...]]:
-    """Where the other agents of a group are looked for: under the same parent first, then in the same agent."""
+    """Yield where the other agents of a group are looked for: under the same parent first, then in the same agent."""
     yield (of.parents[number],)
     yield places[number]
 
@@ -70,7 +70,7 @@ def _beside(of: Tree, places: Places, number: int) -> Iterator[tuple[int, ...]]:
 def _agents(
     of: Tree, meanings: Meanings, places: Places, times: Sequence[float]
 ) -> dict[tuple[tuple[int, ...], str], list[tuple[float, int]]]:
-    """The agents' spans by where they lie and by name, each with a time, in its order."""
+    """Return the agents' spans by where they lie and by name, each with a time, in its order."""
     found: dict[tuple[tuple[int, ...], str], list[tuple[float, int]]] = {}
     for number in places:
         for place in _beside(of, places, number):
@@ -103,7 +103,7 @@ def _handoffs(
 
 
 def _by_name(of: Tree, meanings: Meanings, owner: Sequence[int], places: Places) -> Iterator[Transfer]:
-    """An agent that names the one before it follows the last of that name that has ended beside it."""
+    """Yield an agent that names the one before it follows the last of that name that has ended beside it."""
     followers = [number for number in places if of.spans[number].follows]
     if not followers:
         return
@@ -161,7 +161,7 @@ class _Graphs:
             last.update((task.node, number) for number, task in step)
 
     def _leads_to(self, before: Sequence[int], routes: Mapping[int, set[str] | None]) -> dict[str, list[int]]:
-        """The tasks of a step that lead to a node, the one that ends last at the end; without a name: to any other."""
+        """Return the tasks of a step that lead to each node, the last to end last; without a name, to any other."""
         before = sorted(before, key=lambda each: (self._end(each), each))
         free = [each for each in before if not routes[each]]
         chosen: dict[str, list[int]] = {}
@@ -176,7 +176,7 @@ class _Graphs:
     def _to(
         self, number: int, task: Task, sources: list[int], routes: Mapping[int, set[str] | None]
     ) -> Iterator[Transfer]:
-        """The transfers to a task; a task that only computes passes on what led to it."""
+        """Yield the transfers to a task; a task that only computes passes on what led to it."""
         sources = list(dict.fromkeys(origin for each in sources for origin in self._origins.get(each, (each,))))
         if number in self._meanings.silent:
             fits = len(sources) ** 2 <= _MOST_PAIRS
@@ -198,14 +198,14 @@ class _Graphs:
         return float("inf") if end is None else end
 
     def _routes(self, number: int, nodes: set[str]) -> set[str] | None:
-        """The nodes that a task says shall run next; None if it does not say."""
+        """Return the nodes that a task says shall run next; None if it does not say."""
         spans = self._of.spans
         inside = (child for child in self._of.children[number] if self._meanings.kinds[child] is CHAIN)
         return {name for each in (number, *inside) for name in spans[each].routes if name in nodes} or None
 
 
 def _joined(task: Task, known: Mapping[str, int]) -> list[str]:
-    """The nodes that a task's `join:` trigger names, such as `join:a+b:merge`."""
+    """Return the nodes that a task's `join:` trigger names, such as `join:a+b:merge`."""
     ending = f":{task.node}"
     for trigger in task.triggers:
         if trigger.startswith("join:") and trigger.endswith(ending):
@@ -305,7 +305,7 @@ class Team:
             self._without_span(failed)  # the run failed before any agent began
 
     def _without_span(self, number: int) -> int:
-        """The activation of an agent that has no span, by the name that its act gives, else that of the run."""
+        """Return the activation of an agent that has no span, by the name that its act gives, else that of the run."""
         of = self._of
         name = masked(of.spans[number].agent) or self._unnamed
         if name not in self._spanless:
@@ -347,7 +347,7 @@ class Team:
                 heappush(free.setdefault(key, []), (activation.latest, number))
 
     def _finished(self, queue: list[tuple[float, int]], activation: Activation, last: dict[str, int]) -> str:
-        """The agent of a queue that has finished first, if before the activation; it is taken from the queue."""
+        """Return the agent of a queue that has finished first, if before the activation; it is taken from the queue."""
         while queue and last[self.activations[queue[0][1]].agent] != queue[0][1]:
             heappop(queue)  # it was at work since
         has_finished = bool(queue) and queue[0][0] <= activation.earliest

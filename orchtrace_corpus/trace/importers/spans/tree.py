@@ -43,7 +43,7 @@ class Tree(NamedTuple):
 
 
 def tree(found: Sequence[Span], report: ImportReport) -> Tree:
-    """The tree of the spans of one trace."""
+    """Return the tree of the spans of one trace."""
     spans, numbers = _distinct(found, report)
     parents = _parents(spans, numbers, report)
     children = _children(parents)
@@ -131,7 +131,7 @@ def _from_roots(parents: Sequence[int], children: list[list[int]], roots: Sequen
 
 
 def _cut_cycles(spans: Sequence[Span], parents: list[int], reached: Sequence[int], report: ImportReport) -> None:
-    """The earliest span of each cycle of parents loses its parent."""
+    """Cut each cycle of parents at its earliest span."""
     others = set(range(len(spans))).difference(reached)
     for last, begin in closing_links({number: (parents[number],) for number in sorted(others)}):
         cycle = [begin]
@@ -145,7 +145,7 @@ def _cut_cycles(spans: Sequence[Span], parents: list[int], reached: Sequence[int
 def _times(
     spans: Sequence[Span], parents: Sequence[int], order: Sequence[int], report: ImportReport
 ) -> tuple[list[float], list[float | None]]:
-    """When each span began and ended: a missing beginning is taken from its children, else from its parent."""
+    """Return when each span began and ended: a missing beginning is taken from its children, else from its parent."""
     starts, ends = [span.start for span in spans], [span.end for span in spans]
     missing = [start is None for start in starts]
     for number in reversed(order):  # children first
@@ -208,7 +208,7 @@ class Meanings:
         self._join_namesakes(of)
 
     def first_act_in(self, number: int, of: Tree) -> float:
-        """When a tool's span ceases to work by itself: from its first act on, its time is that of what it holds."""
+        """Return when a tool's span ceases to work by itself: from its first act on, its time is that of its acts."""
         waiting, first = list(of.children[number]), of.latest[number]
         while waiting:
             child = waiting.pop()
@@ -279,7 +279,7 @@ class Meanings:
 
 
 def _tasks(of: Tree) -> list[int]:
-    """The spans with which a LangGraph task begins: those whose namespace is not that of the span around them."""
+    """Return the spans with which LangGraph tasks begin: those of another namespace than the span around them."""
     found = []
     around = [""] * len(of.spans)
     for number in of.order:

@@ -48,7 +48,7 @@ def _depths(of: Tree) -> list[int]:
 
 
 def _pairs(of: Tree, calls: list[int]) -> Iterator[tuple[int, int]]:
-    """The twins: first those of one usage, then those of one answer."""
+    """Yield the twins: first those of one usage, then those of one answer."""
     paired: set[int] = set()
     for key in (_usage_key, lambda span: (span.output,) if span.output else ()):
         groups: dict[tuple[object, ...], list[int]] = {}
@@ -62,7 +62,7 @@ def _pairs(of: Tree, calls: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _known(usage: Usage) -> int:
-    """How many counts are known."""
+    """Return how many counts are known."""
     return sum(count is not None for count in usage)
 
 

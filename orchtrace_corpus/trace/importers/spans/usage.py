@@ -43,7 +43,7 @@ class Spending:
         self.uncounted = sum(not self._is_counted[n] and not of.spans[n].is_error for n in unknown)
 
     def _usable(self, usage: Usage) -> Usage | None:
-        """A span's usage, if it tells what went in or out."""
+        """Return a span's usage, if it tells what went in or out."""
         if usage.is_known and any(usage):
             return usage
         if usage.is_known:
@@ -76,7 +76,7 @@ class Spending:
             self._sums[parent] = (known_input + more_input, known_output + more_output)
 
     def _later(self, one: int, other: int) -> int:
-        """The model call that ends later."""
+        """Return the model call that ends later."""
         if NOBODY in (one, other):
             return max(one, other)
         latest = self._of.latest

@@ -46,7 +46,7 @@ _Stated: TypeAlias = tuple[tuple[Any, ...], bool, int]
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is of OpenCode: by the tables of its database, or by ids and members."""
+    """Return True if a file that begins like this is of OpenCode, by tables of its database, or by ids and members."""
     if beginning.text.startswith(_SQLITE):
         return _TABLE.search(beginning.text) is not None
     is_likely = _ID.search(beginning.text) is not None
@@ -54,7 +54,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a file to others: its session and the one above it, and the database that its folder was moved to."""
+    """Return what ties a file to others: its session, the one above it, and the database its folder was moved to."""
     path, text = opened.file.path, opened.first().text
     if text.startswith(_SQLITE):
         return [os.path.realpath(path)]
@@ -69,7 +69,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def _real(folder: str, known: dict[Hashable, str]) -> str:
-    """The path of a folder without links; what is known of those above it is not asked again."""
+    """Return the path of a folder without links; what is known of those above it is not asked again."""
     if folder not in known:
         above, name = os.path.split(folder)
         is_plain = name.strip(".") and not os.path.islink(folder)
@@ -78,7 +78,7 @@ def _real(folder: str, known: dict[Hashable, str]) -> str:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The traces of sessions that nobody has spawned, each with those below it.
+    """Yield the traces of sessions that nobody has spawned, each with those below it.
 
     Sessions that a database has are not read from JSON files as well.
 
@@ -136,7 +136,7 @@ def _is_database(file: LogFile) -> bool:
 
 
 def _families(parents: dict[str, str]) -> Iterator[list[str]]:
-    """The sessions by the one at their top, which comes first, given the parent of each."""
+    """Yield the sessions by the one at their top, which comes first, given the parent of each."""
     children: dict[str, list[str]] = {}
     for name, parent in parents.items():
         children.setdefault(parent if parent in parents else "", []).append(name)
@@ -227,7 +227,7 @@ class _Family:
         return next(((one.created, one.id) for one in self._messages[session.id]), (0.0, ""))
 
     def _take_input(self, thread: steps.Transcript, message: Message) -> None:
-        """What a person wrote, or what a sub-agent or the program itself has put there."""
+        """Take what a person wrote, or what a sub-agent or the program itself has put there."""
         typed = [part for part in message.parts.values() if part.is_typed]
         if thread.is_root and (typed or not message.parts):
             refs = [part.ref for part in typed if part.ref]
@@ -237,7 +237,7 @@ class _Family:
             thread.add(steps.Note(message.created, message.place))
 
     def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
-        """A message of the model: an answer for each of its steps."""
+        """Take a message of the model: an answer for each of its steps."""
         rounds = _rounds(message.parts)
         is_told = message.tokens is not None
         if is_told and not [one for one in rounds if one.usage and one.usage != _NO_USAGE]:
@@ -303,7 +303,7 @@ class _Family:
 
 
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
-    """The parts of a message by step; of one without any, a step in which there is nothing."""
+    """Return the parts of a message by step; of one without any, a step in which there is nothing."""
     found: list[_Round] = []
     texts: list[str] = []
     calls: list[Part] = []
@@ -332,7 +332,7 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
 
 
 def _stated(given: Any) -> _Stated:
-    """A usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
+    """Return a usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
     usage = given if type(given) is Usage else _NO_USAGE
     cache = usage.cache if type(usage.cache) is Usage else _NO_USAGE
     given = usage.input, usage.output, cache.read, cache.write, usage.reasoning

@@ -27,7 +27,7 @@ _MOST_ROWS = 20
 
 @contextmanager
 def _opened(file: LogFile) -> Iterator[sqlite3.Connection]:
-    """A database that is read only; with rows in its write-ahead log, a copy of both."""
+    """Yield a database that is read only; with rows in its write-ahead log, a copy of both."""
     with ExitStack() as stack:
         path = _copied(file.path, stack) if _written(file.path) else os.path.abspath(file.path)
         is_copy = path != os.path.abspath(file.path)
@@ -40,12 +40,12 @@ def _opened(file: LogFile) -> Iterator[sqlite3.Connection]:
 
 
 def _written(path: str) -> list[str]:
-    """The journals beside a database that hold something."""
+    """Return the journals beside a database that hold something."""
     return [path + ending for ending in _JOURNALS if os.path.exists(path + ending) and os.path.getsize(path + ending)]
 
 
 def _copied(path: str, stack: ExitStack) -> str:
-    """A copy of a database with its journals, all of one moment as far as can be seen; gone with the stack."""
+    """Return a copy of a database with its journals, all of one moment as far as can be seen; gone with the stack."""
     import shutil
     from tempfile import TemporaryDirectory
 
@@ -66,7 +66,7 @@ def _copied(path: str, stack: ExitStack) -> str:
 
 
 def _sound(rows: Callable[[], Any], file: LogFile) -> Any:
-    """What a database answers."""
+    """Return what a database answers."""
     try:
         return rows()
     except (sqlite3.Error, OSError, ValueError, OverflowError) as error:

@@ -98,7 +98,7 @@ _ROW = Decoder(Row)
 
 
 def exact(data: Any) -> Row | None:
-    """A row in which nothing is wrong; None for any other."""
+    """Return a row in which nothing is wrong; None for any other."""
     try:
         return _ROW.decode(data)
     except (DecodeError, UnicodeDecodeError, RecursionError):
@@ -106,5 +106,5 @@ def exact(data: Any) -> Row | None:
 
 
 def decode(data: Any) -> Row | None:
-    """A row, whatever is wrong with it: members of another kind than they should be are left out; None for no row."""
+    """Return a row, whatever is wrong with it: members of another kind than they should be go; None for no row."""
     return exact(data) or parts.lenient(parts.decoded(data), Row)

@@ -94,7 +94,7 @@ class Store:
         self._masked = cache(masked)  # for names of models and tools: few, and met again and again
 
     def take_file(self, file: LogFile) -> None:
-        """The records of a JSON file: one record, an export, or lines that `run --format json` has printed.
+        """Take the records of a JSON file: one record, an export, or lines that `run --format json` has printed.
 
         Raises:
             DataFileError: The file cannot be read.
@@ -107,7 +107,7 @@ class Store:
             self._take(row, steps.Place(file.name, line))
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
-        """A record, or an export, whose messages are decoded one by one where it is large, laid out or faulty.
+        """Take a record, or an export, whose messages are decoded one by one where it is large, laid out or faulty.
 
         Raises:
             DecodeError: It is no JSON.
@@ -133,7 +133,7 @@ class Store:
             self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
 
     def _take(self, row: Row | None, place: steps.Place) -> None:
-        """A record of the kind that its id says, or what is around records, which has no id."""
+        """Take a record of the kind that its id says, or what is around records, which has no id."""
         kind = row.id[:4] if row is not None else ""
         if row is None:
             self._report.drop(Drop.NO_OBJECT, place.file, place.line)
@@ -176,13 +176,13 @@ class Store:
         return found
 
     def take_session(self, row: Row) -> None:
-        """A session."""
+        """Take a session."""
         session = self._session(row.id)
         session.parent, session.version = row.parent or session.parent, row.version or session.version
         session.agent = session.agent or masked(row.agent)
 
     def take_message(self, name: str, session: str, row: Row, place: steps.Place) -> None:
-        """A message, whose parts may be known already."""
+        """Take a message, whose parts may be known already."""
         messages, times = self._session(session).messages, row.time or _NO_TIMES
         known = messages.get(name)
         if known is not None and known.role:  # in another file, too
@@ -196,7 +196,7 @@ class Store:
         )  # fmt: skip
 
     def take_part(self, name: str, above: str, session: str, row: PartRow, place: steps.Place) -> None:
-        """A part of the message above it, which may not be known yet."""
+        """Take a part of the message above it, which may not be known yet."""
         known = self._last
         if known is None or known.id != above or known.session != session:  # else of the message before it
             known = self._last = self._message(above, session, place)
@@ -220,7 +220,7 @@ class Store:
         parts[name] = Part(kind, begin, end, ref, is_typed, usage, cost=cost)
 
     def _call(self, state: State, row: PartRow, place: steps.Place) -> Part:
-        """A call of a tool, with its result where there is one."""
+        """Return a call of a tool, with its result where there is one."""
         times, tool, status, said = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
         begin, end = moment_ms(times.start), moment_ms(times.end)
         purpose, role, child, more = steps.ASK if tool in _ASKS else steps.TOOL, "", "", None
@@ -243,7 +243,7 @@ class Store:
 
 
 def _error(value: Any) -> str:
-    """What an error is called."""
+    """Return what an error is called."""
     return masked(text_field(value, "name")) or "error"
 
 
