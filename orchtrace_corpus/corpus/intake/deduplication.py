@@ -1,4 +1,4 @@
-"""What of the papers that searches have found is new, and the edit that puts it on record.
+"""The new papers among those that searches have found, and the edit that puts them on record.
 
 What the corpus knows, under any identifier, address or near title, is left out and counted; a preprint and its
 published version are one. What comes from outside becomes plain text before it is compared or written.
@@ -31,7 +31,7 @@ from orchtrace_corpus.corpus.rules import candidates as candidate_rules
 
 
 class Known(StrEnum):
-    """Where the corpus has a record that a search has found."""
+    """The place of a record that the corpus has already."""
 
     POOL = "pool"
     LOG = "log"
@@ -39,24 +39,24 @@ class Known(StrEnum):
 
 
 class SearchResult(NamedTuple):
-    """What one search has found: the search, without counts, and the papers, each with what it came by."""
+    """A search, without counts, and the papers that it found, each with its ties to the search."""
 
     search: Search
     papers: tuple[tuple[Paper, tuple[str, ...]], ...]
 
 
 class Discovery(NamedTuple):
-    """What a run found.
+    """The outcome of a run of searches.
 
     Attributes:
         run: The run as it goes on record, with the searches that were answered in full.
         new: The candidates that are new.
-        by_title: What was left out by its title alone, with the record, or the new paper, that has nearly the same.
-        refused: What could not be recorded: its title or key, and the findings that it raises.
-        failed: The searches without an answer, each with what happened.
-        messages: What went wrong, and did not end the run.
-        metadata: What arXiv says of the new candidates.
-        error: What ended the asking early.
+        by_title: The papers left out by their title alone, each with the record or new paper of nearly the same title.
+        refused: The papers that could not be recorded: title or key, and findings.
+        failed: The searches without an answer, each with the reason.
+        messages: Problems that did not end the run.
+        metadata: arXiv's metadata of the new candidates.
+        error: The error that ended the run early.
     """
 
     run: Run
@@ -70,7 +70,7 @@ class Discovery(NamedTuple):
 
 
 def take_items(corpus: CorpusFiles, items: Sequence[Item], name: str, day: date) -> Discovery:
-    """What of the entries of a file is new, as a run of its own.
+    """Return the new entries of a file, as a run of their own.
 
     Args:
         corpus: The corpus.
@@ -79,27 +79,29 @@ def take_items(corpus: CorpusFiles, items: Sequence[Item], name: str, day: date)
         day: The current day.
     """
     papers = tuple((intake.from_item(item), (name,)) for item in items)
-    found = SearchResult(Search(name, name, 0, found=len(papers)), papers)
-    taken = deduplicate(corpus, [found], day, Maker.IMPORT, None)
+    result = SearchResult(Search(name, name, 0, found=len(papers)), papers)
+    discovery = deduplicate(corpus, [result], day, Maker.IMPORT, None)
     known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
-    remarks = (f"{one.name}: {remark}" for one in taken.new for remark in near_title(one.paper, known))
-    return taken._replace(messages=tuple(remarks))
+    remarks = (
+        f"{candidate.name}: {remark}" for candidate in discovery.new for remark in near_title(candidate.paper, known)
+    )
+    return discovery._replace(messages=tuple(remarks))
 
 
 def deduplicate(
     corpus: CorpusFiles, results: Sequence[SearchResult], day: date, maker: Maker, query_field: str | None
 ) -> Discovery:
-    """What of the papers that searches have found is new, as candidates, with counts of the rest.
+    """Return the new papers that searches have found, as candidates, with counts of the rest.
 
     Args:
         corpus: The corpus.
-        results: What was found.
+        results: The searches and their papers.
         day: The current day.
-        maker: What makes the run.
+        maker: The command that makes the run.
         query_field: The facet of exclusions that names queries.
     """
     pool = corpus.pool
-    awaiting = [one.paper for one in corpus.candidates.candidates]
+    awaiting = [candidate.paper for candidate in corpus.candidates.candidates]
     index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
     places = {id(paper): Known.POOL for paper in pool.papers} | {id(paper): Known.CANDIDATES for paper in awaiting}
     fresh = RecordIndex()
@@ -109,9 +111,9 @@ def deduplicate(
     repeated = 0
     seen = RecordIndex()
     for number, result in enumerate(results):
-        for given, ties in result.papers:
-            authors = tuple(filter(None, map(_plain, given.authors)))
-            paper = given._replace(title=_plain(given.title), authors=authors)
+        for raw_paper, ties in result.papers:
+            authors = tuple(filter(None, map(_plain, raw_paper.authors)))
+            paper = raw_paper._replace(title=_plain(raw_paper.title), authors=authors)
             again = fresh.find(paper)
             if again is not None:
                 repeated += 1
@@ -142,7 +144,7 @@ def deduplicate(
         draft = Candidate(paper._replace(key=key, tags={}, evidence=()), Decision.UNREAD, found=day.isoformat())
         candidates.append(draft._replace(found_by=tuple(dict.fromkeys(came_by)), screening=tags))
     errors = _errors(corpus, candidates)
-    kept = [place for place, one in enumerate(candidates) if one.name not in errors]
+    kept = [place for place, candidate in enumerate(candidates) if candidate.name not in errors]
     new = tuple(candidates[place] for place in kept)
     counts = [sum(drafts[place][0] == number for place in kept) for number in range(len(results))]
     searches = tuple(result.search._replace(new=count) for result, count in zip(results, counts, strict=True))
@@ -155,14 +157,18 @@ def deduplicate(
         known[Known.LOG],
         known[Known.CANDIDATES],
         len(errors),
-        tuple(_name(one.paper) for one in new),
+        tuple(_name(candidate.paper) for candidate in new),
     )
-    refused = tuple((one.paper.title or one.name, errors[one.name]) for one in candidates if one.name in errors)
+    refused = tuple(
+        (candidate.paper.title or candidate.name, errors[candidate.name])
+        for candidate in candidates
+        if candidate.name in errors
+    )
     return Discovery(run, new, tuple(by_title.values()), refused)
 
 
 def propose(corpus: CorpusFiles, found: Discovery) -> Proposal:
-    """The edit that puts a run on record: its new candidates, the run itself, and what arXiv says of the candidates.
+    """Return the edit that puts a run on record: its new candidates, the run itself, and arXiv's metadata of them.
 
     The same file imported again without anything new is no run.
 
@@ -185,7 +191,7 @@ def propose(corpus: CorpusFiles, found: Discovery) -> Proposal:
 
 
 def arxiv_text(corpus: CorpusFiles, found: Mapping[str, Metadata]) -> str:
-    """What arXiv says, with new answers, of the papers and the candidates, and of these answers.
+    """Return the text of arXiv's metadata of papers and candidates, with new answers.
 
     Raises:
         DataFileError: What it said before cannot be read.
@@ -196,7 +202,7 @@ def arxiv_text(corpus: CorpusFiles, found: Mapping[str, Metadata]) -> str:
 
 
 def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
-    """The errors that new candidates would bring, by their keys."""
+    """Return the errors of new candidates, by their keys."""
     if not candidates:
         return {}
     taxonomy = corpus.pool.taxonomy
@@ -214,12 +220,12 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
 
 
 def _name(paper: Paper) -> str:
-    """What a run calls a paper: its first identifier, else its address, else its title."""
+    """Return the name of a paper in a run: its first identifier, else its address, else its title."""
     return identifier_text(paper) or next(iter(paper.urls), "") or paper.title
 
 
 def _screening(pool: Pool, names: Iterable[str], query_field: str | None) -> dict[str, Tag]:
-    """The tags of the log that are known of a candidate: those whose term is the name of its query or its source."""
+    """Return the tags of the log that a candidate has: those whose term is the name of its query or its source."""
     known: dict[str, Tag] = {}
     query, source = names
     for facet in screening_facets(pool.taxonomy):
