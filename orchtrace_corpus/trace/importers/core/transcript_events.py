@@ -415,8 +415,9 @@ class _TranscriptEvents:
             EventType.HUMAN, steps.USER, step, waited_from, end=time, target=agent, content_ref=ref, status=how
         )
         cause = self._inputs[-1][0] if self._inputs else self._call
-        if step.asking is not None:
+        if step.asking is not None:  # the log has the call and its result, and no answer of the person
             cause = step.asking.event
+            self._builder.get(event).inferred = True
         if step.asking is not None or not self._inputs:
             self._is_tied = True
         self._edge(cause, event, _CAUSAL)

@@ -69,8 +69,8 @@ class Copy:
     def _mark(self, row: Line) -> int:
         payload = row.payload or Payload()
         time = moment(row.timestamp)
-        said = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
-        key = string(row.type), time, string(payload.type), string(payload.call_id), said
+        content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
+        key = string(row.type), time, string(payload.type), string(payload.call_id), content
         self._marks[key] += 1
         return hash((key, self._marks[key]))
 
@@ -104,11 +104,11 @@ def merge_copies(copies: Sequence[Copy], report: ImportReport) -> Iterator[tuple
 
 def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> list[Row]:
     """Insert the rows of a copy that those merged so far lack."""
-    known = {row.mark: index for index, row in enumerate(merged)}
+    places = {row.mark: index for index, row in enumerate(merged)}
     result: list[Row] = []
     at = 0
     for row in rows:
-        index = known.get(row.mark)
+        index = places.get(row.mark)
         if index is None:
             result.append(row)
             continue

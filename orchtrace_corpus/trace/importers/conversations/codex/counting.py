@@ -90,7 +90,7 @@ def by_kind(spent: Amounts) -> dict[str, int]:
 
 
 class Spending(NamedTuple):
-    """What a thread's counter says beside what its answers spent.
+    """A thread's counter, beside what its answers spent.
 
     Attributes:
         copied: What the copied history had spent; None where none was copied.
@@ -122,14 +122,14 @@ def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportR
         elif is_copied:
             copied.append(spent)
         elif count.answer is not None:
-            own = by_kind(spent)
-            known = by_answer.get(id(count.answer))
-            if known is not None:
-                known = {kind: number + known[kind] for kind, number in own.items()}
-            by_answer[id(count.answer)] = known or own
-            count.answer.spent = Tokens(**(known or own))
+            tokens = by_kind(spent)
             count.answer.basis, line = _OF_TOTAL if count.total else _OF_LAST
-            report.enter_all(line, own)
+            report.enter_all(line, tokens)
+            earlier = by_answer.get(id(count.answer))
+            if earlier is not None:
+                tokens = {kind: amount + earlier[kind] for kind, amount in tokens.items()}
+            by_answer[id(count.answer)] = tokens
+            count.answer.spent = Tokens(**tokens)
     if not copied:
         return Spending(None, counter.restarts)
     total = by_kind(tuple(map(sum, zip(*copied, strict=True))))
@@ -165,7 +165,9 @@ class _Counter:
         if total == before:
             return None
         self._before = total
-        start = total if last is None else tuple(max(all_ - own, 0) for all_, own in zip(total, last, strict=True))
+        start = total
+        if last is not None:
+            start = tuple(max(amount - of_last, 0) for amount, of_last in zip(total, last, strict=True))
         is_known_state = start in self._states
         self._states.add(total)
         if before is None:

@@ -1,4 +1,4 @@
-"""What a Codex thread says of other threads: whom it spawned, addressed and ended, who came back, who wrote to it."""
+"""Evidence of other threads in a Codex thread: whom it spawned, addressed and ended, who came back, who wrote to it."""
 
 from msgspec import Struct, field
 
@@ -35,7 +35,7 @@ class Addressed(Struct):
 
 
 class Ending(Struct):
-    """The end of an agent, of which the thread was told at a step; `ref` refers to what the agent handed in."""
+    """The end of another agent, reported to the thread at a step; `ref` refers to its result."""
 
     step: Step
     name: str
@@ -63,10 +63,10 @@ class Evidence(Struct):
     Attributes:
         spawns: Its calls that spawn agents.
         addressed: Its calls that are about agents.
-        endings: The ends of agents of which it was told.
+        endings: The ends of agents that were reported to it.
         arrivals: What others may have sent it.
         started: The agents whose beginning it mentions, by thread: the id of the call, or the agent's path.
-        failed: The ids of calls of which it says that they spawned nobody.
+        failed: The ids of calls that spawned no agent, as it says.
     """
 
     spawns: list[Spawn] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Evidence(Struct):
     failed: set[str] = field(default_factory=set)
 
     def is_refused(self, spawn: Spawn) -> bool:
-        """Return True if a call spawned nobody: the log says so, or has a sentence where it would name the agent."""
+        """Return True if a call spawned no agent: the log says so, or has a sentence where it would name the agent."""
         if spawn.call_id in self.failed:
             return True
         return spawn.is_declined and spawn.call_id not in self.started.values()

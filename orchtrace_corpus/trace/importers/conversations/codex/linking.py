@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.model.trace import Status
 
 
 class Links:
-    """Who is who in a session, under all the names by which its threads speak of one another.
+    """The agents of a session, under all the names by which its threads speak of one another.
 
     Args:
         run: The run that has the threads, each by its id.
@@ -40,11 +40,11 @@ class Links:
         return self._keys.get(name) or self._keys.get(name.rpartition("/")[2], "")
 
     def _find_or_add(self, name: str) -> str:
-        """Return the key of an agent by what the log calls it, also of one of which it says nothing else."""
+        """Return the key of an agent by what the log calls it; one that it does not know otherwise is added."""
         key = self._find(name)
         if not key:
             key = self._keys[name] = f"{name} (stranger)"
-            self._run.agent(key, LEAD_NAME if name == LEAD_PATH else path_leaf(name) or "(nobody)")
+            self._run.agent(key, LEAD_NAME if name == LEAD_PATH else path_leaf(name) or "(unknown)")
         return key
 
     def link_spawns(self) -> None:
@@ -87,7 +87,7 @@ class Links:
         return candidates[0] if candidates else None
 
     def _add_absent_agent(self, spawn: Spawn, rollout: Rollout) -> None:
-        """Add a sub-agent that has no rollout among the files; a refused call spawned nobody, and has failed."""
+        """Add a sub-agent that has no rollout among the files; a call that was refused spawned none, and failed."""
         call, evidence = spawn.call, rollout.conversation.evidence
         result = call.answer
         if result is not None and evidence.is_refused(spawn):
@@ -165,7 +165,7 @@ class _SpawnIndex:
 
 
 def _choose_name(spawn: Spawn, names: Sequence[str]) -> str:
-    """Choose a name for an agent of which there is only the call: that of its task, else its id, else its role."""
+    """Choose a name for an agent that has only a call: that of its task, else its id, else its role."""
     tasks = [leaf for name in names if not is_uuid(name) and (leaf := path_leaf(name))]
     if tasks:
         return tasks[-1]

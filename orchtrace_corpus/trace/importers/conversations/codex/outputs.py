@@ -1,4 +1,4 @@
-"""What the output of a Codex call says: whether it failed, how long it ran, and what goes on behind it.
+"""Reads the outputs of Codex calls: whether the tool failed, how long it ran, and what goes on behind it.
 
 Codex writes a few lines in front of what a tool printed, and what stands behind them is the tool's own. In code mode, a
 script calls the tools, and what it prints of their results has their exit codes.
@@ -22,6 +22,7 @@ _MAX_NESTING = 4
 _MAX_SECONDS = 1e9
 _HEADER_ENDS = ("\nOutput:\n", "\nFinal output:\n", "\nOutput:")
 _EXITED = re.compile(r"exit(?:ed with)? code:? +(-?\d{1,9})\b")
+_WALL_TIME = re.compile(r"Wall time:? +(\d{1,9}(?:\.\d{1,9})?) seconds")
 _EXIT_LINES = ("Process exited with code ", "Exit code: ", "exit code: ", "Exited with code ")
 _SESSION_LINE = "Process running with session ID "
 _SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
@@ -37,8 +38,7 @@ class Output(NamedTuple):
         details: The object that the text is; empty where it is none.
         error: What went wrong, in a word; empty where nothing did.
         run_time: How long the tool ran, in seconds; None where that is not stated.
-        is_script: Whether it is that of a script, whose tools it names.
-        command_times: How long each command of the script ran, as far as it printed that.
+        is_script: Whether it is that of a script of code mode.
         running: What still runs, as `cell` or `session` with its number; empty where nothing does.
     """
 
@@ -47,7 +47,6 @@ class Output(NamedTuple):
     error: str = ""
     run_time: float | None = None
     is_script: bool = False
-    command_times: tuple[float, ...] = ()
     running: str = ""
 
 
@@ -70,15 +69,17 @@ def read_output(value: Any) -> Output:
         code = stated if type(stated) is int else code
         run_time = _seconds(metadata.get("duration_seconds"))
     error = _EXIT_CODE if code else ""
-    if error or not header.is_known:
+    if not header.is_known:
         error = _refusal(text) or error
+    elif error and "not permitted" in text[:_MAX_HEADER].lower():
+        error = FORBIDDEN  # by the sandbox
     if not error and inner.get("success") is False:
         error = _TOOL_ERROR
     return Output(text, details, error, run_time, running=header.running)
 
 
 class _Header(NamedTuple):
-    """What the lines say that Codex puts in front of an output."""
+    """The lines that Codex puts in front of an output, as far as they say something of its call."""
 
     is_known: bool
     exit_code: int | None = None
@@ -98,23 +99,19 @@ def _split(text: str) -> tuple[str, str]:
 def _read_header(header: str) -> _Header:
     if not header:
         return _Header(False)
-    code = run_time = None
+    code: int | None = None
+    run_time: float | None = None
     running = ""
     for line in header.splitlines():
         if line.startswith("Wall time"):
-            run_time = _seconds(_number(line[9:].lstrip(": ").partition(" ")[0]))
+            if stated := _WALL_TIME.match(line):
+                run_time = float(stated[1])
         elif line.startswith(_EXIT_LINES):
-            code = _number(line.rpartition(" ")[2])
+            if stated := _EXITED.search(line.lower()):
+                code = int(stated[1])
         elif line.startswith(_SESSION_LINE):
             running = f"session {line[len(_SESSION_LINE) :].strip()}"
-    return _Header(True, None if code is None else int(code), run_time, running)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    return _Header(True, code, run_time, running)
 
 
 def _seconds(value: Any) -> float | None:
@@ -134,36 +131,36 @@ def _refusal(text: str) -> str:
 
 def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
     """Read what a script of code mode has printed: each result of a command in it says how that has ended."""
-    texts = [text_field(part, "text") for part in content] if isinstance(content, list) else [text]
+    texts = [text]
+    if isinstance(content, list):
+        texts = [printed for part in content if (printed := text_field(part, "text"))]
     header, body = _split(texts[0])
     parts = [body, *texts[1:]]
-    results = [result for part in parts for result in _command_results(part)]
-    codes = [code for code, _ in results]
-    times = tuple(seconds for _, seconds in results if seconds is not None)
     error = ""
     if script[1] == "failed":
         error = _refusal("\n".join(parts).strip()) or _TOOL_ERROR
-    elif any(codes):
+    elif any(code for part in parts for code in _exit_codes(part)):
         error = _EXIT_CODE
-    return Output(text, {}, error, _read_header(header).run_time, True, times, f"cell {script[2]}" if script[2] else "")
+    running = f"cell {script[2]}" if script[2] else ""
+    return Output(text, {}, error, _read_header(header).run_time, True, running)
 
 
-def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
-    """Yield the exit code of each command whose result a script has printed, and how long it ran.
+def _exit_codes(text: str) -> Iterator[int]:
+    """Yield the exit code of each command whose result a script has printed; one that still runs has none.
 
-    A command that still runs has none. Results are printed as JSON, alone, in a list or in an object of the script's
-    own, one or several on a line of their own; long ones are cut off behind the exit code.
+    Results are JSON: alone, in a list or in an object of the script's own, one or several, each on a line. Long ones
+    are cut off behind the exit code.
     """
     whole = _json(text)
     if whole is not None:
-        yield from _results_within(whole, _MAX_NESTING)
+        yield from _codes_within(whole, _MAX_NESTING)
         return
     for line in text.splitlines():
         value = _json(line)
         if value is not None:
-            yield from _results_within(value, _MAX_NESTING)
+            yield from _codes_within(value, _MAX_NESTING)
         elif torn := _TORN_RESULT.match(line.lstrip()):
-            yield int(torn[1]), None
+            yield int(torn[1])
 
 
 def _json(text: str) -> Any:
@@ -172,13 +169,13 @@ def _json(text: str) -> Any:
     return wrapped.get("all")
 
 
-def _results_within(value: Any, depth: int) -> Iterator[tuple[int, float | None]]:
+def _codes_within(value: Any, depth: int) -> Iterator[int]:
     if isinstance(value, dict):
         code = value.get("exit_code")
         if type(code) is int and not _BESIDE_EXIT_CODE.isdisjoint(value):
-            yield code, _seconds(value.get("wall_time_seconds"))
+            yield code
             return
         value = list(value.values())
     if isinstance(value, list) and depth:
         for member in value:
-            yield from _results_within(member, depth - 1)
+            yield from _codes_within(member, depth - 1)

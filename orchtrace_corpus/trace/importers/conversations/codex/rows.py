@@ -184,7 +184,7 @@ def final_answer(text: str) -> str | None:
 
 
 def notification(text: str) -> Iterator[tuple[str, Status, str]]:
-    """Yield the agent of whose end a notification tells, as `endings` does."""
+    """Yield the agent whose end a notification reports, as `endings` does."""
     begin = text.find(_NOTIFICATION)
     if begin >= 0:
         details = parsed(text[begin + len(_NOTIFICATION) :].partition("</")[0].strip())
