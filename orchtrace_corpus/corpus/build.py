@@ -19,8 +19,9 @@ from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.text import regions
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.statistics import Summary
+from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import require_none
-from orchtrace_corpus.corpus.model.store import ARXIV, DATA_FILES, CorpusFiles
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.readme import LIST_FOLDER, readme
 from orchtrace_corpus.corpus.render import statistics
@@ -52,7 +53,7 @@ def data_documents(files: CorpusFiles) -> list[Document]:
     """
     return [
         canonical_document(row.path, files.file(row.path), files.style(row.path))
-        for row in DATA_FILES
+        for row in store.DATA_FILES
         if row.is_formatted and (row.required or files.has(row.path))
     ]
 
@@ -82,12 +83,12 @@ def arxiv_documents(files: CorpusFiles) -> list[Document]:
     Raises:
         DataFileError: The file cannot be read, or is not in its form.
     """
-    present = files.text_file(ARXIV)
+    present = files.text_file(store.ARXIV)
     if present is None:
         return []
     from orchtrace_corpus.corpus.model.arxiv_file import encode
 
-    return [Document(ARXIV, present.text, encode(files.arxiv))]
+    return [Document(store.ARXIV, present.text, encode(files.arxiv))]
 
 
 def readme_documents(files: CorpusFiles) -> list[Document]:
@@ -193,7 +194,7 @@ def schema_documents(files: CorpusFiles) -> list[Document]:
     """Return the JSON Schemas of the data files that the corpus has."""
     from orchtrace_corpus.corpus.render.schema import data_schemas
 
-    rows = [row for row in DATA_FILES if row.schema and (row.required or files.has(row.path))]
+    rows = [row for row in store.DATA_FILES if row.schema and (row.required or files.has(row.path))]
     texts = data_schemas(rows, files.taxonomy)
     return [document(files.root, schema_path(row.name), text) for row, text in zip(rows, texts, strict=True)]
 
@@ -248,7 +249,7 @@ def new_names(taxonomy: Taxonomy, starter: Collection[str]) -> tuple[str, ...]:
     from orchtrace_corpus.corpus.render.figures import plan
 
     figures = (figure.path for figure in plan.plan(taxonomy, with_scale=False))
-    schemas = (schema_path(row.name) for row in DATA_FILES if row.schema and row.path in starter)
+    schemas = (schema_path(row.name) for row in store.DATA_FILES if row.schema and row.path in starter)
     return STATISTICS, *schemas, PROTOCOL_PAGE, FIGURES, *figures
 
 

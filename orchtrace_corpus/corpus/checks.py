@@ -15,7 +15,7 @@ from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malfor
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Pool
-from orchtrace_corpus.corpus.model.store import DATA_FILES, CorpusFiles, DataFile
+from orchtrace_corpus.corpus.model.store import CorpusFiles, DataFile
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
@@ -132,7 +132,7 @@ def check_parts(root: str) -> Iterator[Part]:
     files = CorpusFiles(root, keep=True)
     findings = tuple(files.findings(PartName.VALIDATE))
     yield Part(PartName.VALIDATE, _exit_code(findings), findings)
-    parts = {row.part or row.name: row for row in DATA_FILES if files.is_there(row)}
+    parts = {row.part or row.name: row for row in store.DATA_FILES if files.is_there(row)}
     parts.pop(PartName.VALIDATE)
     has_arxiv = parts.pop(PartName.ARXIV, None) is not None
     if files.loaded.pool is None or has_errors(findings):
@@ -234,7 +234,7 @@ def _check_claims(files: CorpusFiles) -> Part:
 def _examples(files: CorpusFiles) -> Iterator[str]:
     """Yield the places that still say what `corpus init` wrote as an example."""
     templates = os.path.join(os.path.dirname(__file__), "templates")
-    for name in ("README.md", "LICENSE", *(row.path for row in DATA_FILES), "requirements.txt"):
+    for name in ("README.md", "LICENSE", *(row.path for row in store.DATA_FILES), "requirements.txt"):
         known = set(re.findall(_EXAMPLE, read_text(templates, name) or ""))
         text = files.text(name) if known or name == "requirements.txt" else None
         for number, line in enumerate((text or "").split("\n"), 1):

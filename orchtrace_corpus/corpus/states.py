@@ -15,14 +15,11 @@ from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare, unread
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.store import DATA_FILES, CorpusFiles
+from orchtrace_corpus.corpus.model.store import CorpusFiles, DataFile
 from orchtrace_corpus.corpus.sources import revisions
 
 _COMPARED = (store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.CLAIMS)
 """The files that are compared record by record, and term by term."""
-
-_READ = tuple(row.path for row in DATA_FILES if row.path.endswith(".yaml"))
-"""The files that are compared by what they say."""
 
 _EMPTY = b"[]\n"
 _POINTER = b"version https://git-lfs.github.com/spec/"
@@ -65,8 +62,13 @@ def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Dif
     first, second = _identify(*_sides(before, after, find_root))
     if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
-    names = {row.path: row.names for row in DATA_FILES if row.path in _READ and row.path not in _COMPARED}
+    names = {row.path: row.names for row in _rows() if row.path not in _COMPARED}
     return compare(_state(first, second, judged_by=second), _state(second, first, judged_by=second), names)
+
+
+def _rows() -> list[DataFile]:
+    """Return the data files that are compared by what they say."""
+    return [row for row in store.DATA_FILES if row.path.endswith(".yaml")]
 
 
 def _sides(base: str, head: str, find_root: Callable[[], str]) -> tuple[Side, Side]:
@@ -92,13 +94,13 @@ def _of_folder(folder: str, name: str) -> Side:
     files = (os.path.relpath(path, folder).replace(os.sep, "/") for path in below)
     others = {path: "" for path in files if _is_other(path)}
     corpus = CorpusFiles(folder)
-    texts = {path: data for path in _READ if (data := corpus.data(path)) is not None}
+    texts = {row.path: data for row in _rows() if (data := corpus.data(row.path)) is not None}
     return _require_data(Side(name, folder, texts, others))
 
 
 def _of_revision(root: str, name: str) -> Side:
     revision = revisions.find(root, name)
-    texts = revision.read(*_READ)
+    texts = revision.read(*(row.path for row in _rows()))
     others = {path: content for path, content in revision.contents("data").items() if _is_other(path)}
     return _require_data(Side(str(revision), root, texts, others))
 
@@ -114,7 +116,8 @@ def _require_data(side: Side) -> Side:
 
 def _is_other(path: str) -> bool:
     """Whether a file is part of the corpus beside what is read of it; what editors leave behind is not."""
-    return path not in _READ and not path.endswith("~") and not any(part.startswith(".") for part in path.split("/"))
+    is_read = path in [row.path for row in _rows()]
+    return not is_read and not path.endswith("~") and not any(part.startswith(".") for part in path.split("/"))
 
 
 def _identify(first: Side, second: Side) -> tuple[Side, Side]:
@@ -191,7 +194,7 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
     The published pool is that of the other side, too, where the side's own is missing.
     """
     published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED))
-    texts: dict[str, bytes | None] = {path: side.texts.get(path) for path in _READ}
+    texts: dict[str, bytes | None] = {row.path: side.texts.get(row.path) for row in _rows()}
     texts |= {path: side.texts.get(path, _EMPTY) for path in (store.PAPERS, store.EXCLUSIONS)}
     texts[store.PUBLISHED] = published
     found: tuple[Finding, ...] = ()
@@ -211,8 +214,8 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
 
 def _findings_beside(corpus: CorpusFiles) -> Iterator[Finding]:
     """What is wrong with the files beside the records; whether claims hold is told otherwise."""
-    for row in DATA_FILES:
-        if row.path in _READ and row.path != store.PAPERS:
+    for row in _rows():
+        if row.path != store.PAPERS:
             yield from (finding for finding in corpus.findings_of(row) if finding.code != "C101")
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
+from orchtrace_corpus.base.findings import is_malformed
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
 FLOW_WIDTH = 100
@@ -78,7 +79,7 @@ def canonical(file: YamlFile, style: Style) -> str:
     """
     nodes = file.kept or list(file.records())
     records = [node for node in nodes if type(node) is Mapping]
-    if len(records) < len(nodes) or file.findings:
+    if len(records) < len(nodes) or is_malformed(file.findings):
         raise ValueError("not a list of mappings")
     if not records:
         return file.text  # an empty list is `[]`, however it is surrounded

@@ -30,7 +30,6 @@ from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
 from orchtrace_corpus.corpus.model import arxiv_file, store
 from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
-from orchtrace_corpus.corpus.model.store import DATA_FILES
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
@@ -314,7 +313,7 @@ def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[
         known = [arxiv_file.decode(file.text, file.path) if file.text.strip() else {} for file in files]
         return store.ARXIV, merge_arxiv(known[0], known[1], known[2])
     fields = {field for file in files for record in raw_records(file) for field in record}
-    styles = {row: session.files.style(row.path) for row in DATA_FILES if row.style}
+    styles = {row: session.files.style(row.path) for row in store.DATA_FILES if row.style}
     row = min(styles, key=lambda row: len(fields.difference(styles[row].order)))  # git does not tell which file it is
     style = styles[row]
     versions = [

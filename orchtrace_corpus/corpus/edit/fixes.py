@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from orchtrace_corpus.base.findings import Finding, Location
 from orchtrace_corpus.base.identifiers import ADDRESSES, recognise
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
-from orchtrace_corpus.corpus.model.store import DATA_FILES, CorpusFiles
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
@@ -65,7 +66,7 @@ def changes(files: CorpusFiles, findings: Iterable[Finding]) -> dict[str, dict[i
     fixable = {finding.location: finding.code for finding in findings if finding.code in FIXABLE}
     paths = {location.path for location in fixable}
     mended = {}
-    for row in DATA_FILES if files.loaded.pool else ():
+    for row in store.DATA_FILES if files.loaded.pool else ():
         if files.shown_path(row.path) in paths:
             file = files.file(row.path)
             again = YamlFile(file.path, file.text.encode())
