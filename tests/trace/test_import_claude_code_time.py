@@ -1,5 +1,6 @@
 """What Claude Code sessions say of time: background commands, stated turns, time limits, and agents seen in progress."""
 
+import json
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -394,6 +395,30 @@ def test_an_answer_with_a_placeholder_is_not_judged_by_it(tmp_path: Path, main: 
     assert causes(view_of(tmp_path, main)) == []
 
 
+@pytest.mark.parametrize("is_thought", [True, False])
+def test_a_count_that_its_text_contradicts_is_a_placeholder(tmp_path: Path, main: Claude, *, is_thought: bool) -> None:
+    words = "The plan is this. " * 600
+    block = {"type": "thinking", "thinking": words, "signature": "x"} if is_thought else text(words)
+    main.answer(212, "m1", block, usage=(1, 8, 100, 10))
+
+    view = view_of(tmp_path, main)
+
+    assert causes(view) == []
+    assert [str(event.token_basis) for event in view.trace.events if event.tokens] == ["placeholder"]
+
+
+def test_who_asks_for_the_output_of_a_task_waits_for_its_work(tmp_path: Path, main: Claude) -> None:
+    launch(main, 4, "u1", "b1")
+    main.answer(10, "m1", use("u2", "TaskOutput", task_id="b1", block=True), stop="tool_use")
+    main.result(610, "u2", "<task_id>b1</task_id>\n<status>completed</status>")
+    main.answer(615, "m2", text("Done."))
+
+    view = view_of(tmp_path, main)
+
+    assert worked(view) == (4 + 606 + 5 + 5, 4 + 606 + 5 + 5)
+    assert causes(view) == []
+
+
 def test_an_answer_that_took_longer_than_any_is_open(tmp_path: Path, main: Claude) -> None:
     main.answer(4000, "m1", text("A long plan."), usage=(1, 8, 100, 10), stop=None)
 
@@ -505,6 +530,23 @@ def test_progress_that_shows_only_the_task_is_no_transcript(tmp_path: Path, main
     main.answer(16, "m2", text("Done."))
 
     assert problems(trace_of(main.write(tmp_path))) == {"sub-agent without a transcript": 1}
+
+
+def test_the_last_answer_of_a_result_counts_once_in_copies_of_a_session(tmp_path: Path, main: Claude) -> None:
+    call = "toolu_01MadeUpForThisTest0001"
+    main.answer(4, "m1", spawn(call, "One.", "Task"), stop="tool_use")
+    relay_user(main, 4.1, "a1", call, "One.")
+    relay_answer(main, 6, "a1", call, "x1", use("g1", "Grep"))
+    relay_user(main, 8, "a1", call, answered("g1"))
+    come_back(main, 14, call, "a1", (0, 1, 120, 5))
+    main.answer(16, "m2", text("Done."))
+    for name in ("p0", "p1"):
+        main.write(tmp_path / name)
+
+    all_ = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json").stdout)["all"]
+
+    assert all_["tokens"]["known"] == 2 + 2 + (3 + 2 + 100 + 10) + (1 + 120 + 5)
+    assert all_["answers_without_ids"] == 0
 
 
 def test_an_agent_that_was_interrupted_has_no_last_answer(tmp_path: Path, main: Claude) -> None:

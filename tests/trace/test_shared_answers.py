@@ -170,6 +170,17 @@ def test_one_answer_in_two_files_of_a_session_counts_once_without_a_request(tmp_
     assert sum(tokens(trace_of(tmp_path)).values()) == 110
 
 
+def test_two_answers_on_one_line_have_each_its_own_id(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        log = session(name, M1, M2)
+        first, second = (json.dumps(row).encode() for row in log.rows[1::2])
+        log.rows = [log.rows[0], first + second + b"\n"]
+        log.write(tmp_path)
+    found = sums(tmp_path)
+
+    assert (found["all"]["tokens"]["known"], found["all"]["answers_without_ids"]) == (330, 0)
+
+
 def test_of_copies_that_differ_the_larger_counts_in_any_order(tmp_path: Path) -> None:
     logs = [session("a", M1), session("b", ("m1", (100, 40, 0, 0))), session("c", ("m1", (100, 1, 0, 0)))]
     for log in logs:

@@ -65,10 +65,14 @@ class Answers:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, int], tuple[str | Sequence[object], str]] = {}
+        self._further: dict[tuple[str, int], list[tuple[str | Sequence[object], str]]] = {}
 
     def note(self, answer: str | Sequence[object], request: str, file: str, line: int) -> None:
         """Note an answer, which begins in this line; of an id of several values the text is made when it is taken."""
-        self._ids[file, line] = answer, request
+        if (file, line) in self._ids:  # several records may stand on one line
+            self._further.setdefault((file, line), []).append((answer, request))
+        else:
+            self._ids[file, line] = answer, request
 
     def take(self, trace: Trace) -> dict[int, str]:
         """Return the ids of the answers of a trace, by the numbers of their events; each is given once."""
@@ -76,8 +80,15 @@ class Answers:
         for number, event in enumerate(trace.events if known else ()):
             if event.type in _ANSWERS:
                 source = event.source
-                if isinstance(source, Source) and (ids := known.pop((source.file, source.line), ())):  # type: ignore[arg-type]
-                    found[number] = "\0".join(one if isinstance(one, str) else " ".join(map(str, one)) for one in ids)
+                if not isinstance(source, Source):
+                    continue
+                place = source.file, source.line
+                ids = known.pop(place, None)  # type: ignore[arg-type]
+                if ids is None:
+                    continue
+                if further := self._further.get(place):  # type: ignore[arg-type]
+                    known[place] = further.pop(0)  # type: ignore[index]
+                found[number] = "\0".join(one if isinstance(one, str) else " ".join(map(str, one)) for one in ids)
         return found
 
     def __enter__(self) -> None:

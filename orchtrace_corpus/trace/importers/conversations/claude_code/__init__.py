@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.background import ENDS
+from orchtrace_corpus.trace.importers.conversations.claude_code.content import LEAST_ID_LENGTH
 from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import beside, recognises, ties
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
+from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.transcript_events import add_events
@@ -154,18 +156,22 @@ def _enter_usage(reading: Reading, children: Mapping[str, rows.Spawn], missing: 
     """
     written, report, replaced = reading.content.evidence.written, reading.report, set()
     placeholder, reported, once = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, TokenBasis.DEDUPLICATED
+    by_call = {id(answer.call): answer for answer in written}
     for one in written:
         if one.call.tokens is not None and not any(one.call.tokens.values()) and not one.call.error:
             one.call.tokens, one.is_zero = None, True  # as programs write that know nothing of it
             report.enter(LedgerLine.ZERO)
         if one.call.tokens is not None:
-            one.call.basis = placeholder if one.is_open else once if one.rows > 1 else reported
+            one.call.basis = placeholder if rows.is_placeholder(one) else once if one.rows > 1 else reported
     for key, spawn in children.items():
         if key in reading.threads and spawn.result is not None and not spawn.result.launched:
             last = _last_answer(reading.threads[key])
             is_relayed = key in reading.relayed and last is not None and not last.final
             if last is not None and not is_relayed and _takes_output(last, spawn, report):
                 replaced.add(id(last))
+            if last is not None and id(last) in by_call and last.basis is reported:
+                by_call[id(last)].is_open = False
+                last.basis = placeholder if rows.is_placeholder(by_call[id(last)]) else reported
             if spawn.result.total is not None:
                 report.enter(LedgerLine.RESULT_CONTEXT, total=spawn.result.total)
     without = _add_last_answers(reading, children)
@@ -212,6 +218,8 @@ def _add_last_answers(reading: Reading, children: Mapping[str, rows.Spawn]) -> i
             reading.report.enter(LedgerLine.NO_USAGE)
             without += 1
             continue
+        if len(result.id) >= LEAST_ID_LENGTH:
+            current_answers().note(result.id, "last answer", returned.place.file, returned.place.line)
         answer.tokens, answer.basis = result.usage, TokenBasis.REPORTED
         if before.basis is TokenBasis.PLACEHOLDER:
             answer.basis = TokenBasis.PLACEHOLDER

@@ -100,11 +100,19 @@ def end_background_calls(launches: Iterable[Launch], signs: Iterable[Sign], noti
         call = _launch(sign.task, sign.call, sign.step.time, by_task, by_call)
         if call is not None:
             signs_of.setdefault(id(call), []).append(sign)
+            _note_poll(sign)
     for notice in notices:
         notice.step.tool_call = _launch(notice.task.task, notice.task.call, notice.step.time, by_task, by_call)
     for calls in by_task.values():
         for call in calls:
             _end(call, signs_of.get(id(call), []))
+
+
+def _note_poll(sign: Sign) -> None:
+    """A call that asks for the output of a task does nothing itself: while it waits, the task works."""
+    poll = sign.step.tool_call if isinstance(sign.step, steps.ToolResult) else None
+    if poll is not None and poll.tool in POLLS:
+        poll.more = {**(poll.more or {}), "run_time": 0.0}
 
 
 def _launch(

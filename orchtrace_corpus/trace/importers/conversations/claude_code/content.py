@@ -35,7 +35,7 @@ _HOOK_FEEDBACK = "Stop hook feedback"
 _NO_MODEL = "<synthetic>"
 """The model of answers that the program itself has written."""
 
-_LEAST_ID_LENGTH = 20
+LEAST_ID_LENGTH = 20
 """Shorter ids are made up by people; those of the service have 28 characters, those of rows 36."""
 
 
@@ -90,7 +90,11 @@ class Content:
         for block in content if type(content) is list else [{"type": "text", "text": content}]:
             kind = text_field(block, "type")
             if kind == "text":
-                call.note_text(text_field(block, "text"), self._privacy)
+                words = text_field(block, "text")
+                written.characters += len(words)
+                call.note_text(words, self._privacy)
+            elif kind == "thinking":
+                written.characters += len(text_field(block, "thinking"))
             elif kind.endswith("tool_use"):
                 self._take_use(entry, block, call)
             elif kind.endswith("tool_result"):
@@ -102,7 +106,7 @@ class Content:
         answer, request = string(message.get("id")), string(entry.row.request_id)
         # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
         # and says nothing beyond its thread.
-        is_own = len(answer) >= _LEAST_ID_LENGTH
+        is_own = len(answer) >= LEAST_ID_LENGTH
         key = (answer, "" if is_own else request, "" if is_own or request else thread.key)
         spent, is_odd = rows.usage_of(message.get("usage"))
         written = self._written.get(key) if answer else None
@@ -117,7 +121,7 @@ class Content:
             uuid = string(entry.row.uuid)
             if is_own or (answer and request):
                 self._answers.note(answer, key[1], place.file, place.line)
-            elif len(uuid) >= _LEAST_ID_LENGTH:
+            elif len(uuid) >= LEAST_ID_LENGTH:
                 self._answers.note(uuid, "", place.file, place.line)
             model = text_field(message, "model")
             if model == _NO_MODEL:

@@ -228,6 +228,7 @@ class Written(Struct):
 
     Attributes:
         rows: How many of its rows there are.
+        characters: How many characters of text and thinking they hold.
         is_open: Whether its last row was written before the model stopped: its output is a placeholder.
         is_odd: Whether the usage of its last row gives something for tokens that is no number of them.
         is_zero: Whether its usage is 0 of every kind, which no answer takes.
@@ -236,9 +237,25 @@ class Written(Struct):
     call: steps.ModelCall
     thread: Transcript
     rows: int = 1
+    characters: int = 0
     is_open: bool = False
     is_odd: bool = False
     is_zero: bool = False
+
+
+_CHARACTERS_A_TOKEN = 8
+_CHARACTERS_OF_NO_ACCOUNT = 400
+
+
+def is_placeholder(written: Written) -> bool:
+    """Return True if the count of an answer's output was noted before the model had written.
+
+    The answer says so, or holds more text than so many tokens can, of which none has more than a few characters.
+    """
+    if written.is_open or written.call.tokens is None:
+        return written.is_open
+    most = _CHARACTERS_A_TOKEN * written.call.tokens.get("output", 0) + _CHARACTERS_OF_NO_ACCOUNT
+    return written.characters > most
 
 
 class Result(Struct):
