@@ -40,11 +40,15 @@ LIST_FOLDER = "docs/list"
 """Where sections of the list are that have a page of their own."""
 
 LIST_LIMIT_BYTES = 384 * 1024
-"""The size of the list in the README; the rest is for the text around it."""
+"""The size of the list in the README, if the text around it leaves as much."""
+
+RESERVED_BYTES = 16 * 1024
+"""The part of the README for contents and headings, which are made after the list."""
 
 PAGE_LIMIT_BYTES = 480 * 1024
 """The size of a page of the list. GitHub shows no larger Markdown file as a page."""
 
+_LIST = "list"
 _PAGE_WIDTH = 80
 
 
@@ -116,31 +120,43 @@ def readme(
     """
     pool = pool._replace(papers=in_published_order(pool.papers, pool.published))
     contested = cache(contested)
-    sections = cache(lambda: list_sections(pool, contested()))
+    room = LIST_LIMIT_BYTES
+    sections = cache(lambda: list_sections(pool, contested(), room))
     sources = _Sources(pool, cache(lambda: summarise(pool)), observations, contested, verdicts, sections)
 
-    def body(region: Region) -> str:
-        where = f"{path}:{text.count(chr(10), 0, region.start)}: region {quote(region.name)}"
-        try:
-            return _body(region.name, sources)
-        except InvalidCorpusError:  # of what the region is made from; the region itself is right
-            raise
-        except CorpusError as error:
-            raise DataFileError(f"{where}: {error}") from error
+    def fill(document: str, regions: list[Region]) -> str:
+        def body(region: Region) -> str:
+            where = f"{path}:{document.count(chr(10), 0, region.start)}: region {quote(region.name)}"
+            try:
+                return _body(region.name, sources)
+            except InvalidCorpusError:  # of what the region is made from; the region itself is right
+                raise
+            except CorpusError as error:
+                raise DataFileError(f"{where}: {error}") from error
 
-    regions = find_regions(text, path)
-    filled = replace_regions(text, regions, body)
-    pages = dict(_pages(sections())) if any(region.name == "list" for region in regions) else {}
-    # Contents last: they name the sections that the other regions bring.
+        return replace_regions(document, regions, body)
+
+    # The list behind the others: it takes the room that they leave. Contents last: they name the sections of all.
+    around = fill(text, [region for region in find_regions(text, path) if region.name != _LIST])
+    lists = [region for region in find_regions(around, path) if region.name == _LIST]
+    taken = len(around.encode()) - sum(len(around[region.start : region.end].encode()) for region in lists)
+    room = min(LIST_LIMIT_BYTES, SIZE_LIMIT_BYTES - RESERVED_BYTES - taken)
+    filled = fill(around, lists)
+    pages = dict(_pages(sections())) if lists else {}
     contents = [region for region in find_regions(filled, path) if region.name == "contents"]
     return Readme(replace_regions(filled, contents, lambda _: _contents(filled)), pages)
 
 
-def list_sections(pool: Pool, contested: Collection[tuple[str, str]]) -> tuple[ListSection, ...]:
-    """Return the sections of the list, each with whether it is a page of its own.
+def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room: int) -> tuple[ListSection, ...]:
+    """Return the sections of the list, each with `own_page` decided.
 
-    So is a section for which the taxonomy says it, or that is larger than the taxonomy's `page_above`. Where the rest
-    is too large even so, the largest sections move as well, until it fits.
+    A section has its own page where the taxonomy says so, and where it is larger than the taxonomy's `page_above`.
+    While the rest is larger than the room, the largest section moves as well.
+
+    Args:
+        pool: The corpus, in the order of the list.
+        contested: The tags in open dispute, as pairs of a key and a tag.
+        room: The bytes that the list may take in the README.
     """
     listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
     facet = pool.taxonomy.section
@@ -164,7 +180,7 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]]) -> tuple[L
     moved |= {index for index in free if sizes[index] > pool.taxonomy.page_above * 1024}
     remaining = sum(size for index, size in enumerate(sizes) if index not in moved)
     for index in sorted(free, key=lambda index: -sizes[index]):
-        if remaining > LIST_LIMIT_BYTES and index not in moved:
+        if remaining > room and index not in moved:
             moved.add(index)
             remaining -= sizes[index]
     decided = (section._replace(own_page=index in moved) for index, section in enumerate(sections))
@@ -235,7 +251,7 @@ def _body(name: str, sources: _Sources) -> str:
         from orchtrace_corpus.corpus.render import statistics_page
 
         return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), pool.taxonomy, _PAGE_WIDTH))}```"
-    if kind == "list":
+    if kind == _LIST:
         return _list(sources.sections(), pool.taxonomy.noun)
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())

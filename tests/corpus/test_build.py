@@ -307,14 +307,16 @@ def test_a_killed_command_leaves_whole_files(root: Path, command: str, moment: f
             assert data in (before.get(name), after[name]), name
 
 
-def test_a_list_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchtrace_corpus.corpus.readme.SIZE_LIMIT_BYTES", 500)
+def test_a_readme_that_github_would_cut_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchtrace_corpus.corpus.readme.SIZE_LIMIT_BYTES", 200)
+    assert run_corpus("--root", str(root), "build").code == 0
 
     for command in (["readme", "--check"], ["build", "--check"]):
         assert run_corpus("--root", str(root), *command).stderr == (
             "corpus: README.md is larger than 512 KiB; GitHub will cut it off\n"
-            "To fix: leave out regions such as terms; a section of the list moves with own_page: true\n"
+            "To fix: leave out regions such as terms; sections with own_page: false can be pages, too\n"
         )
+    assert sorted(path.name for path in (root / "docs" / "list").iterdir()) == ["large.md", "small.md"]
 
 
 def test_a_section_with_a_page_of_its_own_is_built_checked_and_removed_when_it_goes(root: Path) -> None:

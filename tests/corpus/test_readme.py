@@ -11,7 +11,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Term
-from orchtrace_corpus.corpus.readme import ListSection, address, item, list_sections, readme, slug
+from orchtrace_corpus.corpus.readme import LIST_LIMIT_BYTES, ListSection, address, item, list_sections, readme, slug
 from tests.conftest import ROOT
 
 DOCUMENT = """\
@@ -191,8 +191,8 @@ def test_making_it_twice_changes_nothing(toy: Corpus) -> None:
 LIST = "<!-- corpus:begin list -->\n<!-- corpus:end list -->\n"
 
 
-def own_pages(pool: Pool) -> dict[str, bool | None]:
-    return {section.heading: section.own_page for section in list_sections(pool, ())}
+def own_pages(pool: Pool, room: int = LIST_LIMIT_BYTES) -> dict[str, bool | None]:
+    return {section.heading: section.own_page for section in list_sections(pool, (), room)}
 
 
 def with_sections(toy: Corpus, small: bool | None, large: bool | None, page_above: float = 64) -> Pool:
@@ -210,13 +210,22 @@ def test_a_section_above_a_size_is_a_page_unless_the_taxonomy_says_otherwise(toy
     assert own_pages(with_sections(toy, None, True)) == {"Small": False, "Large": True}
 
 
-def test_the_largest_sections_move_until_the_list_fits(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {section.heading: section.size for section in list_sections(toy._pool, ())}
-    monkeypatch.setattr("orchtrace_corpus.corpus.readme.LIST_LIMIT_BYTES", sizes["Large"])
-
+def test_the_largest_sections_move_until_the_list_fits(toy: Corpus) -> None:
+    sizes = {section.heading: section.size for section in list_sections(toy._pool, (), LIST_LIMIT_BYTES)}
     assert sizes["Small"] > sizes["Large"]
-    assert own_pages(toy._pool) == {"Small": True, "Large": False}
-    assert own_pages(with_sections(toy, False, None)) == {"Small": False, "Large": True}
+
+    assert own_pages(toy._pool, sizes["Large"]) == {"Small": True, "Large": False}
+    assert own_pages(with_sections(toy, False, None), sizes["Large"]) == {"Small": False, "Large": True}
+
+
+def test_the_list_takes_the_room_that_other_regions_leave(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{LIST}<!-- corpus:begin terms style -->\n<!-- corpus:end terms style -->\n"
+    whole = len(readme(text, "README.md", toy._pool).text.encode())
+
+    for limit, moved in ((whole, []), (whole - 150, ["docs/list/small.md"])):
+        monkeypatch.setattr("orchtrace_corpus.corpus.readme.SIZE_LIMIT_BYTES", limit)
+        monkeypatch.setattr("orchtrace_corpus.corpus.readme.RESERVED_BYTES", 0)
+        assert list(readme(text, "README.md", toy._pool).pages) == moved
 
 
 def test_a_section_that_is_too_large_for_one_page_has_several(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

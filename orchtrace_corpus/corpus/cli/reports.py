@@ -183,7 +183,7 @@ def write_or_check(
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
             session.output.note(
-                "To fix: leave out regions such as terms; a section of the list moves with own_page: true"
+                "To fix: leave out regions such as terms; sections with own_page: false can be pages, too"
             )
     orphans = {document.name for document in documents if document.is_orphan}
     if not check:
