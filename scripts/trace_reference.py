@@ -30,6 +30,7 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "tokens": (),
     "source": (),
     "token_refs": (),
+    "turn": (),
     "edge": ("src", "dst", "type"),
     "costs": ("tokens", "wall_clock_s", "tool_calls", "messages"),
     "clock": (),

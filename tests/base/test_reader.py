@@ -218,7 +218,6 @@ def test_anchors_and_tags_on_lists_mappings_and_keys_are_refused() -> None:
         (b"", ["1:1 Y114"]),
         (b"# only a comment\n", ["1:1 Y114"]),
         (b"[" * 40, ["1:17 Y111"]),
-        (b"[" * 100_000, ["1:17 Y111"]),
         (b"a: 'b", ["1:4 Y104"]),
         (b"a: b: c", ["1:5 Y104"]),
         (b"a:\n\tb: c", ["2:1 Y104"]),
@@ -226,6 +225,10 @@ def test_anchors_and_tags_on_lists_mappings_and_keys_are_refused() -> None:
 )
 def test_refusals_name_their_place(data: bytes, expected: list[str]) -> None:
     assert problems(data) == expected
+
+
+def test_endless_nesting_is_refused_by_us_or_by_the_parser() -> None:
+    assert problems(b"[" * 100_000) in (["1:17 Y111"], ["1:1001 Y104"])  # the latter from PyYAML 6.0.4 on
 
 
 def test_a_page_of_forbidden_characters_is_summed_up() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.trace import rewards
 from orchtrace_corpus.trace.analysis import outcomes
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Spec, Term, TermSpec, compute, load, of_families, published
@@ -393,7 +393,7 @@ def test_the_schema_names_the_functions_and_their_options() -> None:
 
 
 def test_ten_published_rewards_are_specified_with_sources_and_are_of_papers_of_the_pool() -> None:
-    papers = store.load(str(ROOT)).papers
+    papers = CorpusFiles(str(ROOT)).pool.papers
     keys = {paper.key for paper in papers}
     copies = {item.source for paper in papers for item in paper.evidence if item.copy}
 
