@@ -87,7 +87,6 @@ class Run:
         self._parents: dict[str, str] = {}
         self._addressed: list[tuple[ToolCall, Transcript]] = []
         self._returned: list[tuple[str, steps.Return, str | None]] = []
-        self._is_joined = self._is_linked = False
         self._senders: list[tuple[steps.Delivery, Transcript]] = []
         self._explained: set[int] = set()  # answers whose usage is 0 or no number, by `id`
         self._covered: set[int] = set()  # answers whose usage is counted with another, by `id`
@@ -227,22 +226,7 @@ class Run:
             receiver: Whose step it is; None for that of the agent that spawned it.
         """
         done = steps.Return.at_step(step, "", status, error if status is _ERROR else "", ref)
-        self.give_back(child, done, receiver)
-
-    def give_back(self, child: str, returned: steps.Return, receiver: str | None = None) -> None:
-        """Add what came back from a sub-agent, as `returned` does."""
-        self._returned.append((child, returned, receiver))
-
-    def count(self, call: ModelCall, tokens: Tokens, line: LedgerLine, basis: TokenBasis = _REPORTED) -> None:
-        """Count tokens of an answer that the importer has made out itself."""
-        call.spent, call.basis = tokens, basis
-        self._spent.enter(line, tokens)
-
-    def explain(self, call: ModelCall, line: LedgerLine, reason: Missing) -> None:
-        """Say why an answer has no tokens: what the log states of them is of no use."""
-        self.report.enter(line)
-        self.missing[reason] += 1
-        self._explained.add(id(call))
+        self._returned.append((child, done, receiver))
 
     def sent_by(self, delivery: steps.Delivery, sender: str) -> None:
         """Say who sent a message that arrives, where the log has no call that did."""
@@ -274,9 +258,10 @@ class Run:
         is_known = known[0] is not None or known[1] is not None
         if is_odd:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
-            self.explain(call, LedgerLine.NO_NUMBER, Missing.NUMBERS)
-        elif is_known and not any(known):
-            self.explain(call, LedgerLine.ZERO, Missing.USAGE)
+        if is_odd or (is_known and not any(known)):
+            self.report.enter(LedgerLine.NO_NUMBER if is_odd else LedgerLine.ZERO)
+            self.missing[Missing.NUMBERS if is_odd else Missing.USAGE] += 1
+            self._explained.add(id(call))
         if caches_apart or reasoning_apart:
             known = joined(known, caches_apart=caches_apart, reasoning_apart=reasoning_apart)
         if is_known and any(known):
@@ -331,8 +316,13 @@ class Run:
         Raises:
             EmptyLogError: Nothing ran.
         """
-        self.join_results()
-        self.link_agents()
+        for transcript in (*self.agents.values(), *self._asides.values()):
+            undated = transcript.fill_times()
+            if undated is not None:
+                self.report.note(Problem.NO_ROW_TIME, str(undated.place))
+        self._join_results()
+        self._name_agents()
+        self._link_subagents()
         for call, receiver in self._addressed:
             call.target = receiver.agent
         for delivery, sender in self._senders:
@@ -353,18 +343,7 @@ class Run:
             arranged = topology
         return builder.trace(topology=arranged, missing=self.missing, unit=unit, unread=unread)
 
-    def join_results(self) -> None:
-        """Join results to their calls, and give every step a time.
-
-        `trace` does so, unless an importer that needs it to find out who spawned whom has done it before.
-        """
-        if self._is_joined:
-            return
-        self._is_joined = True
-        for transcript in (*self.agents.values(), *self._asides.values()):
-            undated = transcript.fill_times()
-            if undated is not None:
-                self.report.note(Problem.NO_ROW_TIME, str(undated.place))
+    def _join_results(self) -> None:
         for key, call_id, error, status in self._settled:
             settled = self.result_of(key, call_id)
             if settled is not None:
@@ -378,16 +357,6 @@ class Run:
                 self.report.note(Problem.SECOND_RESULT, str(result.place))
             else:
                 steps.answer(call, result)
-
-    def link_agents(self) -> None:
-        """Name the agents, and let sub-agents be spawned by whoever is known to have spawned them.
-
-        `trace` does so, unless an importer that needs their names or parents has done it before.
-        """
-        if not self._is_linked:
-            self._is_linked = True
-            self._name_agents()
-            self._link_subagents()
 
     def _name_agents(self) -> None:
         """Give every agent its name, also one without rows; of equal names, later ones get a number."""
@@ -409,8 +378,7 @@ class Run:
         if self._are_peers:
             return
         for transcript in self.agents.values():
-            is_expected = transcript.is_root or transcript.is_warm_up or transcript.parent
-            if transcript.steps and not is_expected:
+            if transcript.steps and not transcript.is_root and not transcript.parent:
                 self.report.note(Problem.NO_SPAWN, str(transcript.steps[0].place))
 
     def _assign(self, child: str, task: Task) -> None:
@@ -439,7 +407,7 @@ class Run:
         if not is_known:
             self._parents[child] = task.parent
             call.role, transcript.parent, transcript.is_root = transcript.role, parent.agent, False
-            if not transcript.steps and transcript.kind is not steps.SCRIPT:
+            if not transcript.steps:
                 self.missing[Missing.TRANSCRIPTS] += 1
                 self.report.note(Problem.NO_TRANSCRIPT, str(call.place))
 
