@@ -66,6 +66,7 @@ def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:
         "docs/importers.md": {"ledger": traces.ledger_lines},
         "docs/traces.md": {"fields": traces.fields, "rules": traces.graph_rules, "labels": traces.label_rules},
         "docs/measures.md": {"measures": traces.measures},
+        "docs/checklist.md": {"items": traces.checklist},
         "docs/credit.md": {"units": traces.credit_units, "attribution": attribution.made_tables},
         "docs/rewards.md": {"functions": traces.reward_functions, "designs": traces.reward_designs},
         "docs/dataset.md": {"columns": traces.dataset_columns},

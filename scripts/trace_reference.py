@@ -1,7 +1,7 @@
 """What the documents say of traces, made from the code: fields, rules, measures, labels, columns, lines of the ledger.
 
 `document` puts these tables into the marked regions of docs/traces.md, docs/measures.md, docs/credit.md,
-docs/dataset.md and docs/importers.md, and the functions of rewards into docs/rewards.md.
+docs/dataset.md, docs/checklist.md and docs/importers.md, and the functions of rewards into docs/rewards.md.
 """
 
 import re
@@ -15,6 +15,7 @@ from orchtrace_corpus.base.text.rules import anchor
 from orchtrace_corpus.trace.analysis.labels import RULES as LABELS
 from orchtrace_corpus.trace.credit.assign import UNITS
 from orchtrace_corpus.trace.dataset.columns import TABLES
+from orchtrace_corpus.trace.diagnosis.checklist import ITEMS
 from orchtrace_corpus.trace.exporters.published import EVENT_FIELDS, TRACE_FIELDS
 from orchtrace_corpus.trace.importers import FORMATS
 from orchtrace_corpus.trace.importers import __file__ as importers_file
@@ -114,6 +115,15 @@ def credit_units() -> str:
     """Which methods give credit to which units."""
     rows = [(f"`{unit}`", *("yes" if unit in units else "" for units in UNITS.values())) for unit in CREDIT_UNITS]
     return _table(("unit", *(f"`{method.value}`" for method in UNITS)), rows)
+
+
+def checklist() -> str:
+    """The items of the reporting checklist: what each rests on, and what to log for it."""
+    rows = []
+    for item in ITEMS:
+        columns = ", ".join(f"`{name}`" for name in item.columns)
+        rows.append((item.area.value, item.title, columns or item.rests_on, item.to_log))
+    return _table(("about", "report", "rests on", "to log"), rows)
 
 
 def reward_functions() -> str:

@@ -29,6 +29,10 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "measure": Command(
             "trace.cli.measure:measure_traces", "Measure traces: work and span, steps, team, tokens, errors."
         ),
+        "checklist": Command(
+            "trace.cli.checklist:checklist",
+            "Say which of what a paper should report can be recomputed from traces, and what to log.",
+        ),
         "label": Command(
             "trace.cli.measure:label",
             "Label the events that take each of the five sub-decisions, with the rule applied.",
