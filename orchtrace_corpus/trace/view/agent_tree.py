@@ -40,16 +40,16 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
     begin: dict[str, float] = {}
     roles, happened, starts, ends = roles_of(trace), trace.events, times.starts, times.ends
     spawns = set(times.of.of_type.get(_SPAWN, ()))
-    for number in times.sequence:
-        agent = times.of.agents[number]
+    for index in times.sequence:
+        agent = times.of.agents[index]
         if agent in events:
-            events[agent].append(number)
+            events[agent].append(index)
         else:
-            events[agent] = [number]
-            begin.setdefault(agent, starts[number])
-        if number in spawns and (target := happened[number].target) and target not in begin:
+            events[agent] = [index]
+            begin.setdefault(agent, starts[index])
+        if index in spawns and (target := happened[index].target) and target not in begin:
             events.setdefault(target, [])
-            begin[target] = starts[number]
+            begin[target] = starts[index]
     children: dict[str, list[str]] = {}
     for agent in events:
         parent = parents.get(agent, "")
@@ -59,8 +59,8 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
     waiting = [(agent, 0) for agent in latest_first.get("", ())]
     while waiting:
         agent, depth = waiting.pop()
-        numbers = events[agent]
-        own = [happened[number] for number in numbers]
+        indices = events[agent]
+        own = [happened[index] for index in indices]
         models = {event.model for event in own if event.model}
         counted = [total(event.tokens) for event in own if event.tokens and not event.copied_context]
         found.append(
@@ -70,8 +70,8 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
                 roles.get(agent, ""),
                 models.pop() if len(models) == 1 else "",
                 begin[agent],
-                max([ends[number] for number in numbers], default=begin[agent]),
-                numbers,
+                max([ends[index] for index in indices], default=begin[agent]),
+                indices,
                 float(sum(counted)) if counted else None,
             )
         )

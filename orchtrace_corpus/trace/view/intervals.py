@@ -7,7 +7,7 @@ Intervals: TypeAlias = list[tuple[float, float]]
 
 
 def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
-    """The moments that any of the intervals holds."""
+    """Return the moments that any of the intervals holds."""
     found: Intervals = []
     for begin, end in sorted(intervals):
         if found and begin <= found[-1][1]:
@@ -18,12 +18,12 @@ def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
 
 
 def length(intervals: Sequence[tuple[float, float]]) -> float:
-    """How long intervals are together."""
+    """Return the total length of intervals."""
     return sum(end - begin for begin, end in intervals)
 
 
 def without(intervals: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> Intervals:
-    """The moments of intervals that none of some others holds."""
+    """Return the moments of intervals that none of some others holds."""
     found, first = [], 0
     for begin, end in intervals:
         while first < len(others) and others[first][1] <= begin:
@@ -41,5 +41,5 @@ def without(intervals: Sequence[tuple[float, float]], others: Sequence[tuple[flo
 
 
 def overlap(intervals: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> Intervals:
-    """The moments that intervals and some others have in common."""
+    """Return the moments that intervals and some others have in common."""
     return without(intervals, without(intervals, others))

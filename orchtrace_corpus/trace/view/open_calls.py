@@ -84,51 +84,51 @@ class OpenCall(NamedTuple):
 
 
 def open_calls(times: Timing) -> tuple[OpenCall, ...]:
-    """The calls of a run that perhaps waited: those of tools, then those of models, by number."""
+    """Return the calls of a run that perhaps waited: those of tools, then those of models, by number."""
     works, events, settled = times.works, times.of.events, times.stated.settled
     answers = _answers(times)
-    calls = [number for number in times.of.of_type.get(EventType.TOOL_CALL, ()) if works[number] > 0]
+    calls = [index for index in times.of.of_type.get(EventType.TOOL_CALL, ()) if works[index] > 0]
     asked = _asked(times)
-    long = [number for number in calls if works[number] > FILE_TOOL_SECONDS] if times.unit == "s" else []
+    long = [index for index in calls if works[index] > FILE_TOOL_SECONDS] if times.unit == "s" else []
     if not asked and not long:
         return (*_unfinished(times), *answers)
     by_tool: dict[str, list[float]] = {}
-    for number in calls:
-        by_tool.setdefault(events[number].tool, []).append(works[number])
+    for index in calls:
+        by_tool.setdefault(events[index].tool, []).append(works[index])
     for durations in by_tool.values():
         durations.sort()
     found = []
-    for number in calls if asked else long:
-        event = events[number]
-        if number in settled or number in times.last_seen or event.background or event.run_time is not None:
+    for index in calls if asked else long:
+        event = events[index]
+        if index in settled or index in times.last_seen or event.background or event.run_time is not None:
             continue
-        usual = _median_of_others(by_tool[event.tool], works[number])
-        if number in asked:
-            found.append(OpenCall(number, Cause.ASKED, usual))
-        elif times.unit == "s" and _is_long(event.tool, works[number], usual):
-            found.append(OpenCall(number, Cause.LONG, usual))
+        usual = _median_of_others(by_tool[event.tool], works[index])
+        if index in asked:
+            found.append(OpenCall(index, Cause.ASKED, usual))
+        elif times.unit == "s" and _is_long(event.tool, works[index], usual):
+            found.append(OpenCall(index, Cause.LONG, usual))
     return tuple(sorted((*found, *_unfinished(times)))) + answers
 
 
 def _unfinished(times: Timing) -> tuple[OpenCall, ...]:
-    """The calls whose end the log does not show, and that had time to go on."""
-    numbers = (n for n, seen in times.last_seen.items() if times.ends[n] > seen and n not in times.off_clock)
-    return tuple(OpenCall(number, Cause.UNFINISHED, None) for number in numbers)
+    """Return the calls whose end the log does not show, and that had time to go on."""
+    indices = (n for n, seen in times.last_seen.items() if times.ends[n] > seen and n not in times.off_clock)
+    return tuple(OpenCall(index, Cause.UNFINISHED, None) for index in indices)
 
 
 def _answers(times: Timing) -> tuple[OpenCall, ...]:
-    """The answers of models that perhaps waited before they began."""
+    """Return the answers of models that perhaps waited before they began."""
     works, events = times.works, times.of.events
     if times.unit != "s":
         return ()
-    numbers = [n for kind in _ANSWERS for n in times.of.of_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
-    numbers = [n for n in numbers if n not in times.stated.settled]
-    slow = sorted(n for n in numbers if events[n].inferred and works[n] > _longest_answer(events[n]))
-    return tuple(OpenCall(number, Cause.ANSWER, None) for number in slow)
+    indices = [n for kind in _ANSWERS for n in times.of.of_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
+    indices = [n for n in indices if n not in times.stated.settled]
+    slow = sorted(n for n in indices if events[n].inferred and works[n] > _longest_answer(events[n]))
+    return tuple(OpenCall(index, Cause.ANSWER, None) for index in slow)
 
 
 def _longest_answer(event: Event) -> float:
-    """How long a model may take for an answer, in seconds; any time where it only stands for an agent's life."""
+    """Return the longest time that an answer may take, in seconds; infinite if it only stands for an agent's life."""
     tokens = event.tokens
     if event.token_basis is TokenBasis.PLACEHOLDER:
         return ANSWER_SECONDS + TOKEN_SECONDS * MOST_OUTPUT_TOKENS
@@ -148,7 +148,7 @@ def _is_long(tool: str, seconds: float, usual: float | None) -> bool:
 
 
 def _median_of_others(durations: list[float], one: float) -> float | None:
-    """The lower median of sorted durations, one of them left out; None where too few are left."""
+    """Return the lower median of sorted durations without one of them; None if too few are left."""
     if len(durations) <= LEAST_OTHER_CALLS:
         return None
     place = (len(durations) - 2) // 2
@@ -156,7 +156,7 @@ def _median_of_others(durations: list[float], one: float) -> float | None:
 
 
 def _asked(times: Timing) -> frozenset[int]:
-    """The calls that asked a person, of which some time is left: when the person answered is not known.
+    """Return the calls that asked a person and whose answer has no time.
 
     A call asks where an edge leads from it to a human intervention; or an edge of type `safety_flow` to a safety event
     that takes no time (a guard at work does), did not fail, and that no human intervention follows, which would say how
@@ -171,9 +171,7 @@ def _asked(times: Timing) -> frozenset[int]:
     pairs = [(source, target) for source, target in zip(of.sources, of.targets, strict=True) if target in asked]
     released = {source for source, _ in pairs}
     questions = {
-        number
-        for number in guards
-        if of.events[number].status is not Status.ERROR and ends[number] == times.starts[number]
+        index for index in guards if of.events[index].status is not Status.ERROR and ends[index] == times.starts[index]
     } - released
     if questions:
         flows = zip(of.sources, of.targets, of.edges, strict=True)

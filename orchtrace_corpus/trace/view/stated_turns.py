@@ -1,12 +1,12 @@
-"""What the stated duration of a turn settles: how long its calls waited for people, or the machine slept.
+"""Waits and sleep that follow from the stated durations of turns.
 
-A turn that took 1,215 s and states 25 s without its waits for people waited for 1,190 s. Nobody waits for a person but
-a call of a tool, so these seconds lie in the calls of the turn, whoever made them: those of an agent without a record
-are somewhere in its life. In which of them, and when, follows only where one call is long enough; else the turn still
-says how long its calls waited together. A turn that states as much as it took waited for nobody: whatever went on in it
-was work. One that states less than its models alone took says nothing.
+A turn that took 1,215 s and states 25 s without its waits for people waited for 1,190 s. Only calls of
+tools wait for people, so these seconds lie in the calls of the turn, by any agent; those of an agent without a record
+lie somewhere in its life. If one call is long enough, it was the one that waited. Otherwise only the sum is known. A
+turn that states as much as it took did not wait: everything in it was work. A turn that states less than its models
+alone took is ignored.
 
-A turn that leaves out sleep says that much of it was no work of anybody, and nothing about waits.
+A turn that leaves out sleep says how much of it was no work at all, and nothing about waits.
 """
 
 from bisect import bisect_left, bisect_right
@@ -28,7 +28,7 @@ _ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 
 
 class CallWait(NamedTuple):
-    """How long a call of a turn waited, at least and at most, in seconds."""
+    """A call of a turn, by its number, and its wait: the least and the most, in seconds."""
 
     number: int
     least: float
@@ -36,11 +36,11 @@ class CallWait(NamedTuple):
 
 
 class TurnWait(NamedTuple):
-    """How long a turn waited.
+    """A turn and its wait.
 
     Attributes:
         turn: The turn.
-        seconds: How long nothing of it was work, beyond the waits for people that its events show.
+        seconds: The time of it that was no work, beyond the waits for people that its events show.
         calls: The calls that may have waited.
     """
 
@@ -50,13 +50,13 @@ class TurnWait(NamedTuple):
 
 
 class StatedTurns(NamedTuple):
-    """What the turns of a trace settle, in seconds from its earliest event.
+    """The waits and the sleep that the turns of a trace settle, in seconds from its earliest event.
 
     Attributes:
-        settled: The numbers of the calls and answers of which no wait is left unknown but its place.
+        settled: The numbers of the calls and answers that are no range any more: at most the place of a wait is open.
         waits: The turns that waited.
-        people: For each call that waited for a person, when.
-        sleep: When the machine slept.
+        people: The times in which a call waited for a person, by its number.
+        sleep: The times in which the machine slept.
     """
 
     settled: frozenset[int]
@@ -69,10 +69,10 @@ class Clock(NamedTuple):
     """The times of a trace's events in seconds from its earliest, waits left in.
 
     Attributes:
-        starts: When each event began.
-        begins: When its work began, where a stated run time says so; else `starts`.
-        ends: When it ended.
-        blocked_until: Until when a call in the background kept its agent from going on.
+        starts: The time at which each event began.
+        begins: The time at which its work began, where a stated run time says so; else `starts`.
+        ends: The time at which it ended.
+        blocked_until: The time at which the agent of a call in the background went on, by its number.
     """
 
     starts: list[float]
@@ -109,21 +109,21 @@ def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> Stat
                 sleep.append(slept)
                 waits.append(TurnWait(turn, slept[1] - slept[0], ()))
             continue
-        numbers = events.between(begin, end)
+        indices = events.between(begin, end)
         if missing <= TOLERANCE_SECONDS:
-            settled.update(_inside(numbers, clock, (begin, end)))
+            settled.update(_inside(indices, clock, (begin, end)))
             continue
-        window = _Window(numbers, of, clock, (begin, end))
+        window = _Window(indices, of, clock, (begin, end))
         missing -= length(window.known)
         room = length(union(window.open_time()))
         if missing > room * _MOST_OVER_ROOM + TOLERANCE_SECONDS:
             continue  # less than the models alone took: whatever the log means by it, it is something else
-        settled.update(_inside(numbers, clock, (begin, end)))
+        settled.update(_inside(indices, clock, (begin, end)))
         missing = min(missing, room)
         if missing <= TOLERANCE_SECONDS:
             continue
-        for number, pieces in window.place(missing).items():
-            people[number] = union([*people.get(number, []), *pieces])
+        for index, pieces in window.place(missing).items():
+            people[index] = union([*people.get(index, []), *pieces])
         waits.append(TurnWait(turn, missing, window.bounds(missing)))
     return StatedTurns(frozenset(settled), tuple(waits), people, union(sleep))
 
@@ -139,8 +139,8 @@ class _EventsByTime:
 
     def __init__(self, of: Graph, clock: Clock) -> None:
         kinds = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWERS)
-        numbers = [n for kind in kinds for n in of.of_type.get(kind, ()) if n not in of.copied]
-        self._numbers = sorted(numbers, key=clock.starts.__getitem__)
+        indices = [n for kind in kinds for n in of.of_type.get(kind, ()) if n not in of.copied]
+        self._numbers = sorted(indices, key=clock.starts.__getitem__)
         self._starts = [clock.starts[n] for n in self._numbers]
         self._ended = list(accumulate((clock.ends[n] for n in self._numbers), max))
 
@@ -150,13 +150,13 @@ class _EventsByTime:
         return self._numbers[first:last]
 
 
-def _inside(numbers: Iterable[int], clock: Clock, turn: tuple[float, float]) -> Iterator[int]:
+def _inside(indices: Iterable[int], clock: Clock, turn: tuple[float, float]) -> Iterator[int]:
     """Yield the calls and answers that began and ended within a turn."""
     first, last = turn[0] - TOLERANCE_SECONDS, turn[1] + TOLERANCE_SECONDS
     starts, ends, blocked_until = clock.starts, clock.ends, clock.blocked_until
-    for number in numbers:
-        if starts[number] >= first and blocked_until.get(number, ends[number]) <= last:
-            yield number
+    for index in indices:
+        if starts[index] >= first and blocked_until.get(index, ends[index]) <= last:
+            yield index
 
 
 class _Window:
@@ -166,25 +166,25 @@ class _Window:
         known: The waits for people that events show.
     """
 
-    def __init__(self, numbers: Sequence[int], of: Graph, clock: Clock, turn: tuple[float, float]) -> None:
+    def __init__(self, indices: Sequence[int], of: Graph, clock: Clock, turn: tuple[float, float]) -> None:
         begin, end = turn
         starts, ends, events = clock.starts, clock.ends, of.events
-        people = [n for n in numbers if events[n].type is EventType.HUMAN and ends[n] <= end]  # not for the next prompt
+        people = [n for n in indices if events[n].type is EventType.HUMAN and ends[n] <= end]  # not for the next prompt
         self.known = overlap(union((starts[n], ends[n]) for n in people), [turn])
         self._calls: dict[int, Intervals] = {}
         models = []
-        for number in numbers:
-            if events[number].type is EventType.HUMAN:
+        for index in indices:
+            if events[index].type is EventType.HUMAN:
                 continue
-            if events[number].type is not EventType.TOOL_CALL and not stands_for_life(events[number]):
-                models.append((starts[number], ends[number]))
+            if events[index].type is not EventType.TOOL_CALL and not stands_for_life(events[index]):
+                models.append((starts[index], ends[index]))
                 continue
-            last = clock.blocked_until.get(number, ends[number])
-            if clock.begins[number] > starts[number]:
-                last = min(last, clock.begins[number])
-            first, last = max(begin, starts[number]), min(end, last)
+            last = clock.blocked_until.get(index, ends[index])
+            if clock.begins[index] > starts[index]:
+                last = min(last, clock.begins[index])
+            first, last = max(begin, starts[index]), min(end, last)
             if last > first:
-                self._calls[number] = without([(first, last)], self.known)
+                self._calls[index] = without([(first, last)], self.known)
         self._models = union(models)
         self._alone = _alone(self._calls)
 
@@ -198,15 +198,15 @@ class _Window:
         A call waits before it works, and what waits alone stops the whole turn.
         """
         placed: dict[int, Intervals] = {}
-        free = {number: without(intervals, self._models) for number, intervals in self._alone.items()}
+        free = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
         for candidates in (free, self._calls):
-            for number in sorted(candidates, key=lambda n: (-length(candidates[n]), n)):
+            for index in sorted(candidates, key=lambda n: (-length(candidates[n]), n)):
                 if missing <= 0:
                     return placed
                 taken = union(interval for pieces in placed.values() for interval in pieces)
-                pieces = _first(without(candidates[number], taken), missing)
+                pieces = _first(without(candidates[index], taken), missing)
                 if pieces:
-                    placed[number] = union([*placed.get(number, []), *pieces])
+                    placed[index] = union([*placed.get(index, []), *pieces])
                     missing -= length(pieces)
         return placed
 
@@ -214,31 +214,31 @@ class _Window:
         """Return how long each call that may have waited did so, at least and at most, the longest first."""
         whole = length(union(self.open_time()))
         found = []
-        for number, intervals in self._calls.items():
-            others = whole - length(self._alone.get(number, []))
+        for index, intervals in self._calls.items():
+            others = whole - length(self._alone.get(index, []))
             most = min(missing, length(intervals))
             if most > TOLERANCE_SECONDS:
-                found.append(CallWait(number, max(missing - others, 0.0), most))
+                found.append(CallWait(index, max(missing - others, 0.0), most))
         return tuple(sorted(found, key=lambda wait: (-wait.most, wait.number)))
 
 
 def _alone(intervals: dict[int, Intervals]) -> dict[int, Intervals]:
     """When each of several things went on, and no other of them."""
     changes = []
-    for number, parts in intervals.items():
+    for index, parts in intervals.items():
         for begin, end in parts:
-            changes += [(begin, 1, number), (end, -1, number)]
+            changes += [(begin, 1, index), (end, -1, index)]
     changes.sort()
     active: set[int] = set()
     found: dict[int, Intervals] = {}
-    for (moment, change, number), following in pairwise([*changes, (0.0, 0, -1)]):
+    for (moment, change, index), following in pairwise([*changes, (0.0, 0, -1)]):
         if change > 0:
-            active.add(number)
+            active.add(index)
         else:
-            active.discard(number)
+            active.discard(index)
         if len(active) == 1 and following[0] > moment:
             found.setdefault(next(iter(active)), []).append((moment, following[0]))
-    return {number: union(parts) for number, parts in found.items()}
+    return {index: union(parts) for index, parts in found.items()}
 
 
 def _first(intervals: Intervals, seconds: float) -> Intervals:
@@ -253,11 +253,11 @@ def _first(intervals: Intervals, seconds: float) -> Intervals:
 
 
 def _sleep(
-    numbers: Iterable[int], clock: Clock, turn: tuple[float, float], missing: float
+    indices: Iterable[int], clock: Clock, turn: tuple[float, float], missing: float
 ) -> tuple[float, float] | None:
     """When the machine slept during a turn: at the beginning of what took longest, which is the likeliest."""
     if missing <= TOLERANCE_SECONDS:
         return None
-    intervals = [(max(turn[0], clock.starts[n]), min(turn[1], clock.ends[n])) for n in numbers]
+    intervals = [(max(turn[0], clock.starts[n]), min(turn[1], clock.ends[n])) for n in indices]
     begin, end = max(intervals, key=lambda interval: interval[1] - interval[0], default=(0.0, 0.0))
     return (begin, min(end, begin + missing)) if end > begin else None

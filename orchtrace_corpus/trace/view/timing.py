@@ -72,7 +72,7 @@ class Timing:
         """
         self.of = of
         self.sequence = sequence
-        self.off_clock = of.copied | {number for number, event in enumerate(of.events) if event.warm_up}
+        self.off_clock = of.copied | {index for index, event in enumerate(of.events) if event.warm_up}
         self.unit = "step" if trace.clock.unit is _STEP else "s"
         scale = SECONDS[trace.clock.unit]
         finished, clock, seen = _clock(of, scale)
@@ -83,15 +83,15 @@ class Timing:
         starts, begins, ends = self.starts, self.begins, self.ends
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
-            for number in of.of_type.get(kind, ()):
-                self.works[number] = ends[number] - begins[number]
-        for number in self.off_clock:
-            self.works[number] = 0.0
+            for index in of.of_type.get(kind, ()):
+                self.works[index] = ends[index] - begins[index]
+        for index in self.off_clock:
+            self.works[index] = 0.0
         lasting = [n for kind in _LASTING for n in of.of_type.get(kind, ()) if finished[n] is None]
-        self.unknown = sorted(number for number in {*lasting, *seen} if number not in self.off_clock)
+        self.unknown = sorted(index for index in {*lasting, *seen} if index not in self.off_clock)
         self._acting, self.begin, self.end = sequence, min(starts), max(ends)
         if self.off_clock:
-            self._acting = [number for number in sequence if number not in self.off_clock] or sequence
+            self._acting = [index for index in sequence if index not in self.off_clock] or sequence
             self.begin, self.end = min([starts[n] for n in self._acting]), max([ends[n] for n in self._acting])
 
     def _place(self, clock: Clock, waits: Intervals, seen: dict[int, float]) -> None:
@@ -104,24 +104,24 @@ class Timing:
             self.last_seen = dict(zip(seen, _moments_without(waits, list(seen.values())), strict=True))
         if self.stated.waits or self.stated.people:
             self.begins = self.begins.copy()
-        for number, pieces in self.stated.people.items():
-            self._delay(number, length(without(pieces, waits)))
+        for index, pieces in self.stated.people.items():
+            self._delay(index, length(without(pieces, waits)))
         if self.stated.sleep:
-            for number, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
+            for index, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
                 if end > begin:
-                    self._delay(number, length(without(overlap([(begin, end)], self.stated.sleep), waits)))
+                    self._delay(index, length(without(overlap([(begin, end)], self.stated.sleep), waits)))
 
-    def _delay(self, number: int, seconds: float) -> None:
-        self.begins[number] = min(self.begins[number] + seconds, self.ends[number])
+    def _delay(self, index: int, seconds: float) -> None:
+        self.begins[index] = min(self.begins[index] + seconds, self.ends[index])
 
     @property
     def elapsed(self) -> float:
-        """From the first beginning to the last end."""
+        """Return the time from the first beginning to the last end."""
         return self.end - self.begin
 
     @cached_property
     def incoming(self) -> list[list[int]]:
-        """For each event the numbers of those that edges lead from."""
+        """Return for each event the numbers of those that edges lead from."""
         found: list[list[int]] = [[] for _ in self.sequence]
         for source, target in zip(self.of.sources, self.of.targets, strict=True):
             found[target].append(source)
@@ -129,16 +129,16 @@ class Timing:
 
     @cached_property
     def by_agent(self) -> dict[str, list[int]]:
-        """The numbers of each agent's events, by time, those off the clock left out."""
+        """Return the numbers of each agent's events by time, without those off the clock."""
         found: dict[str, list[int]] = {}
-        for number in sorted(self._acting, key=self.starts.__getitem__):
-            found.setdefault(self.of.agents[number], []).append(number)
+        for index in sorted(self._acting, key=self.starts.__getitem__):
+            found.setdefault(self.of.agents[index], []).append(index)
         return found
 
     @cached_property
     def finished(self) -> dict[str, list[int]]:
-        """The numbers of each agent's events by their ends, those of one end by their starts."""
-        return {agent: sorted(numbers, key=self.ends.__getitem__) for agent, numbers in self.by_agent.items()}
+        """Return the numbers of each agent's events by their ends, then by their starts."""
+        return {agent: sorted(indices, key=self.ends.__getitem__) for agent, indices in self.by_agent.items()}
 
     def with_waits(self, intervals: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
         """Yield intervals of these times on the clock that goes on while the run waits for people.
@@ -158,7 +158,7 @@ class Timing:
             yield begin + waited[place], end + waited[place]
 
     def if_waiting(self, calls: Iterable[int]) -> "Timing":
-        """The same run, some of its calls taken as waits: they are as long, and are no work.
+        """Return the times of the same run with some of its calls as waits, which are as long and are no work.
 
         Those that are unfinished are taken to have ended when they were last seen.
         """
@@ -166,20 +166,20 @@ class Timing:
 
         found = copy.copy(self)
         found.begins, found.ends, found.works = self.begins.copy(), self.ends.copy(), self.works.copy()
-        for number in calls:
-            if number in self.last_seen:
-                found.ends[number] = max(self.last_seen[number], self.begins[number])
-                found.works[number] = found.ends[number] - found.begins[number]
+        for index in calls:
+            if index in self.last_seen:
+                found.ends[index] = max(self.last_seen[index], self.begins[index])
+                found.works[index] = found.ends[index] - found.begins[index]
             else:
-                found.begins[number] = found.ends[number]
-                found.works[number] = 0.0
+                found.begins[index] = found.ends[index]
+                found.works[index] = 0.0
         for name in ("finished", "ended"):  # which depend on when events end
             found.__dict__.pop(name, None)
         return found
 
     @cached_property
     def ended(self) -> tuple[list[int], list[int]]:
-        """The events in the order in which, along the sequence, they turn out to have ended before their agent's next.
+        """Return the events in the order in which, along the sequence, they ended before their agent's next event.
 
         With them, for each place of the sequence, how many of these there are then: those between the numbers of the
         place before and of this one are events of this one's agent, by their ends. Of two that began at one instant,
@@ -190,18 +190,18 @@ class Timing:
         before: list[int] = []
         events, agents, starts, ends = self.of.events, self.of.agents, self.starts, self.ends
         begun = [False] * len(self.sequence)
-        waiting = {agent: numbers[::-1] for agent, numbers in self.finished.items()}
-        for number in self.sequence:
-            queue = waiting.get(agents[number]) if number not in self.off_clock else None
-            start = starts[number]
+        waiting = {agent: indices[::-1] for agent, indices in self.finished.items()}
+        for index in self.sequence:
+            queue = waiting.get(agents[index]) if index not in self.off_clock else None
+            start = starts[index]
             while queue:
                 candidate = queue[-1]
                 if ends[candidate] > start or not begun[candidate]:
                     break
-                if starts[candidate] == start and (events[candidate].seq or 0) >= (events[number].seq or 0):
+                if starts[candidate] == start and (events[candidate].seq or 0) >= (events[index].seq or 0):
                     break
                 ended.append(queue.pop())
-            begun[number] = True
+            begun[index] = True
             before.append(len(ended))
         return ended, before
 
@@ -212,7 +212,7 @@ def _turn_takers(trace: Trace) -> set[str]:
 
 
 def _clock(of: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int, float]]:
-    """When events began and ended, waits left in; until when unfinished ones were seen.
+    """Return the times of events, waits left in, and the time at which unfinished ones were last seen.
 
     Returns:
         When each event ended in the unit of the trace, None where that is unknown; the same in seconds; and for each
@@ -225,32 +225,32 @@ def _clock(of: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int
     if answered:
         finished = finished.copy()
         results = {events[n].call_id: of.times[n] for n in of.of_type.get(_TOOL_RESULT, ())}
-        for number in answered:
-            result = results.get(events[number].call_id)
-            if finished[number] is None:
-                finished[number] = result
-            if events[number].background and result is not None:
-                blocked_until[number] = (result - zero) * scale
+        for index in answered:
+            result = results.get(events[index].call_id)
+            if finished[index] is None:
+                finished[index] = result
+            if events[index].background and result is not None:
+                blocked_until[index] = (result - zero) * scale
     starts = [(time - zero) * scale for time in of.times]
     ends = [
         start if end is None or end < time else (end - zero) * scale
         for start, end, time in zip(starts, finished, of.times, strict=True)
     ]
-    seen = {number: ends[number] for number in calls if events[number].unfinished}
+    seen = {index: ends[index] for index in calls if events[index].unfinished}
     if seen:
         ends_of_log = max(ends)
-        ends = [ends_of_log if number in seen else end for number, end in enumerate(ends)]
+        ends = [ends_of_log if index in seen else end for index, end in enumerate(ends)]
     begins = starts
-    timed = [number for number in calls if events[number].run_time is not None]
+    timed = [index for index in calls if events[index].run_time is not None]
     if timed:
         begins = starts.copy()
-        for number in timed:
-            begins[number] = max(starts[number], ends[number] - (events[number].run_time or 0.0) * scale)
+        for index in timed:
+            begins[index] = max(starts[index], ends[index] - (events[index].run_time or 0.0) * scale)
     return finished, Clock(starts, begins, ends, blocked_until), seen
 
 
 def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str]) -> Intervals:
-    """When the run waited for a person: within an intervention or a stated wait, and nothing at work that goes on then.
+    """Return the waits for a person: the moments of an intervention or a stated wait in which nothing works.
 
     A tool call of the agent that people talk to may wait, too; one of another agent works, and so does one in the
     background, behind its result, as far as its end is known.
@@ -260,26 +260,26 @@ def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str]) -> I
     if not people and not stated.people:
         return []
     changes: list[tuple[float, bool, int]] = []
-    asking = {events[number].target for number in of.of_type.get(_HUMAN, ())} | talking
-    for number in of.of_type.get(_TOOL_CALL, ()):
-        if ends[number] <= starts[number] or events[number].unfinished:
+    asking = {events[index].target for index in of.of_type.get(_HUMAN, ())} | talking
+    for index in of.of_type.get(_TOOL_CALL, ()):
+        if ends[index] <= starts[index] or events[index].unfinished:
             continue
-        if "" in asking or of.agents[number] in asking:
-            if number not in clock.blocked_until:
+        if "" in asking or of.agents[index] in asking:
+            if index not in clock.blocked_until:
                 continue
-            working = [(max(begins[number], clock.blocked_until[number]), ends[number])]
+            working = [(max(begins[index], clock.blocked_until[index]), ends[index])]
         else:
-            working = [(begins[number], ends[number])]
-        if number in stated.people:
-            working = without(working, stated.people[number])
+            working = [(begins[index], ends[index])]
+        if index in stated.people:
+            working = without(working, stated.people[index])
         changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
     for kind in _MODEL_WORKS:
-        for number in of.of_type.get(kind, ()):
-            if number in stated.people:  # the life of an agent of which no record is
-                working = without([(starts[number], ends[number])], stated.people[number])
+        for index in of.of_type.get(kind, ()):
+            if index in stated.people:  # the life of an agent of which no record is
+                working = without([(starts[index], ends[index])], stated.people[index])
                 changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
-            elif ends[number] > starts[number]:
-                changes += [(starts[number], False, 1), (ends[number], False, -1)]
+            elif ends[index] > starts[index]:
+                changes += [(starts[index], False, 1), (ends[index], False, -1)]
     asked = [(starts[n], ends[n]) for n in people]
     asked += [interval for intervals in stated.people.values() for interval in intervals]
     changes += [change for begin, end in asked for change in ((begin, True, 1), (end, True, -1))]
@@ -296,7 +296,7 @@ def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str]) -> I
 
 
 def _moments_without(waits: Intervals, moments: Sequence[float]) -> list[float]:
-    """The moments on a clock that stands still during the waits."""
+    """Return moments on a clock that stands still during the waits."""
     begins = [begin for begin, _ in waits]
     before = [0.0, *accumulate(end - begin for begin, end in waits)]
     found = []
@@ -308,7 +308,7 @@ def _moments_without(waits: Intervals, moments: Sequence[float]) -> list[float]:
 
 
 def most_at_once(begins: Iterable[float], ends: Iterable[float], *, closed: bool = False) -> int:
-    """The most intervals that hold one instant.
+    """Return the largest number of intervals that hold one instant.
 
     Args:
         begins: When each begins.
@@ -317,11 +317,11 @@ def most_at_once(begins: Iterable[float], ends: Iterable[float], *, closed: bool
     """
     upcoming = sorted(ends)
     most = over = 0
-    for number, begin in enumerate(sorted(begins), 1):
+    for index, begin in enumerate(sorted(begins), 1):
         while upcoming[over] < begin or (upcoming[over] == begin and not closed):
             over += 1
-        if number - over > most:
-            most = number - over
+        if index - over > most:
+            most = index - over
     return most
 
 
@@ -355,23 +355,23 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     reached = [begin + weight for begin, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, before = [0.0] * len(weights), [-1] * len(weights)
     heaviest: dict[str, int] = {}  # among each agent's events that have ended so far
-    for number, ended_before in zip(times.sequence, befores, strict=True):
+    for index, ended_before in zip(times.sequence, befores, strict=True):
         longest, previous = 0.0, -1
-        for source in incoming[number]:
+        for source in incoming[index]:
             length = best[source]
-            if overlapping and reached[source] > starts[number]:
-                length -= reached[source] - starts[number]
+            if overlapping and reached[source] > starts[index]:
+                length -= reached[source] - starts[index]
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
-        own = heaviest.get(agents[number], -1)
+        own = heaviest.get(agents[index], -1)
         while place < ended_before:
             if own < 0 or best[ended[place]] >= best[own]:
-                heaviest[agents[number]] = own = ended[place]
+                heaviest[agents[index]] = own = ended[place]
             place += 1
         if own >= 0 and (best[own] > longest or (best[own] == longest and previous < 0)):
             longest, previous = best[own], own
-        best[number] = longest + weights[number]
-        before[number] = previous
+        best[index] = longest + weights[index]
+        before[index] = previous
     last = max(times.sequence, key=best.__getitem__)
     path = [last]
     while before[path[-1]] >= 0:
@@ -415,34 +415,34 @@ def critical_chain(times: Timing) -> Chain:
     ends = [begin + work for begin, work in zip(begins, times.works, strict=True)]
     rank = ranks(times.sequence)
 
-    def lastly(number: int) -> tuple[bool, float, float, int]:
-        return number not in times.off_clock, ends[number], starts[number], rank[number]
+    def lastly(index: int) -> tuple[bool, float, float, int]:
+        return index not in times.off_clock, ends[index], starts[index], rank[index]
 
     released_by = list(rank)  # the event of its own agent that ended last before each; itself where there is none
     last_of_own: dict[str, int] = {}
     ended, befores = times.ended
     place = 0
-    for number, ended_before in zip(times.sequence, befores, strict=True):
-        agent = happened[number].agent
+    for index, ended_before in zip(times.sequence, befores, strict=True):
+        agent = happened[index].agent
         for candidate in ended[place:ended_before]:
             if agent not in last_of_own or lastly(candidate) > lastly(last_of_own[agent]):
                 last_of_own[agent] = candidate
         place = ended_before
-        released_by[number] = last_of_own.get(agent, number)
-    number = max(times.sequence, key=lastly)
+        released_by[index] = last_of_own.get(agent, index)
+    index = max(times.sequence, key=lastly)
     limit = times.end
     events, parts, gaps = [], [], list[float]()
     while True:
-        end, begin = min(ends[number], limit), min(begins[number], limit)
-        events.append(number)
+        end, begin = min(ends[index], limit), min(begins[index], limit)
+        events.append(index)
         parts.append(end - begin)
         gaps.append(limit - end)
         limit = begin
-        own = [released_by[number]] if released_by[number] != number else []
-        candidates = [one for one in (*incoming[number], *own) if one not in times.off_clock]
+        own = [released_by[index]] if released_by[index] != index else []
+        candidates = [one for one in (*incoming[index], *own) if one not in times.off_clock]
         if not candidates:
             break
-        start = starts[number]
-        number = max(candidates, key=lambda one: (min(ends[one], start), ends[one] <= start, starts[one], rank[one]))
+        start = starts[index]
+        index = max(candidates, key=lambda one: (min(ends[one], start), ends[one] <= start, starts[one], rank[one]))
     after, *before = gaps
     return Chain(events[::-1], parts[::-1], [limit - times.begin, *before[::-1]], after)
