@@ -135,6 +135,10 @@ def test_waiting_for_agents_is_still_a_wait(tmp_path: Path, main: Codex) -> None
         ("Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID 3\nOutput:\n", ""),
         ('{"output": "x", "metadata": {"exit_code": 2, "duration_seconds": 1.5}}', "exit_code"),
         ({"content": "x", "success": False}, "tool_error"),
+        ("apply_patch verification failed: Failed to find expected lines", "tool_error"),
+        ("write_stdin failed: Unknown process id 88", "tool_error"),
+        ("failed to parse function arguments: missing field `cmd`", "tool_error"),
+        ("Exit code: 0\nOutput:\nexec_command failed, says the log", ""),
     ],
 )  # fmt: skip
 def test_an_output_says_whether_its_call_has_failed(tmp_path: Path, main: Codex, output: Any, error: str) -> None:

@@ -24,6 +24,11 @@ _HEADER_ENDS = ("\nOutput:\n", "\nFinal output:\n", "\nOutput:")
 _EXITED = re.compile(r"exit(?:ed with)? code:? +(-?\d{1,9})\b")
 _WALL_TIME = re.compile(r"Wall time:? +(\d{1,9}(?:\.\d{1,9})?) seconds")
 _EXIT_LINES = ("Process exited with code ", "Exit code: ", "exit code: ", "Exited with code ")
+_FAILED = re.compile(
+    r"(?:apply_patch verification|exec_command|write_stdin|collab \w+) failed\b|failed to parse function arguments"
+    r"|unsupported (?:custom tool )?call\b"
+)
+"""How Codex itself says that it could not run a call."""
 _SESSION_LINE = "Process running with session ID "
 _SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
 _TORN_RESULT = re.compile(r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b')
@@ -73,7 +78,7 @@ def read_output(value: Any) -> Output:
         error = _refusal(text) or error
     elif error and "not permitted" in text[:_MAX_HEADER].lower():
         error = FORBIDDEN  # by the sandbox
-    if not error and inner.get("success") is False:
+    if not error and (inner.get("success") is False or _FAILED.match(text)):
         error = _TOOL_ERROR
     return Output(text, details, error, run_time, running=header.running)
 
