@@ -2,14 +2,28 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
+from tests.conftest import run_corpus
 from tests.effort import tries
-from tests.trace.conversationlogs import LOGS, ledger, moment, of_type, problems, tokens, told, trace_of, traces, write
+from tests.trace.conversationlogs import (
+    LOGS,
+    START,
+    ledger,
+    moment,
+    of_type,
+    problems,
+    tokens,
+    told,
+    trace_of,
+    traces,
+    write,
+)
 from tests.trace.test_import_fuzz import mutated_value
 
 TEAM = LOGS / "autogen"
@@ -71,14 +85,18 @@ def model_call(agent: str, prompt: Any, completion: Any, **response: Any) -> dic
 GO = said(0, "user", "Go.")
 
 
-def test_the_fixture_gives_what_its_text_says() -> None:
-    found = told(trace_of(TEAM / "team.events.jsonl"))
+@pytest.mark.parametrize(
+    "fixture", ["team.events.jsonl", "wrapped.jsonl", "stream.jsonl", "state.json", "agent_state.json"]
+)
+def test_every_fixture_gives_what_its_text_says(fixture: str) -> None:
+    found = told(trace_of(TEAM / fixture))
 
-    assert found == (LOGS / "told" / "autogen" / "team.events.txt").read_text("utf-8")
+    assert found == (LOGS / "told" / "autogen" / f"{Path(fixture).stem}.txt").read_text("utf-8")
 
 
 def test_a_log_and_the_result_of_one_run_are_one_trace_and_count_once() -> None:
-    both, log, of_result = (trace_of(path) for path in (TEAM, TEAM / "team.events.jsonl", TEAM / "team.result.json"))
+    files = TEAM / "team.events.jsonl", TEAM / "team.result.json"
+    both, log, of_result = trace_of(*files), *map(trace_of, files)
 
     assert both["costs"] == log["costs"] == of_result["costs"]
     kinds = ("spawn", "return", "message", "tool_result", "stop")
@@ -227,3 +245,135 @@ def test_damaged_logs_give_sound_traces_or_none(tmp_path: Path, form: str) -> No
         except DataFileError:
             continue
     assert number > tries(150, 25)
+
+
+# Records of logging handlers, streams and states
+
+
+WRAPPERS: dict[str, Callable[[str, float], dict[str, Any]]] = {
+    "time and msg": lambda text, time: {"time": time, "logger": "autogen_core.events", "msg": text},
+    "msg first": lambda text, time: {"msg": text, "level": "INFO", "created": time},
+    "an object": lambda text, time: {"timestamp": time, "event": json.loads(text)},
+    "in milliseconds": lambda text, time: {"message": text, "ts": time * 1_000},
+    "as a text": lambda text, time: {"message": text, "@timestamp": moment(time - START)},
+    "loguru": lambda text, time: {"text": "...", "record": {"message": text, "time": {"repr": "-", "timestamp": time}}},
+}
+"""What handlers of different users write: the text of an event and the time of its record, under their own names."""
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_events_are_found_in_the_records_of_handlers(tmp_path: Path, wrapper: str) -> None:
+    rows = [
+        "Sending message of type GroupChatStart",
+        json.dumps(row({"messages": [GO]})),
+        json.dumps(model_call("planner", 10, 2, model="m")),
+        json.dumps(row({"message": said(4, "planner", "A", (10, 2))})),
+        json.dumps(model_call("memory", 5, 1)),
+    ]
+    wrapped = [
+        {"time": START, "msg": text} if number == 0 else WRAPPERS[wrapper](text, START + number)
+        for number, text in enumerate(rows)
+    ]
+    trace = trace_of(write(tmp_path / "events.jsonl", wrapped))
+
+    assert tokens(trace) == {"input": 15, "output": 3, "cache_read": 0, "cache_write": 0, "reasoning": 0}
+    (memory,) = [event for event in trace["events"] if event["agent"] == "memory"]
+    assert memory["t_end"] == 4
+
+
+def test_a_clock_without_its_zone_dates_nothing(tmp_path: Path) -> None:
+    wrapped = [
+        {"asctime": "2030-01-01 00:00:00,000", "message": json.dumps(one)}
+        for one in (row({"message": said(4, "planner", "A", (10, 2))}), model_call("memory", 5, 1))
+    ]
+    trace = trace_of(write(tmp_path / "events.jsonl", wrapped))
+
+    assert trace["costs"] == {"tokens": 18, "wall_clock_s": 0, "tool_calls": 0, "messages": 0}
+
+
+def test_a_log_of_model_calls_alone_has_the_times_of_its_records(tmp_path: Path) -> None:
+    wrapped = [{"time": START + second, "msg": json.dumps(model_call("a", 5, 1))} for second in (10, 14)]
+
+    assert trace_of(write(tmp_path / "events.jsonl", wrapped))["costs"]["wall_clock_s"] == 4
+
+
+def test_messages_without_a_time_have_that_of_their_records(tmp_path: Path) -> None:
+    wrapped = []
+    for second in (1, 3):
+        message = said(second, "planner", "A", (10, 2))
+        del message["created_at"]
+        wrapped.append({"time": START + second, "msg": json.dumps(row({"message": message}))})
+
+    assert trace_of(write(tmp_path / "events.jsonl", wrapped))["costs"]["wall_clock_s"] == 2
+
+
+def test_the_log_the_stream_the_state_and_the_result_of_a_run_are_one_trace(tmp_path: Path) -> None:
+    messages = [GO, asked(2, "coder", (10, 2), c1="t"), done(3, "coder", "c1"), said(5, "coder", "Done.", (20, 3))]
+    thread = {"type": "RoundRobinManagerState", "message_thread": messages}
+    state = {"type": "TeamState", "version": "1.0.0", "agent_states": {"RoundRobinGroupChatManager": thread}}
+    forms: dict[str, Any] = {
+        "stream.jsonl": [*messages, {"messages": messages, "stop_reason": "done"}],
+        "state.jsonl": [state],
+        "events.jsonl": [row({"message": message}) for message in messages],
+        "wrapped.jsonl": [{"time": START, "msg": json.dumps(row({"message": message}))} for message in messages],
+    }
+    for name, rows in forms.items():
+        write(tmp_path / name, rows)
+    for name, document in {"stream.json": forms["stream.jsonl"][:-1], "state.json": state}.items():
+        (tmp_path / name).write_text(json.dumps(document, indent=1), "utf-8")
+    result(tmp_path / "result.json", *messages)
+
+    (whole,) = traces(tmp_path)
+    for path in tmp_path.iterdir():
+        alone = trace_of(path)
+        assert (alone["costs"], of_type(alone, "inference", "tool_call", "tool_result")) == (
+            whole["costs"], of_type(whole, "inference", "tool_call", "tool_result"),
+        ), path.name  # fmt: skip
+
+
+@pytest.mark.parametrize("manager", ["SelectorGroupChatManager", "MagenticOneOrchestrator"])
+def test_the_state_of_a_team_whose_manager_asks_a_model_lacks_its_tokens(tmp_path: Path, manager: str) -> None:
+    thread = {"type": "ManagerState", "message_thread": [GO, said(2, "a", "A", (10, 2))]}
+    state = {"type": "TeamState", "version": "1.0.0", "agent_states": {manager: thread}}
+
+    assert trace_of(write(tmp_path / "state.jsonl", [state]))["reasons"] == {"costs.tokens": "answers without usage: 1"}
+
+
+def test_a_team_inside_an_agent_has_its_messages_in_the_state_of_the_agent(tmp_path: Path) -> None:
+    inner = {"type": "TeamState", "agent_states": {"m": {"message_thread": [said(2, "b", "B", (3, 1))]}}}
+    society = {"type": "SocietyOfMindAgentState", "inner_team_state": inner}
+    outer = {"a": {"agent_state": society}, "m": {"message_thread": [GO, said(4, "a", "A", (10, 2))]}}
+    state = {"type": "TeamState", "version": "1.0.0", "agent_states": outer}
+
+    assert trace_of(write(tmp_path / "state.jsonl", [state]))["costs"]["tokens"] == 16
+
+
+def test_the_state_of_an_agent_counts_steps_and_knows_no_tokens() -> None:
+    trace = trace_of(TEAM / "agent_state.json")
+
+    assert trace["clock"] == {"unit": "step"}
+    assert trace["costs"]["tokens"] is None
+    assert of_type(trace, "inference", "tool_call") == [
+        "counter inference", "counter tool_call wc", "counter inference",
+    ]  # fmt: skip
+
+
+def test_sums_over_parts_of_a_run_count_each_answer_once(tmp_path: Path) -> None:
+    answers = [said(second, "a", f"A{second}", (10, 2)) for second in (1, 2, 3)]
+    result(tmp_path / "whole.json", *answers)
+    result(tmp_path / "later.json", *answers[1:])
+
+    screen = json.loads(run_corpus("trace", "doctor", str(tmp_path), "--format", "json").stdout)
+    assert [one["tokens"]["known"] for one in screen["sessions"]] == [24, 36]
+    assert screen["all"]["tokens"]["known"] == 36
+
+
+def test_copies_of_a_log_count_once_with_the_calls_that_no_message_tells_of(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        for fixture in ("team.events.jsonl", "wrapped.jsonl"):
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / fixture).write_bytes((TEAM / fixture).read_bytes())
+
+    found = {trace["trace_id"]: (tokens(trace), trace["costs"]) for trace in traces(tmp_path)}
+    alone = [trace_of(TEAM / fixture) for fixture in ("team.events.jsonl", "wrapped.jsonl")]
+    assert found == {trace["trace_id"]: (tokens(trace), trace["costs"]) for trace in alone}

@@ -7,30 +7,32 @@ orchestrators, counts by itself. Shapes: autogen-agentchat and autogen-core 0.7.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from msgspec import DecodeError, Raw, Struct
+from msgspec import Raw, Struct
 
+from orchtrace_corpus.trace.importers.conversations.autogen_rows import (
+    CALLS,
+    Event,
+    Response,
+    recognises,
+    records,
+    tie,
+)
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
 from orchtrace_corpus.trace.importers.core.values import mapping, objects, string, text_field
-from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, Topology, Trace
+from orchtrace_corpus.trace.model.trace import Status, Topology, Trace, Unit
 
-_EVENTS = frozenset(("payload", "sender", "receiver", "delivery_stage"))
-_CALLS = ("LLMCall", "LLMStreamEnd")
-_ID = re.compile(r'\\?"id\\?":\s*\\?"([0-9a-f-]{36})')
-_LONG = re.compile(r'\s*\{"payload":\s*"\{\\"messages?\\":')
-"""How an event log begins whose first row is longer than what is looked at."""
 _MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
 _USAGE = re.compile(r'"models_usage":\s*\{')
 _RUNTIME = re.compile(r"_[0-9a-f-]{36}(?:/.*)?$")
@@ -50,23 +52,12 @@ _TRANSFER = "transfer_to_"
 _MOST_NESTED = 6
 
 
-def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this is of AutoGen: rows of its event log, or messages with their usage."""
-    rows = beginning.rows
-    if not rows and _LONG.match(beginning.text):
-        return True
-    if any(row.keys() >= _EVENTS or (row.get("type") in _CALLS and "agent_id" in row) for row in rows):
-        return True
-    found = rows[0].get("messages") if rows else None
-    if isinstance(found, list) and found and isinstance(found[0], dict):
-        return found[0].keys() >= {"source", "models_usage"}
-    return not rows and beginning.outline >= {"messages", "source", "models_usage"}
+__all__ = ("read", "recognises", "ties")
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """What ties a log to others: the first message, since a result repeats what the event log has."""
-    found = _ID.search(opened.first().text)
-    return [f"autogen {found[1]}" if found else opened.file.path]
+    """Return what ties a log to others: the first message, since states and results repeat what the event log has."""
+    return [tie(opened)]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -85,26 +76,6 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         raise EmptyLogError(f"no message of an agent in {', '.join(file.name for file in files[:3])}") from error
 
 
-class _Response(Struct, gc=False):
-    """What a service answered, without the texts."""
-
-    model: Any = None
-    usage: Any = None
-
-
-class _Row(Struct, gc=False):
-    """The members of a row of the event log; the messages that a model was asked with are left undecoded."""
-
-    type: str = ""
-    sender: str = ""
-    payload: Any = None
-    agent_id: str = ""
-    prompt_tokens: Any = None
-    completion_tokens: Any = None
-    response: _Response | None = None
-    messages: Raw = Raw(b"null")
-
-
 class _Said(Struct, gc=False):
     """A message at its place, with its time and who sent it."""
 
@@ -115,12 +86,12 @@ class _Said(Struct, gc=False):
 
 
 class _Called(NamedTuple):
-    """A call of a model that the event log has, at the time of the message before it."""
+    """A call of a model that the event log has, at the time at which it was logged, or of the message before it."""
 
     agent: str
     prompt: Any
     completion: Any
-    response: _Response
+    response: Response
     time: float
     place: steps.Place
 
@@ -141,6 +112,7 @@ class _Reading:
         self._report = self._run.report
         self._messages: dict[str, _Said] = {}
         self._model_calls: list[_Called] = []
+        self._seen = SeenRows()
         self._managers: set[str] = set()
         self._last: tuple[Any, frozenset[str]] = (None, frozenset())  # the last payload, and the ids in it
         self._unread = 0
@@ -159,27 +131,33 @@ class _Reading:
         Raises:
             DataFileError: The file cannot be read.
         """
-        if not file.path.endswith(LINES):
-            with suppress(DecodeError, RecursionError):
-                members = parts.whole(logs.contents(file)).members()
-                if "messages" in members:
-                    for part in members["messages"].elements():
-                        self._report.records_read += 1
-                        self._take(part.value(), steps.Place(file.name, part.line))
-                    return
+        self._seen.begin_file()
         before, dropped = self._report.records_read, self._report.unread
-        for line, row in logs.rows(file, self._report, _Row):
-            self._take_row(row, steps.Place(file.name, line))
+        for record in records(file, self._report):
+            place = steps.Place(file.name, record.line)
+            if record.event is not None:
+                self._take_event(record.event, record.time, place)
+            elif record.manager:
+                self._managers.update((record.manager,) if record.manager.startswith(_ASKING) else ())
+            else:
+                self._take(record.message, place, NO_TIME)
         if self._report.unread > dropped:
             self._unread += logs.object_lines(file) - (self._report.records_read - before)
 
-    def _take_row(self, row: _Row, place: steps.Place) -> None:
+    def _take_event(self, row: Event, time: float, place: steps.Place) -> None:
+        """Take an event; a call of a model is dated by the record around it, else by the message before."""
         sender = _agent_of(row.sender)
         if sender.startswith(_ASKING):
             self._managers.add(sender)
-        if row.type in _CALLS:
+        if row.type in CALLS:
             agent, spent = masked(_agent_of(row.agent_id)) or "agent", (row.prompt_tokens, row.completion_tokens)
-            self._model_calls.append(_Called(agent, *spent, row.response or _Response(), self._time, place))
+            response = row.response or Response()
+            if self._seen.is_new((agent, *map(str, (*spent, response.id, time)))):
+                ended = self._time if time == NO_TIME else time
+                self._model_calls.append(_Called(agent, *spent, response, ended, place))
+            else:
+                self._report.pass_over("copy of a model's call")
+                self._report.enter(LedgerLine.RESTATED)
             return
         payload = row.payload
         if payload != self._last[0]:  # one goes to each receiver, mostly in rows that follow one another
@@ -192,16 +170,17 @@ class _Reading:
             return
         found = list(_messages(payload)) or list(_messages(row.messages))
         for message in found:
-            self._take(message, place)
+            self._take(message, place, time)
         if not found and payload is None:
             self._report.pass_over(masked(row.type) or "row without a message")
 
-    def _take(self, message: Any, place: steps.Place) -> None:
-        """A message, unless it was there before."""
+    def _take(self, message: Any, place: steps.Place, logged: float) -> None:
+        """Take a message, unless it was there before; of old versions only the record around it has a time."""
         if not isinstance(message, dict) or not isinstance(message.get("source"), str):
             self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             return
         time = moment(message.get("created_at"))
+        time = logged if time == NO_TIME else time
         self._time = max(self._time, time)
         name = text_field(message, "id") or parts.encoded(message).decode()
         if name in self._messages:
@@ -219,13 +198,18 @@ class _Reading:
             EmptyLogError: No agent said anything.
         """
         said = sorted(self._messages.values(), key=attrgetter("time"))
+        is_timed = any(time != NO_TIME for time in (self._time, *(call.time for call in self._model_calls)))
+        for number, one in enumerate(() if is_timed else said):
+            one.time = float(number)
         paid = self._match(said)
         for number, one in enumerate(said):
             self._say(one, paid.get(number))
         if self._before is not None:  # who has the last word ends the run
             self._run.agent(self._before[0]).is_root = not self._run.is_spawned(self._before[0])
         self._run.name = self._run.name or "run"
-        return self._run.trace(topology=Topology.SWARM if self._is_swarm else Topology.UNKNOWN, unread=self._unread)
+        unit = Unit.SECOND if is_timed or not said else Unit.STEP
+        topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
+        return self._run.trace(topology=topology, unit=unit, unread=self._unread)
 
     def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
         """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""
@@ -259,7 +243,7 @@ class _Reading:
             self._run.missing[Missing.USAGE] += 1
         return found
 
-    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: _Response) -> None:
+    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: Response) -> None:
         """Give an answer its tokens; what came from a cache, and reasoning, only the service's own answer tells."""
         call.model = masked(string(response.model))
         usage = response.usage if isinstance(response.usage, dict) else {}
@@ -324,10 +308,12 @@ class _Reading:
         elif source != child and not self._run.is_spawned(source):  # one more of a team that is a tool
             self._run.spawn(source, caller.agent)
         call = steps.ModelCall(time, place, end=time, final=message.get("type") != "ToolCallRequestEvent")
+        if text_field(message, "id"):
+            current_answers().note(message["id"], "", place.file, place.line)
         call.note_text(self._thoughts.pop(source, ""), self._run.privacy)
         call.note_text(string(content), self._run.privacy)
         stated = usage if isinstance(usage, dict) else {}
-        response = called.response if called is not None else _Response()
+        response = called.response if called is not None else Response()
         self._spend(call, stated.get("prompt_tokens"), stated.get("completion_tokens"), response)
         agent.add(call)
         for one in content if not call.final and isinstance(content, list) else ():

@@ -1,6 +1,7 @@
 """What is the same: names are made unique, files of a session put together, answers of several sessions recognised."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 
 from orchtrace_corpus.trace.importers.core.logs import LogFile
@@ -55,6 +56,26 @@ def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFi
     for name, block in blocks.items():
         groups.setdefault(first(name), []).extend(block)
     yield from map(tuple, groups.values())
+
+
+class SeenRows:
+    """Tells rows that an earlier file of the same session has, too: copies of a session that was saved as it grew."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[Hashable, int]] = set()
+        self._here = Counter[Hashable]()
+
+    def begin_file(self) -> None:
+        """Go on with another file: rows of one file are never copies of one another."""
+        self._here = Counter()
+
+    def is_new(self, row: Hashable) -> bool:
+        """Return True for a row, given by what tells it from others, that no earlier file has this many times."""
+        self._here[row] += 1
+        known = row, self._here[row]
+        is_new = known not in self._known
+        self._known.add(known)
+        return is_new
 
 
 class Answers:
