@@ -348,6 +348,53 @@ SESSIONS = (
         sure(8 + 6 + 5 + 5.5 + 6 + 3, 5.5 + 0.8 + 8, 11.5 + 0.005 + 8.5),  # main, agent-0, agent-1; Read says how long
         sure(8, 5.5 + 0.8 + 8, 6 + 5 + 5.5 + 6 + 3),  # main, agent-0, main
     ),
+    Counted(
+        "logs/pi/team", "Pi 0.73.1",
+        10 + 20 + 30 + 40 + 12 + (5 + 6) + (7 + 8) + (9 + 4) + 3,  # main, scout, planner, worker, reviewer; all kinds apart
+        200 + 100 + 150 + 120 + 80 + (30 + 40) + (50 + 60) + (70 + 35) + 25,
+        1500 + 1800 + 2000 + 1500 + (100 + 120) + 90 + 80,
+        1500 + 300 + 200 + 250 + 100 + 10 + (90 + 20) + (80 + 15) + 60,
+        5, 4, 4, 4,  # a file and a command failed, an answer of reviewer, and so reviewer itself
+        131 - 28,
+        25 + 3,  # 09:01:35 to 09:02:00, and after the answer was broken off, 09:02:03 to 09:02:06
+        sure(6 + 1 + 1.5 + 4.5 + 6 + 5 + 3 + 5 - 6 * 0.01, 4, 8, 10 + 13.7, 19.9),  # main, asked 10 ms later; the others
+        sure(6 + 1.5 + 4.5 - 0.02, 8, 5.99, 10 + 13.7, 5 + 3 + 5 - 0.03),  # main, planner, main, worker, main
+        is_least=True,
+    ),
+    Counted(
+        "logs/entire/checkpoint", "Entire 0.8.42",
+        8000 + 9000 + 9900 + 10100, 300 + 120 + 80 + 60, 0, 0,  # of each answer once; what it does not say of caches
+        2, 1, 1, 1,  # main, Explore; make failed
+        68,
+        0,  # the last call before the second prompt has no result: the turn was not over
+        sure(5.5 + 13.5 + 25 + 8),  # tools and Explore are at once, since results have no times
+        sure(5.5 + 13.5 + 25 + 8),
+        is_least=True,
+    ),
+    Counted(
+        "logs/autogen/wrapped.jsonl", "AutoGen 0.7.5, records of a logging handler",
+        100 + (150 - 90) + (220 - 100) + (260 - 150) + 40,  # planner, coder, planner, coder, memory, of which no message tells
+        20 + 30 + 25 + 15 + 5,
+        90 + 100 + 150,
+        0,
+        3, 0, 0, 1,  # test failed
+        26,
+        0,
+        sure(4 + 7.9, 5 + 3 + 3 + 6),  # planner; coder, whose two calls ran side by side
+        sure(4, 5 + 3, 7.9, 6),  # planner, coder, planner, coder
+    ),
+    Counted(
+        "logs/atof/team.jsonl", "ATOF 0.1, NeMo Relay 0.10.4",
+        (1000 - 400) + 50 + (2000 - 1500) + 200 + (300 - 100),  # lead, scout, planner
+        100 + 60 + 150 + 20 + 30,
+        400 + 70 + 1500 + 100,
+        80,
+        3, 2, 2, 1,  # lookup failed
+        39.5,  # the first answer begins at 09:00:00.5
+        0,
+        sure(3.5 + 2 + 5 + 2.5 + 8, 9.5, 15.5),  # lead, whose guardrail is no work, scout, planner
+        sure(3.5, 15.5, 5 + 2.5 + 8),  # lead, planner, lead
+    ),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What holds for logs of OpenCode, Inspect, AutoGen, ADK and Who&When alike: privacy, exit codes, memory."""
+"""What holds for logs of OpenCode, Inspect, AutoGen, ADK, Who&When, Pi, Entire and ATOF alike: privacy, memory."""
 
 import json
 import random
@@ -14,7 +14,7 @@ from tests.trace.conversationlogs import LOGS, traces
 from tests.trace.test_import_fuzz import SECRETS, WORDS, mutated_value, peaks
 from tests.trace.test_import_recognition import recognisers
 
-FORMS = ("opencode", "inspect_ai", "autogen", "google_adk", "who_and_when")
+FORMS = ("opencode", "inspect_ai", "autogen", "google_adk", "who_and_when", "pi", "entire", "atof")
 ALL = [(form, path) for form in FORMS for path in sorted((LOGS / form).rglob("*.json*"))]
 NAMES = [f"{form}-{path.stem}" for form, path in ALL]
 WRITTEN = frozenset(
@@ -22,7 +22,20 @@ WRITTEN = frozenset(
      "error", "message", "question", "answer", "explanation", "title", "directory", "cwd", "target", "ground_truth",
      "mistake_reason", "request", "x", "y")
 )  # fmt: skip
-FIXED = frozenset(("type", "timestamp", "role", "kind", "status", "created_at", "event", "delivery_stage"))
+FIXED = frozenset(
+    (
+        "type",
+        "timestamp",
+        "role",
+        "kind",
+        "status",
+        "created_at",
+        "event",
+        "delivery_stage",
+        "category",
+        "scope_category",
+    )
+)
 
 
 def seeded(value: Any, chance: random.Random, key: str = "") -> Any:
@@ -33,7 +46,7 @@ def seeded(value: Any, chance: random.Random, key: str = "") -> Any:
         return [seeded(inner, chance, key) for inner in value]
     if not isinstance(value, str) or key in FIXED:
         return value
-    if key == "payload" and value.startswith("{"):
+    if key in ("payload", "msg") and value.startswith("{"):
         return json.dumps(seeded(json.loads(value), chance))
     if key in WRITTEN:
         return f"{value} {WORDS} {chance.choice(SECRETS)}"

@@ -72,6 +72,25 @@ NEARLY: dict[str, tuple[str, Content]] = {
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1}, {"type": "turn.prompt", "time": 2},
     ]),
     "kimi-state": ("kimi_code", {"id": "session_1", "version": 2, "createdAt": 1, "archived": False, "agents": {}}),
+    "pi": ("pi", [{"type": "session", "version": 3, "id": SESSION, "timestamp": moment(0), "cwd": "/w"}]),
+    "pi-1": ("pi", [{"type": "session", "id": SESSION, "timestamp": moment(0), "cwd": "/w", "provider": "p", "modelId": "m"}]),
+    "pi-headless": ("pi", [
+        {"type": "message", "id": "a1", "parentId": None, "timestamp": moment(0), "message": {"role": "user", "content": "Go."}},
+    ]),
+    "entire": ("entire", [
+        {"v": 1, "agent": "pi", "cli_version": "0.8", "type": "user", "ts": moment(0), "content": [{"text": "Go."}]},
+    ]),
+    "atof": ("atof", [
+        {"kind": "mark", "atof_version": "0.1", "uuid": "u1", "parent_uuid": None, "timestamp": moment(0), "name": "start"},
+    ]),
+    "autogen-wrapped": ("autogen", [
+        {"time": 1.5, "logger": "autogen_core.events", "msg": json.dumps({"type": "LLMCall", "agent_id": "a/b"})},
+    ]),
+    "autogen-stream": ("autogen", [
+        {"id": "u1", "source": "user", "models_usage": None, "created_at": moment(0), "content": "Go.", "type": "TextMessage"},
+    ]),
+    "autogen-state": ("autogen", {"type": "TeamState", "version": "1.0.0", "agent_states": {}}),
+    "autogen-agent": ("autogen", {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": []}}),
 }  # fmt: skip
 """Logs that have marks of another program, too: whose they are, and their lines or their document."""
 

@@ -53,7 +53,7 @@ def confuse(rows: list[Any], chance: random.Random) -> None:
     for value, name in places:
         if IDS.search(name):
             by_name.setdefault(name, []).append((value, name))
-    for _ in range(chance.randint(1, 12)):
+    for _ in range(chance.randint(1, 12) if by_name else 0):
         draw, same = chance.random(), by_name[chance.choice(list(by_name))]
         one, other = chance.choice(same), chance.choice(same)
         if draw < 0.5:

@@ -67,6 +67,7 @@ LEFT = {
     "qwen_code": ("background", ".qwen/projects/-src-shop", "Qwen Code in demo"),
     "gemini_cli": ("team", ".gemini/tmp/shop", "Gemini CLI in shop"),
     "copilot_cli": ("team", ".copilot", "GitHub Copilot CLI"),
+    "pi": ("team", ".pi/agent/sessions/--src-shop--", "Pi in plan"),
     "kimi_code": ("team", ".kimi-code/sessions/wd_shop_c6604f1ed37b", "Kimi Code in shop"),
 }
 """A session of each further program, where it keeps it, and how it is told."""
@@ -155,7 +156,7 @@ def test_the_folders_that_programs_are_told_to_use_come_before_the_home_folder(
     assert nothing.stderr == (
         "corpus: no session of a known program in "
         f"'{home}/elsewhere/projects', '{home}/nowhere/sessions', '{home}/.qwen/projects', '{home}/.gemini/tmp', "
-        f"'{home}/.local/share/opencode', '{home}/.copilot/session-state', '{home}/.kimi-code/sessions'\n"
+        f"'{home}/.local/share/opencode', '{home}/.copilot/session-state', '{home}/.kimi-code/sessions' and 1 more\n"
         "Name a log or a trace.\n"
     )
     assert there.stderr.startswith("corpus: the newest session, of Claude Code in shop: ")

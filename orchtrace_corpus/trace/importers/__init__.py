@@ -37,6 +37,9 @@ FORMATS: Mapping[str, str] = {
     "gemini_cli": "Gemini CLI sessions (JSON Lines or JSON)",
     "copilot_cli": "GitHub Copilot CLI sessions (JSON Lines)",
     "kimi_code": "Kimi Code sessions (JSON Lines)",
+    "pi": "Pi sessions (JSON Lines)",
+    "entire": "Entire compact transcripts (JSON Lines)",
+    "atof": "ATOF events of NeMo Relay and the NeMo Agent Toolkit (JSON Lines)",
 }
 """Our own formats by name, and what people call them. The first that recognises a file has it."""
 
@@ -52,12 +55,18 @@ _MARKS: Mapping[str, Sequence[str]] = {
     "atif": ('"schema_version"', '"step_id"'),
     "conversations.opencode": ("SQLite format 3\0", '"ses_', '"prt_'),
     "spans.inspect_ai": ("PK\3\4", '"eval_id"'),
-    "conversations.autogen": ('"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message'),
+    "conversations.autogen": (
+        *('"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message'),
+        *('\\"delivery_stage\\"', '\\"LLMCall\\"', '"agent_states"', '"llm_context"'),
+    ),
     "conversations.google_adk": ('"appName"', '"app_name"'),
     "conversations.who_and_when": ('"mistake_agent"', '"history"', '"question_ID"'),
     "conversations.gemini_cli": ('"projectHash"',),
     "conversations.copilot_cli": ('"copilot-agent"',),
     "conversations.kimi_code": ('"protocol_version"', '"archived"'),
+    "spans.atof": ('"atof_version"',),
+    "conversations.entire": ('"cli_version"',),
+    "conversations.pi": ('"type":"session"', '"parentId"'),
     "conversations.qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # of which others have some, too
 }
 """By module: one of these mostly is in the first bytes of its files. Who has none there is asked, and loaded, last."""
@@ -70,7 +79,8 @@ class Importer(Protocol):
 
     It may offer more: `TITLE`, what people call the format; `SUFFIXES`, what the names of its files end in where
     that is none of `logs.SUFFIXES`, for folders read with `--from`; `beside(opened)`, the further files of a session
-    of which one file is named; and `folders(file)`, the folders in which the sessions of a file ran, by trace id.
+    of which one file is named; `folders(file)`, the folders in which the sessions of a file ran, by trace id; and
+    `original(file)`, the path of a log that the file only condenses: where that is read, the file is not.
     """
 
     def recognises(self, beginning: Head) -> bool:
@@ -212,6 +222,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     known: set[tuple[int, int]] = set()
     of_folders: dict[Hashable, str] = {}
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
+    condensed: dict[str, str] = {}
     traces: list[LogFile] = []
     others: list[LogFile] = []
     forbidden, programs, likely = dict[str, Session](), Counter[str](), ""
@@ -230,6 +241,8 @@ def find(paths: Sequence[str], form: str = "") -> Found:
             elif name := form or recognise(opened, likely):
                 likely, of_format = name, importer(name)
                 by_format.setdefault(name, []).append((file, of_format.ties(opened)))
+                if hasattr(of_format, "original"):
+                    condensed[file.path] = os.path.realpath(of_format.original(file))
                 look = getattr(of_format, "beside", None) if file.path in named else None
                 if look is not None:
                     further: Sequence[LogFile] = look(opened)
@@ -239,13 +252,30 @@ def find(paths: Sequence[str], form: str = "") -> Found:
                 is_trace = may_hold_traces(opened.head().text)
                 (traces if is_trace else others).append(file)
                 programs.update(filter(None, () if is_trace else (program_of(opened.head()),)))
+    repeated = _repeated(condensed, by_format)
+    if repeated:
+        by_format = {
+            name: [(file, ties) for file, ties in files if file.path not in repeated]
+            for name, files in by_format.items()
+        }
     found = [Session(name, group) for name, files in by_format.items() for group in tied(files)]
     found = [one for one in found if not beside or any(file.path not in beside for file in one.files)]
     passed_over = [said for one in looked for said in one.passed_over]
+    if repeated:
+        are = "1 file condenses" if len(repeated) == 1 else f"{len(repeated):,} files condense"
+        passed_over.append(f"{are} others that are read: left out")
     for program, number in programs.items():
         passed_over.append(f"{number:,} {'file is' if number == 1 else 'files are'} of {program}, which is not read")
     passed_over += installed().refused if others else ()
     return Found([*found, *forbidden.values()], traces, others, passed_over)
+
+
+def _repeated(condensed: Mapping[str, str], found: Mapping[str, list[tuple[LogFile, Sequence[str]]]]) -> set[str]:
+    """Return the files that condense others which are read, too."""
+    if not condensed:
+        return set()
+    read_in_full = {os.path.realpath(file.path) for files in found.values() for file, _ in files}
+    return {path for path, whole in condensed.items() if whole in read_in_full - {os.path.realpath(path)}}
 
 
 def refuse(paths: Sequence[str], found: Found) -> NoReturn:

@@ -21,6 +21,7 @@ _PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "opencode": ("XDG_DATA_HOME", ".local/share", "opencode", ("opencode*.db",)),
     "copilot_cli": ("COPILOT_HOME", ".copilot", "session-state", ("*/events.jsonl", "*.jsonl")),
     "kimi_code": ("KIMI_CODE_HOME", ".kimi-code", "sessions", ("*/*/agents/main/wire.jsonl",)),
+    "pi": ("PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*/*.jsonl",)),
 }
 """Where a program keeps its sessions: the variable that names its folder, that folder below the home folder where the
 variable is not set, the folder of sessions in it, and the files with which sessions begin."""

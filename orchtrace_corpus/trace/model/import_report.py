@@ -114,6 +114,7 @@ class LedgerLine(StrEnum):
     COVERED = "counted with the answer behind them: answers without a count of their own"
     OWN = "counted: model call's own usage"
     OUTPUT_ALONE = "counted: output of an answer, of which the log states nothing else"
+    NO_CACHES = "unknown: what went from and to caches for answers that state their other tokens"
     NO_INPUT = "unknown: input of answers that state their output alone"
     AROUND = "counted: usage of the span around the one model call"
     SPAN_TOTAL = "counted: total of a span whose model calls report nothing, at the last of them"
@@ -157,6 +158,7 @@ class Missing(StrEnum):
     USAGE = "answers without usage"
     NUMBERS = "usage that is not a number"
     INPUT = "answers that state their output alone"
+    CACHES = "answers that do not state what went from and to caches"
     RESTARTS = "counters that begin anew with tokens of answers that are not in the log"
     CALLS = "Model calls of the log that do not say what they spent"
 

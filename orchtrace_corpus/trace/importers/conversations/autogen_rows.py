@@ -173,10 +173,8 @@ def records(file: LogFile, report: ImportReport) -> Iterator[Record]:
     with Opened(file) as opened:
         is_bare = _is_bare(opened)
     for line, row in logs.rows(file, report, Event if is_bare else Any):
-        if type(row) is Event:
+        if is_bare:
             yield Record(line, row)
-        elif is_bare:
-            yield Record(line, lenient(row, Event))
         elif _is_state(row):
             yield from _state(row, line)
         else:

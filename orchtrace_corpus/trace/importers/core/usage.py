@@ -1,10 +1,11 @@
 """Token counts as logs state them: which of them are counts, and how they divide into the kinds of the schema."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from msgspec.structs import astuple
 
-from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, object_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
 from orchtrace_corpus.trace.model.trace import Tokens, by_kind
 
@@ -57,6 +58,32 @@ def joined(known: tuple[int | None, ...], *, caches_apart: bool, reasoning_apart
     if reasoning_apart and got is not None:
         got += reasoning or 0
     return put, got, read, written, reasoning
+
+
+_APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
+"""Where a usage has these, which is Anthropic's, its input is stated without them."""
+
+
+def usage_of_service(stated: Mapping[str, Any]) -> Usage:
+    """Return the usage that the answer of a service states: in the words of OpenAI, Anthropic or Google."""
+    given = _first(stated, "prompt_tokens", "input_tokens", "promptTokenCount")
+    output = _first(stated, "completion_tokens", "output_tokens", "candidatesTokenCount")
+    of_input = object_field(stated, "prompt_tokens_details") or object_field(stated, "input_tokens_details")
+    of_output = object_field(stated, "completion_tokens_details") or object_field(stated, "output_tokens_details")
+    read = _first(stated, "cache_read_input_tokens", "cache_read_tokens", "cachedContentTokenCount")
+    read = _first(of_input, "cached_tokens") if read is None else read
+    written = _first(stated, "cache_creation_input_tokens", "cache_write_tokens")
+    reasoning = _first({**of_output, **stated}, "reasoning_tokens", "thoughtsTokenCount")
+    if given is not None and not _APART.isdisjoint(stated):
+        given += (read or 0) + (written or 0)
+    if output is not None and "candidatesTokenCount" in stated:  # Google states it without thoughts
+        output += reasoning or 0
+    return Usage(given, output, read, written, reasoning)
+
+
+def _first(values: Mapping[str, Any], *names: str) -> int | None:
+    """Return the count that the first of several members has which is there."""
+    return next((count(values[name]) for name in names if values.get(name) is not None), None)
 
 
 def divided(usage: tuple[int | None, ...], report: ImportReport) -> Tokens:

@@ -7,7 +7,17 @@ from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.spans.edges import Act, Asked, CallIds, Frame, draw, draw_edge
 from orchtrace_corpus.trace.importers.spans.failures import Failure, Failures, failure_of, status_of
-from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL, Bundle, Span
+from orchtrace_corpus.trace.importers.spans.span import (
+    AGENT,
+    GUARDRAIL,
+    HANDOFF,
+    INFERENCE,
+    PERSON,
+    TOOL,
+    USER,
+    Bundle,
+    Span,
+)
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
 from orchtrace_corpus.trace.importers.spans.twins import merge_twins
@@ -363,8 +373,8 @@ class _Script:
         """Add the answer of a person to the agent."""
         span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
         agent = self._team.activations[owner].agent
-        self._builder.agent("user", kind=AgentKind.HUMAN)
-        event = self._builder.begin(EventType.HUMAN, "user", start, span.file, span.line, end)
+        self._builder.agent(USER, kind=AgentKind.HUMAN)
+        event = self._builder.begin(EventType.HUMAN, USER, start, span.file, span.line, end)
         event.target, event.content_ref = agent, span.output
         self.frames[owner].note(event.id, span)
         self._act(number, Act(PERSON, start, end, event.id, event.id))

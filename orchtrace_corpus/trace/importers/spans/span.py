@@ -16,6 +16,9 @@ import msgspec
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, string
 
+USER = "user"
+"""The name under which people act in a trace."""
+
 PARENT_COMMAND = "ParentCommand"
 """With this, LangGraph's tasks hand over to another graph: it is raised like an error, and is none."""
 

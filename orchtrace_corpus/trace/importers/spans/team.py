@@ -19,7 +19,17 @@ from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, TOOL, Bundle, Task
+from orchtrace_corpus.trace.importers.spans.span import (
+    AGENT,
+    CHAIN,
+    GUARDRAIL,
+    HANDOFF,
+    PERSON,
+    TOOL,
+    USER,
+    Bundle,
+    Task,
+)
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
@@ -321,6 +331,8 @@ class Team:
         """Give each activation its agent: a new one, or one of the same name that has finished and takes over again."""
         free: dict[tuple[int, int, int, str], list[tuple[float, int]]] = {}
         names = Names()
+        if PERSON in self._meanings.kinds:
+            names.new(USER)
         last: dict[str, int] = {}
         by_time = sorted(
             enumerate(self.activations), key=lambda one: (one[1].earliest, one[1].latest, one[1].name, one[0])

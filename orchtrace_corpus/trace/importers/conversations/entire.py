@@ -1,0 +1,197 @@
+"""Entire: the compact transcripts that its checkpoints keep of sessions of other programs, one line for each message.
+
+A line has the time at which the last part of its message was written. Results stand in their calls and have no time,
+so tools take none here: until the next answer, the model is taken to work. The input of an answer is stated without
+what came from caches, so no total is known. Sub-agents are left out but for their calls. Shape: `cmd/entire/cli/
+transcript/compact` of entireio/cli.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from orchtrace_corpus.trace.importers.core import json_parts, logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.identity import SeenRows
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.run import ROOT, Run
+from orchtrace_corpus.trace.importers.core.times import moment
+from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, string, text_field
+from orchtrace_corpus.trace.model.import_report import LedgerLine, Missing
+from orchtrace_corpus.trace.model.trace import Status, Trace
+
+_LINE = frozenset(("v", "agent", "type", "content"))
+_FULL = "full.jsonl"
+_SPAWNS = frozenset(("Agent", "Task", "delegate_to_agent", "spawn_agent", "subagent", "task"))
+"""The tools by which the programs spawn sub-agents; calls without a task are of other tools of these names."""
+_TASKS = frozenset(("agent", "chain", "message", "objective", "prompt", "task", "tasks"))
+_ROLES = ("subagent_type", "agent_type", "agent_name", "agent")
+_WAITS = frozenset(("wait", "wait_agent"))
+_SPAWNED = ("agent_id", "task_name")
+_TIE_BYTES = 1_000
+
+
+class _Line(Struct, gc=False):
+    """A line as far as it is read."""
+
+    agent: Any = None
+    cli_version: Any = None
+    type: Any = None
+    ts: Any = None
+    id: Any = None
+    input_tokens: Any = None
+    output_tokens: Any = None
+    content: Any = None
+
+
+def recognises(beginning: Head) -> bool:
+    """Return True if a file that begins like this is a compact transcript."""
+    rows = beginning.rows
+    return any(_is_line(row) for row in rows[:5]) or (not rows and beginning.outline >= _LINE | {"cli_version"})
+
+
+def _is_line(row: dict[str, Any]) -> bool:
+    return row.keys() >= _LINE and type(row["v"]) is int and row["type"] in ("user", "assistant")
+
+
+def ties(opened: Opened) -> Sequence[str]:
+    """Return what ties a file to others: the first message, since later checkpoints repeat what earlier ones have.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    row = next(iter(opened.head().rows), {})
+    if not _is_line(row) or type(row.get("ts")) is not str:
+        return [opened.file.path]
+    return [f"entire {row['agent']} {row['ts']} {json_parts.encoded(row['content'])[:_TIE_BYTES]!r}"]
+
+
+def original(file: LogFile) -> str:
+    """Return the path of the transcript that a file condenses, whether it is there or not."""
+    return os.path.join(os.path.dirname(file.path), _FULL)
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """Yield the trace of a session.
+
+    Raises:
+        DataFileError: A file cannot be read, or nothing ran.
+    """
+    reading = _Reading(privacy)
+    for file in files:
+        reading.take(file)
+    yield reading.trace(files[0])
+
+
+class _Reading:
+    """Reads the transcripts of a session."""
+
+    def __init__(self, privacy: Privacy) -> None:
+        self._run = Run("entire", privacy)
+        self._seen = SeenRows()
+        self._answers: dict[str, steps.ModelCall] = {}
+        self._unnamed = Counter[str]()  # answers of a file without ids, by their times
+        self._spawned: dict[str, str] = {}  # of Codex, by what a spawn or a wait calls the agent
+
+    def take(self, file: LogFile) -> None:
+        """Read the lines of a file, each once.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
+        run = self._run
+        self._seen.begin_file()
+        self._unnamed.clear()
+        for number, line in logs.rows(file, run.report, _Line):
+            place = steps.Place(file.name, number)
+            run.system = run.system or string(line.agent)
+            run.version = run.version or string(line.cli_version)
+            is_new = self._seen.is_new((str(line.type), str(line.ts), str(line.id)))
+            if not is_new:
+                run.report.pass_over("copy of a line")
+            if line.type == "assistant":
+                self._take_answer(line, place, is_new=is_new)
+            elif line.type != "user":
+                run.report.note_unknown(masked(string(line.type)) or "(no type)")
+            elif is_new:
+                ref = run.privacy.reference([text_field(part, "text") for part in objects(line.content)])
+                run.agent(ROOT).add(steps.UserInput(moment(line.ts), place, ref=ref))
+
+    def _take_answer(self, line: _Line, place: steps.Place, *, is_new: bool) -> None:
+        """Take an answer, or what a copy, or a further line of the same answer, adds to it."""
+        run, name = self._run, string(line.id)
+        if not name:
+            self._unnamed[str(line.ts)] += 1
+            name = f"{line.ts} {self._unnamed[str(line.ts)]}"
+        call, time = self._answers.get(name), moment(line.ts)
+        if call is None:
+            call = self._answers[name] = steps.ModelCall(time, place, end=time)
+            run.agent(ROOT).add(call)
+            self._spend(call, line)
+        elif count(line.input_tokens) or count(line.output_tokens):
+            run.leave_out(LedgerLine.REPEATED_USAGE, (line.input_tokens, line.output_tokens, None, None, None))
+        if is_new:
+            call.end = max(call.end, time)
+        for part in objects(line.content):
+            if is_new and part.get("type") == "text":
+                call.note_text(text_field(part, "text"), run.privacy)
+            elif part.get("type") == "tool_use" and (is_new or text_field(part, "id")):
+                self._take_call(part, call, time, place, is_codex=line.agent == "codex")
+
+    def _spend(self, call: steps.ModelCall, line: _Line) -> None:
+        """Count what a line states of an answer: figures of 0 are left out of it, caches always."""
+        if line.input_tokens is None and line.output_tokens is not None:
+            self._run.spend_output(call, line.output_tokens)
+            return
+        output = 0 if line.output_tokens is None and count(line.input_tokens) else line.output_tokens
+        self._run.spend(call, (line.input_tokens, output, None, None, None))
+        if call.spent is not None:
+            self._run.report.enter(LedgerLine.NO_CACHES)
+            self._run.missing[Missing.CACHES] = self._run.missing.get(Missing.CACHES, 0) + 1
+
+    def _take_call(
+        self, part: dict[str, Any], answer: steps.ModelCall, time: float, place: steps.Place, *, is_codex: bool
+    ) -> None:
+        run, call_id, tool = self._run, text_field(part, "id"), text_field(part, "name")
+        given, result = mapping(part.get("input")), part.get("result")
+        is_known = bool(call_id) and (ROOT, call_id) in run.calls
+        call = run.calls[ROOT, call_id] if is_known else run.call(ROOT, call_id, tool, time, place, given, answer)
+        if type(result) is not dict or (call_id and run.result_of(ROOT, call_id) is not None):
+            result = None
+        output = text_field(result, "output")
+        stated = mapping(json_parts.decoded(output)) if is_codex and output[:1] == "{" else {}
+        name = next((text_field(stated, member) for member in _SPAWNED if text_field(stated, member)), "")
+        is_spawn = tool in _SPAWNS and not _TASKS.isdisjoint(given)
+        is_refused = is_codex and is_spawn and bool(output) and not name
+        if is_spawn and not is_refused and not is_known:
+            child = call_id or str(place)
+            role = next((text_field(given, member) for member in _ROLES if text_field(given, member)), "")
+            run.agent(child, name.rpartition("/")[2] or role, role)
+            run.spawn(child, ROOT, call, place, waits=not is_codex)
+            if name:
+                self._spawned[name] = child
+        if result is None:
+            return
+        is_error = is_refused or text_field(result, "status") == "error"
+        status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
+        returned = run.result(ROOT, call_id, max(time, call.time), place, result.get("output"), status, error)
+        if is_codex and tool in _WAITS:
+            for agent, ending in mapping(stated.get("status")).items():
+                if agent in self._spawned and mapping(ending):
+                    ended = Status.OK if "completed" in ending else Status.ERROR
+                    run.returned(self._spawned[agent], returned, ended, run.privacy.reference(ending))
+
+    def trace(self, file: LogFile) -> Trace:
+        """Return the trace.
+
+        Raises:
+            EmptyLogError: Nothing ran.
+        """
+        parts = os.path.realpath(file.path).split(os.sep)
+        name = f"{''.join(parts[-4:-2])}-{parts[-2]}" if parts[-2].isdigit() else parts[-2]  # aa/bbbbbbbbbb/0
+        self._run.name = name if parts[-1] == "transcript.jsonl" else file.name
+        return self._run.trace()

@@ -1,0 +1,294 @@
+"""ATOF: the events of NeMo Relay and the NeMo Agent Toolkit, one on each line: scopes that begin and end, and marks.
+
+A scope is an agent, a model's call, a tool or what holds these. Both of its events have its id, the end mostly the
+output. ATOF says nothing of tokens and errors: Relay puts them into the profile and the metadata of the end, other
+programs leave the answer of the service. Shape: docs/reference/atof-event-format of NVIDIA/NeMo-Relay, ATOF 0.1, and
+what nemo-relay 0.10.4 writes.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, rows
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.times import instant
+from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
+from orchtrace_corpus.trace.importers.core.values import (
+    count,
+    mapping,
+    object_field,
+    objects,
+    string,
+    text_field,
+)
+from orchtrace_corpus.trace.importers.spans.files import Gathering
+from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, error_kind
+from orchtrace_corpus.trace.model.import_report import Drop
+from orchtrace_corpus.trace.model.trace import Trace
+
+_FORM = "atof"
+_KINDS = {"agent": Kind.AGENT, "llm": Kind.INFERENCE, "guardrail": Kind.GUARDRAIL}
+_KINDS |= dict.fromkeys(("tool", "retriever", "embedder", "reranker"), Kind.TOOL)
+_KINDS |= dict.fromkeys(("custom", "evaluator", "function", "unknown"), Kind.CHAIN)
+_SESSION = ("session_instance_id", "session_id")
+"""What tells the session whose turns are roots of their own."""
+_ROLE = "nemo_relay_scope_role"
+_CALL_IDS = ("tool_call_id", "source_call_id", "delegation_tool_call_id", "parent_tool_call_id")
+"""By what the scope of a sub-agent names the call that has spawned it."""
+_IDS = re.compile(r'"(?:parent_|propagation_root_)?uuid"\s*:\s*"([^"]{1,100})"')
+
+
+class _Event(Struct):
+    """An event; its data are decoded only where they are needed."""
+
+    kind: Any = None
+    scope_category: Any = None
+    uuid: Any = None
+    parent_uuid: Any = None
+    propagation_root_uuid: Any = None
+    timestamp: Any = None
+    name: Any = None
+    category: Any = None
+    category_profile: Any = None
+    data: Raw = NOTHING
+    metadata: Any = None
+    atof_version: Any = None
+
+
+class _Scope(Struct):
+    """A scope, of which so far the beginning, the end or both are known.
+
+    Attributes:
+        span: What it is as a span.
+        root: The scope that the program says is the outermost; empty where it does not say.
+        session: The session, where the metadata name it.
+        spawner: The id of the call that has spawned an agent, where the metadata name it.
+        role: What a scope is of a coding agent's session: `session`, `turn` or `subagent`.
+        prompt: Of a turn that a person has begun, a reference to what they wrote.
+    """
+
+    span: Span
+    root: str = ""
+    session: str = ""
+    spawner: str = ""
+    role: str = ""
+    prompt: str = ""
+
+
+def recognises(beginning: Head) -> bool:
+    """Return True if a file begins with events of ATOF."""
+    return any("atof_version" in row and row.get("kind") in ("scope", "mark") for row in beginning.rows[:5])
+
+
+def ties(opened: Opened) -> list[str]:
+    """Return what ties a file to others: the scopes that it begins with.
+
+    Raises:
+        DataFileError: The file cannot be read.
+    """
+    return [opened.file.path, *dict.fromkeys(_IDS.findall(opened.head().text))]
+
+
+def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """Yield the traces of the files.
+
+    Raises:
+        DataFileError: A file cannot be read, or holds no scope that is an event.
+    """
+    gathering = Gathering(files)
+    reading = _Reading(gathering, privacy)
+    for file in files:
+        for line, event in rows(file, gathering.report, _Event):
+            reading.take(event, file.name, line)
+    reading.gather()
+    yield from gathering.traces(_FORM, "nemo-relay", privacy)
+
+
+class _Reading:
+    """Joins the two events of each scope, and finds the session that each scope belongs to."""
+
+    def __init__(self, gathering: Gathering, privacy: Privacy) -> None:
+        self._gathering, self._privacy = gathering, privacy
+        self._scopes: dict[str, _Scope] = {}
+        self._version = ""
+
+    def take(self, event: _Event, file: str, line: int) -> None:
+        """Take an event; the second of its kind of a scope is a copy."""
+        report, name = self._gathering.report, string(event.uuid)
+        self._version = self._version or string(event.atof_version)
+        if event.kind == "mark":
+            report.pass_over(masked(f"mark {string(event.name)}"[:80]))
+            return
+        if event.kind != "scope" or event.scope_category not in ("start", "end") or not name:
+            report.drop(Drop.NO_SPAN, file, line)
+            return
+        known = self._scopes.get(name)
+        time = instant(event.timestamp, 1_000_000)
+        is_start = event.scope_category == "start"
+        if known is None:
+            known = self._scopes[name] = _Scope(_span(event, file, line))
+        elif (known.span.start if is_start else known.span.end) is not None:
+            report.drop(Drop.COPY, file, line)
+            return
+        metadata = mapping(event.metadata)
+        known.root = known.root or string(event.propagation_root_uuid)
+        known.role = known.role or text_field(metadata, _ROLE)
+        known.session = known.session or _first(metadata, _SESSION)
+        if is_start:
+            known.span.start = time
+            known.span.line = line
+            known.spawner = _first(metadata, _CALL_IDS)
+            if metadata.get("turn_source") == "user_prompt":
+                known.prompt = self._privacy.reference(decoded(event.data)) or " "
+            if known.span.kind is Kind.TOOL:
+                known.span.arguments = self._privacy.reference(decoded(event.data))
+        else:
+            known.span.end = time
+            self._scopes[name] = self._scopes.pop(name)  # in the order in which they end
+            self._end(known.span, event, metadata)
+
+    def _end(self, span: Span, event: _Event, metadata: Mapping[str, Any]) -> None:
+        """Complete a scope by its end: what came out, what it took, how it ended."""
+        profile, data = mapping(event.category_profile), decoded(event.data)
+        span.model = text_field(profile, "model_name") or span.model
+        status = _first(metadata, ("otel.status_code", "otel_status_code"))
+        failed = mapping(data).get("error") if span.kind in (Kind.TOOL, Kind.INFERENCE) and not status else None
+        span.is_error = status == "ERROR" or bool(failed)
+        if span.is_error:
+            kind = _first(metadata, ("exception.type", "exception_type", "error.type", "error_type"))
+            span.error_type = masked(kind) or error_kind(failed) or "other"
+        if span.kind in (Kind.TOOL, Kind.INFERENCE):
+            span.output = self._privacy.reference(data)
+        if span.kind is Kind.INFERENCE:
+            answer = object_field(profile, "annotated_response")
+            span.model = text_field(answer, "model") or span.model
+            span.usage = _usage(answer, mapping(data))
+            span.calls = tuple(self._calls(answer, mapping(data)))
+            cost = object_field(object_field(answer, "usage"), "cost")
+            total = cost.get("total")
+            if isinstance(total, (int, float)) and 0 < total < 1e300 and cost.get("currency") in (None, "USD"):
+                span.more = {"cost_usd": float(total)}
+        span.is_triggered = span.kind is Kind.GUARDRAIL and span.is_error
+
+    def _calls(self, answer: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Call]:
+        """Yield the tool calls that an answer asks for: as Relay notes them, else as the service wrote them."""
+        message = object_field(next(iter(objects(data.get("choices"))), {}), "message") or data
+        parts = [part for name in ("content", "output") for part in objects(data.get(name))]
+        asked = [part for part in parts if part.get("type") in ("tool_use", "function_call")]
+        for call in objects(answer.get("tool_calls")) or objects(message.get("tool_calls")) or asked:
+            function = object_field(call, "function") or call
+            given = next((function[name] for name in ("arguments", "input") if name in function), None)
+            name = text_field(call, "call_id") or text_field(call, "id")
+            if tool := text_field(function, "name"):
+                yield Call(name, tool, self._privacy.reference(given))
+
+    def gather(self) -> None:
+        """Give each scope to the trace of its session, else of its outermost scope."""
+        self._hang_below_calls()
+        traces: dict[str, str] = {}
+        turns: dict[str, list[_Scope]] = {}
+        for name, scope in self._scopes.items():
+            span = scope.span
+            trace = self._trace_of(name, traces)
+            is_outermost = span.parent not in self._scopes
+            if is_outermost and (scope.root == name or scope.role):
+                span.parent = ""  # the runtime's own root, which has no events
+            if is_outermost and scope.role == "turn":  # of a program whose sessions have no scope
+                span.kind, span.name = Kind.AGENT, span.name.removesuffix("-turn")
+            if scope.role == "subagent":
+                span.name = span.name.removeprefix("subagent:")
+            span.is_named = span.kind is Kind.AGENT
+            bundle = self._gathering.bundle(trace)
+            bundle.spans.append(span)
+            bundle.version = bundle.version or self._version
+            bundle.name = bundle.name or (span.name if is_outermost else "")
+            if scope.role == "turn" and span.start is not None:
+                turns.setdefault(trace, []).append(scope)
+        for trace, scopes in turns.items():
+            spans = self._gathering.bundle(trace).spans
+            spans += _prompts(sorted(scopes, key=lambda scope: scope.span.start or 0))
+            spans.sort(key=lambda span: span.end or inf)
+
+    def _trace_of(self, name: str, known: dict[str, str]) -> str:
+        """Return the trace of a scope, and note it for all above: what the outermost of them names, or is."""
+        path = {name: None}
+        while name not in known and (above := self._scopes[name].span.parent) in self._scopes and above not in path:
+            path[above] = None
+            name = above
+        last = self._scopes[name]
+        trace = known.get(name) or last.session or last.root or name
+        known.update(dict.fromkeys(path, trace))
+        return trace
+
+    def _hang_below_calls(self) -> None:
+        """Let a sub-agent belong to the call that has spawned it: the named one, else the only one open around it."""
+        calls: dict[str, list[Span]] = {}
+        by_id: dict[str, Span] = {}
+        for scope in self._scopes.values():
+            if scope.span.kind is Kind.TOOL:
+                calls.setdefault(scope.span.parent, []).append(scope.span)
+                by_id.setdefault(scope.span.call_id or scope.span.id, scope.span)
+        for scope in self._scopes.values():
+            span = scope.span
+            if span.kind is not Kind.AGENT or span.parent not in self._scopes:
+                continue
+            holding = [by_id[scope.spawner]] if scope.spawner in by_id else []
+            holding = holding or [call for call in calls.get(span.parent, ()) if _holds(call, span)]
+            if len(holding) == 1:
+                span.parent = holding[0].id
+
+
+def _prompts(turns: Sequence[_Scope]) -> Iterator[Span]:
+    """Yield what people have written to begin a turn: they are waited for from the end of the turn before."""
+    before: float | None = None
+    for turn in turns:
+        span = turn.span
+        if turn.prompt:
+            begin = span.start if before is None else min(before, span.start or before)
+            name = f"{span.id}#prompt"
+            yield Span(
+                name, span.parent or span.id, Kind.PERSON, "", span.file, span.line, start=begin, end=span.start,
+                output=turn.prompt.strip(),
+            )  # fmt: skip
+        before = span.end
+
+
+def _holds(call: Span, agent: Span) -> bool:
+    """Return True if a call was open for the whole time of an agent."""
+    if call.start is None or call.end is None or agent.start is None or agent.end is None:
+        return False
+    return call.start <= agent.start and agent.end <= call.end
+
+
+def _span(event: _Event, file: str, line: int) -> Span:
+    category, profile = string(event.category), mapping(event.category_profile)
+    unknown = "" if category in _KINDS else f"scope of category {masked(category)[:50] or 'none'}"
+    kind = _KINDS.get(category, Kind.CHAIN)
+    span = Span(string(event.uuid), string(event.parent_uuid), kind, string(event.name), file, line, unknown=unknown)
+    span.call_id = text_field(profile, "tool_call_id")
+    span.model = text_field(profile, "model_name") or ("" if profile else span.name)
+    return span
+
+
+def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the first text that one of several members has."""
+    return next((value for name in names if (value := text_field(values, name))), "")
+
+
+def _usage(answer: Mapping[str, Any], data: Mapping[str, Any]) -> Usage | None:
+    """Return the usage of a call: as Relay notes it, else as the service states it, which alone tells reasoning."""
+    stated = object_field(data, "usage") or object_field(data, "token_usage") or object_field(data, "usageMetadata")
+    by_service = usage_of_service(stated) if stated else None
+    noted = object_field(answer, "usage")
+    if not noted:
+        return by_service
+    usage = usage_of_service(noted)
+    apart = count(noted.get("uncached_input_tokens"))
+    if apart is not None:
+        usage = usage._replace(input=apart + (usage.cache_read or 0) + (usage.cache_write or 0))
+    return usage._replace(reasoning=by_service.reasoning) if by_service is not None else usage
