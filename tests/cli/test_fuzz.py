@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchtrace_corpus.corpus.model.store import load
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.rules import check
 from tests.conftest import ROOT, run_corpus
 
@@ -98,7 +98,7 @@ def test_mutated_data_never_ends_in_a_traceback(tmp_path: Path) -> None:
         target.write_bytes(mutated(whole, chance))
         result = run_corpus("--root", str(tmp_path), "validate")
         assert result.code in (0, 1, 3), (result, target.read_bytes())
-        loaded = load(str(tmp_path))
+        loaded = CorpusFiles(str(tmp_path)).loaded
         for finding in check(loaded):
             text = (tmp_path / "data" / Path(finding.location.path).name).read_bytes().decode("utf-8", "replace")
             lines = text.split("\n")
