@@ -229,9 +229,9 @@ class _Reading:
                 break
         status = steps.outcome(text_field(call, "status"))
         error = "tool_error" if status is _ERROR else ""
-        reason = _ENDING.match(content) if type(content) is str else None
-        if reason is not None and reason[1] != "GOAL":
-            status, error = _ERROR, masked(reason[1].lower())
+        ending = _ENDING.match(content) if type(content) is str else None
+        if ending is not None and ending[1] != "GOAL":
+            status, error = _ERROR, masked(ending[1].lower())
         self._run.result(agent, call_id, max(moment(call.get("timestamp")), time), place, content, status, error)
 
 
