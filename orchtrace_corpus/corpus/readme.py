@@ -22,7 +22,8 @@ from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_tex
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, field_label, value_texts
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Term
 
@@ -159,9 +160,10 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room: int)
         room: The bytes that the list may take in the README.
     """
     listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
+    own = tuple(field for field in pool.taxonomy.paper_fields if field.is_listed)
     facet = pool.taxonomy.section
     if facet is None:
-        lines = tuple(item(paper, listed, contested) for paper in pool.papers)
+        lines = tuple(item(paper, listed, contested, own) for paper in pool.papers)
         heading = markdown_text(pool.taxonomy.noun.many.capitalize())
         sections = [ListSection(heading, "", lines, f"{LIST_FOLDER}/papers.md", None)]
     else:
@@ -171,7 +173,7 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room: int)
         paths = _page_paths(facet.terms)
         sections = []
         for term in facet.terms:
-            lines = tuple(item(paper, listed, contested) for paper in by_term.get(term.id, ()))
+            lines = tuple(item(paper, listed, contested, own) for paper in by_term.get(term.id, ()))
             heading, definition = markdown_text(term.label), markdown_text(term.definition)
             sections.append(ListSection(heading, definition, lines, paths[term.id], term.own_page))
     sizes = [section.size for section in sections]
@@ -187,16 +189,42 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room: int)
     return tuple(section for section in decided if section.items or facet is None)
 
 
-def item(paper: Paper, facets: Sequence[Facet], contested: Collection[tuple[str, str]] = ()) -> str:
-    """Return a paper as a list item: link, venue, code, tags as chips (contested with a question mark), summary."""
+def item(
+    paper: Paper,
+    facets: Sequence[Facet],
+    contested: Collection[tuple[str, str]] = (),
+    own_fields: Sequence[RecordField] = (),
+) -> str:
+    """Return a paper as a list item: link, venue, code, fields and tags as chips, summary.
+
+    Of the survey's own fields, addresses are links beside that of the code. A contested tag ends in a question mark.
+    """
     title, summary = markdown_text(paper.title), markdown_text(paper.summary)
     names_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
     source = markdown_text(paper.venue) + ("" if names_year else f" {paper.cited_year}")
     code = f", [code]({address(paper.code)})" if paper.code else ""
     tags = (_tag(paper.key, paper.tags.get(facet.field), facet, contested) for facet in facets)
-    chips = (_chip(tag) for tag in tags if tag)
+    links = "".join(
+        f", [{markdown_text(field_label(field))}]({address(url)})"
+        for field in own_fields
+        if field.kind in _ADDRESSES
+        for url in value_texts(paper.value(field.name))
+    )
+    values = (_field_chip(paper, field) for field in own_fields if field.kind not in _ADDRESSES)
+    chips = (_chip(text) for text in (*values, *tags) if text)
     sentence = summary if summary.endswith((".", "!", "?")) else f"{summary}."
-    return f"- [{title}]({address(paper.urls[0])}) - {' '.join((f'{source}{code}.', *chips, sentence))}"
+    return f"- [{title}]({address(paper.urls[0])}) - {' '.join((f'{source}{code}{links}.', *chips, sentence))}"
+
+
+_ADDRESSES = (FieldKind.URL, FieldKind.URLS)
+
+
+def _field_chip(paper: Paper, field: RecordField) -> str:
+    """Return a field with its value; a flag that is set by its label alone, one that is not set as nothing."""
+    value = paper.value(field.name)
+    if isinstance(value, bool):
+        return field_label(field) if value else ""
+    return f"{field_label(field)}: {', '.join(map(bare_author, value_texts(value)))}" if value not in (None, ()) else ""
 
 
 def address(url: str) -> str:

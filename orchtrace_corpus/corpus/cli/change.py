@@ -24,6 +24,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     TagProblem,
     command,
     read_coding,
+    read_values,
 )
 from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import Destination, To, argument, option
@@ -90,7 +91,7 @@ def add(
     if to is Destination.CANDIDATES:
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
     coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
-    details = _details(said, interview.problems, pool.taxonomy)
+    details = _details(said, interview.problems, pool.taxonomy, read_values(ctx))
     awaiting = corpus.candidates.candidates
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
@@ -190,7 +191,7 @@ def promote(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
-    details = _details(said, interview.problems, pool.taxonomy)
+    details = _details(said, interview.problems, pool.taxonomy, read_values(ctx))
     target = find_target(pool, name)
     exclusion = target.record
     if not isinstance(exclusion, Exclusion):
@@ -335,7 +336,9 @@ def remove(
     return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
 
 
-def _details(said: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy) -> Details:
+def _details(
+    said: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy, values: dict[str, FieldValue]
+) -> Details:
     """What the options say of a paper beside its tags; their mistakes go to `problems`."""
     given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ())}
     try:
@@ -348,7 +351,6 @@ def _details(said: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy
     except CommandUseError as error:
         given["authors"] = ""
         problems.append(TagProblem("authors", error))
-    values: dict[str, FieldValue] = {}
     settable = settable_fields(taxonomy)
     for text in given.pop("sets") or ():
         field, equals, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""Options made from the taxonomy at run time: one for each facet, and one for each term that has levels.
+"""Options made from the taxonomy at run time: for each facet, each term that has levels, each field of the survey.
 
 They are those of the corpus that the command is about. Where its taxonomy cannot be read, they are
 missing, and the command says why when it reads the corpus itself.
@@ -21,11 +21,11 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, FieldKind, FieldValue, RecordField, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes, read_value, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
 
 _KEY = "orchtrace_corpus.facets"
@@ -93,31 +93,36 @@ class _State(NamedTuple):
     options: dict[str, list[TyperOption]]
     tags: dict[str, Tag]
     evidence: dict[str, Tag]
+    values: dict[str, FieldValue]
     problems: list[TagProblem]
+    omitted: tuple[str, ...] = ()
+    settable: tuple[str, ...] = ()
 
 
 class PaperCommand(TyperCommand):
-    """A command with an option for every facet of papers and of evidence.
+    """A command with an option for every facet of papers and of evidence, and every field that the survey declares.
 
     Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
 
     Attributes:
         tagged: What of the taxonomy has the facets that get options; empty for none.
         has_evidence: Whether the facets of evidence get options, too.
+        has_fields: Whether the survey's own fields of papers do.
     """
 
     tagged: ClassVar[str] = "papers"
     has_evidence: ClassVar[bool] = True
+    has_fields: ClassVar[bool] = True
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters: those of the command's function, then those of the taxonomy."""
-        own = super().get_params(ctx)
+        """Return all parameters: those of the command's function, then those of the taxonomy."""
+        own = self._own_params(ctx)
         return [*own[:-1], *(option for options in self._state(ctx).options.values() for option in options), own[-1]]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the command's own options, then of those of the taxonomy under their own headings."""
         sections: dict[str, list[Any]] = {"Arguments": [], "Options": [], **self._state(ctx).options}
-        for param in super().get_params(ctx):
+        for param in self._own_params(ctx):
             sections[f"{param.param_type_name.capitalize()}s"].append(param)
         for title, params in sections.items():
             records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
@@ -125,9 +130,21 @@ class PaperCommand(TyperCommand):
                 with formatter.section(title):
                     formatter.write_dl(records)
 
+    def _own_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters of the command's function, without options for fields that the taxonomy omits."""
+        state = self._state(ctx)
+        params: list[Any] = []
+        param: Any
+        for param in super().get_params(ctx):
+            if param.name == "sets" and state.settable:
+                param.help = f"Another field: {', '.join(state.settable)} (repeatable; a,b for several)."
+            if param.name not in state.omitted:
+                params.append(param)
+        return params
+
     def _state(self, ctx: Any) -> _State:
         if _KEY not in ctx.meta or ctx.meta[_KEY].command is not self:  # contexts of other commands share it
-            state = _State(self, {}, {}, {}, [])
+            state = _State(self, {}, {}, {}, {}, [])
             taken = {word for param in self.params for word in param.opts}
             taxonomy = None
             with suppress(CorpusError):  # the command says it when it reads the corpus itself
@@ -138,8 +155,13 @@ class PaperCommand(TyperCommand):
                 supported = evidence_facets(taxonomy) if self.has_evidence else ()
                 tags = _options(tagged, state.tags, state.problems)
                 evidence = _options(supported, state.evidence, state.problems, "evidence_")
-                for section, options in (("Tags", tags), ("Evidence", evidence)):
+                own_fields = taxonomy.fields if self.has_fields else ()
+                values = _field_options(own_fields, state.values, state.problems)
+                for section, options in (("Fields", values), ("Tags", tags), ("Evidence", evidence)):
                     state.options[section] = [option for option in options if taken.isdisjoint(option.opts)]
+                own = {word for option in state.options["Fields"] for word in option.opts}
+                settable = tuple(name for name in settable_fields(taxonomy) if option_name(name) not in own)
+                state = state._replace(omitted=taxonomy.omit, settable=settable)
             ctx.meta[_KEY] = state
         kept: _State = ctx.meta[_KEY]
         return kept
@@ -150,12 +172,14 @@ class ExclusionCommand(PaperCommand):
 
     tagged = "exclusions"
     has_evidence = False
+    has_fields = False
 
 
 class EvidenceCommand(PaperCommand):
-    """A command with an option for every facet of evidence; tags are arguments."""
+    """A command with an option for every facet of evidence; tags and fields are arguments."""
 
     tagged = ""
+    has_fields = False
 
 
 def read_coding(
@@ -196,6 +220,12 @@ def read_coding(
     return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, evidence)
 
 
+def read_values(ctx: Any) -> dict[str, FieldValue]:
+    """Return the values that the options of the survey's own fields were given, by field."""
+    state: _State = ctx.meta[_KEY]
+    return dict(state.values)
+
+
 def refuse_all(errors: Sequence[CommandUseError]) -> None:
     """Raise what is wrong with a command, all of it at once; nothing if nothing is.
 
@@ -212,6 +242,8 @@ def refuse_all(errors: Sequence[CommandUseError]) -> None:
 def coding_words(ctx: Any) -> Iterator[str]:
     """The words of a command line that give the options of the taxonomy again, `--tag` left out."""
     state: _State = ctx.meta[_KEY]
+    for name, value in state.values.items():
+        yield from option_words(ctx, option_name(name), ",".join(value_texts(value)))
     for prefix, tags in (("", state.tags), ("evidence_", state.evidence)):
         for field, tag in tags.items():
             yield from option_words(ctx, f"{prefix}{field}", format_tag(tag))
@@ -291,6 +323,50 @@ def _options(
         )
 
 
+_METAVARS = {
+    FieldKind.TEXTS: "A,B,...",
+    FieldKind.AUTHORS: "NAMES",
+    FieldKind.YEAR: "YEAR",
+    FieldKind.DATE: "YYYY-MM-DD",
+    FieldKind.NUMBER: "NUMBER",
+    FieldKind.FLAG: "true|false",
+    FieldKind.URL: "URL",
+    FieldKind.URLS: "URL,...",
+    FieldKind.IDENTIFIER: "ID",
+    FieldKind.KEY: "KEY",
+}
+
+
+def field_metavar(field: RecordField) -> str:
+    """Return the form of what the option of a field takes."""
+    return "|".join(field.choices) if field.kind is FieldKind.CHOICE else _METAVARS.get(field.kind, "TEXT")
+
+
+def _field_options(
+    record_fields: Sequence[RecordField], values: dict[str, FieldValue], problems: list[TagProblem]
+) -> Iterator[TyperOption]:
+    """Yield the options of the survey's own fields, whose values go to `values`."""
+    for field in record_fields:
+
+        def callback(_context: Any, _option: Any, texts: Sequence[str] | None, field: RecordField = field) -> None:
+            for text in texts or ():
+                try:
+                    if field.name in values:
+                        raise CommandUseError(f"{field.name} is given twice", "Give it once.")
+                    values[field.name] = read_value(field, text)
+                except CommandUseError as error:
+                    problems.append(TagProblem(field.name, error))
+
+        yield TyperOption(
+            param_decls=[f"field_{field.name}", option_name(field.name)],
+            metavar=field_metavar(field),
+            help=f"{field.help}{' [required]' if field.required else ''}",
+            callback=callback,
+            multiple=True,
+            expose_value=False,
+        )
+
+
 def command(cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[..., int]], typer.Typer]:
     """A decorator that makes a command of a function; a parameter that is a named tuple stands for its fields."""
 
@@ -314,7 +390,8 @@ def command(cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[..., i
         @wraps(function)
         def run(**values: Any) -> int:
             for name, group in groups.items():
-                values[name] = group(*(values.pop(field) for field in group._fields))
+                defaults = group._field_defaults
+                values[name] = group(*(values.pop(field, defaults.get(field)) for field in group._fields))
             return function(**values)
 
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
     TagProblem,
     coding_words,
+    field_metavar,
     metavar_of,
     option_name,
     option_words,
@@ -208,6 +209,7 @@ def _refuse_gaps(gaps: Mapping[str, Sequence[Gap]]) -> None:
         terms = gap.facet.terms if gap.facet is not None and gap.facet.kind is Kind.LEVELS else ()
         term = next((term for term in terms if term.id == gap.field), None)
         metavar = metavar_of(gap.facet, term) if gap.facet else _METAVARS.get(gap.field, "TEXT")
+        metavar = field_metavar(gap.declared) if gap.declared else metavar
         values = values_of(gap.facet, term) if gap.facet else gap.demand
         values = f"if the tags ask for it{': ' * bool(values)}{values}" if gap.depends_on else values
         values += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.read)

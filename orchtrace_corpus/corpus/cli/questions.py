@@ -22,9 +22,10 @@ from orchtrace_corpus.corpus.intake.papers import PREPRINT, propose_key, unmet_d
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField, field_label
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
-from orchtrace_corpus.corpus.model.records import Exclusion, Tag
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag, sentence
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Tag
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag, read_value, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 Answer = TypeVar("Answer")
@@ -120,6 +121,7 @@ class Questions:
         paper = paper._replace(
             venue=venue,
             urls=paper.urls or (self._option("Address", "--url", _read_address),),
+            more={**paper.more, **self._values(paper)},
             tags=self._tags(self._taxonomy.papers, paper.tags, draft.awaiting),
             summary=paper.summary
             or self._option("Summary, one sentence of your own", "--summary", sentence, TO_BE_WRITTEN),
@@ -142,6 +144,29 @@ class Questions:
             reason=exclusion.reason
             or self._option("Reason, in one sentence", "--reason", lambda text: sentence(_read_text(text))),
         )
+
+    def _values(self, paper: Paper) -> dict[str, FieldValue]:
+        """Ask for the survey's own fields that a paper lacks; one that is optional may be left out."""
+        values: dict[str, FieldValue] = {}
+        for field in self._taxonomy.fields:
+            if field.name in paper.more:
+                continue
+            self._say(f"\n{field_label(field)}: {field.help}")
+            if field.choices:
+                self._say(numbered(field.choices))
+
+            def read(answer: str, field: RecordField = field) -> FieldValue | None:
+                if not answer and field.required:
+                    raise CommandUseError("An answer is needed here.")
+                return (
+                    read_value(field, spelled(answer, field.choices) if field.choices else answer) if answer else None
+                )
+
+            prompt = f"{field.name}{'' if field.required else ' [leave out]'}"
+            value = self._option(prompt, f"--{field.name.replace('_', '-')}", read)
+            if value is not None:
+                values[field.name] = value
+        return values
 
     def _begin(self, name: str, *texts: str) -> None:
         """Take what follows as answers about something, by what it is called, and show what is known of it."""

@@ -37,6 +37,7 @@ from orchtrace_corpus.corpus.formats.citation import (
     unlinked_identifiers,
     unplaced_fields,
 )
+from orchtrace_corpus.corpus.model.field_table import FieldKind
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -52,7 +53,7 @@ def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _
     return json.dumps({"schema": SCHEMA, "version": VERSION, "records": records}, ensure_ascii=False, indent=2) + "\n"
 
 
-def read_document(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+def read_document(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
     """Return the records of a document by `write_document` or `corpus list --format json`.
 
     Raises:
@@ -65,7 +66,7 @@ def read_document(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[
         return []
     items = []
     for value, line in zip(document["records"], item_lines(text, ("records",)), strict=False):
-        values = _record(value, line, problems)
+        values = _record(value, line, problems, taxonomy)
         if document["schema"] != SCHEMA:  # a report, whose records say what they are
             kind = values.pop("kind", "")
             if kind != "paper":
@@ -79,13 +80,13 @@ def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _cat
     return "".join(json.dumps(fields(paper, taxonomy), ensure_ascii=False) + "\n" for paper in papers)
 
 
-def read_lines(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+def read_lines(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
     """Return the records; blank lines are skipped."""
     items: list[Item] = []
     for line_number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                items.append(Item(_record(loads(line, line_number), line_number, problems), line_number))
+                items.append(Item(_record(loads(line, line_number), line_number, problems, taxonomy), line_number))
             except JsonError as error:
                 problems.append(Problem(line_number, str(error)))
     return items
@@ -115,13 +116,16 @@ def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
     return (places.line((*path, index)) for index in count())
 
 
-def _record(value: object, line: int, problems: list[Problem]) -> dict[str, Value]:
+def _record(value: object, line: int, problems: list[Problem], taxonomy: Taxonomy) -> dict[str, Value]:
     """Return the fields of a record without empty lists; their problems go to `problems`."""
     if not isinstance(value, dict):
         problems.append(Problem(line, "a record must be an object of fields"))
         return {}
+    kinds = {field.name: field.kind for field in taxonomy.paper_fields}
     for name, part in value.items():
-        problem = problem_with(name) or problem_with(part)
+        is_flag = kinds.get(name) is FieldKind.FLAG and isinstance(part, bool)
+        is_number = kinds.get(name) is FieldKind.NUMBER and isinstance(part, float)
+        problem = problem_with(name) or ("" if is_flag or is_number else problem_with(part))
         if problem:
             problems.append(Problem(line, f"{printable(name)} {problem}"))
     return {name: part for name, part in value.items() if part != []}
