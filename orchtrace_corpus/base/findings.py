@@ -167,6 +167,11 @@ def _identity(finding: Finding) -> tuple[str, ...]:
     return finding.code, os.path.basename(finding.location.path), finding.record, message
 
 
+def is_noun(text: str) -> bool:
+    """Return True if a text is words of letters and digits alone, so that it is no markup in any form."""
+    return len(text) <= 40 and re.fullmatch(r"[^\W_]+(?:[ -][^\W_]+)*", text) is not None
+
+
 def printable(text: str, *, limit: int = 80) -> str:
     """Make text from outside safe to print on one line: escape what does not print, cut what is long."""
     shown = text if len(text) <= limit else text[: limit - 1] + "…"

@@ -192,7 +192,7 @@ class Corpus:
         raise KeyError(key)
 
     def __repr__(self) -> str:
-        return f"<Corpus of {len(self.papers)} papers and {len(self.exclusions)} exclusions>"
+        return f"<Corpus of {self.taxonomy.noun.counted(len(self.papers))} and {len(self.exclusions)} exclusions>"
 
     def _repr_html_(self) -> str:
         from orchtrace_corpus.base.html import notebook_table
@@ -202,7 +202,7 @@ class Corpus:
             (paper.key, paper.year, paper.title, *(_tag_text(paper.tags.get(axis)) for axis in axes))
             for paper in self.papers[:_SHOWN]
         ]
-        more = f"{len(self) - _SHOWN} more papers" if len(self) > _SHOWN else ""
+        more = f"{len(self) - _SHOWN} more {self.taxonomy.noun.many}" if len(self) > _SHOWN else ""
         return notebook_table(repr(self)[1:-1], ("key", "year", "title", *axes), rows, note=more)
 
     def where(self, *filters: str) -> "Corpus":
@@ -263,7 +263,14 @@ class Corpus:
         axes = gap_axes(rows, columns, self.taxonomy)
         impossible = cannot_arise(self.taxonomy, *axes)
         return Gaps(
-            coverage(self.papers, *axes, sparse_limit=sparse_limit, impossible=impossible, reading=self._reading)
+            coverage(
+                self.papers,
+                *axes,
+                sparse_limit=sparse_limit,
+                impossible=impossible,
+                reading=self._reading,
+                noun=self.taxonomy.noun,
+            )
         )
 
     def claims(self) -> Verdicts:

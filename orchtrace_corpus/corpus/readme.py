@@ -164,7 +164,7 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room: int)
     facet = pool.taxonomy.section
     if facet is None:
         lines = tuple(item(paper, listed, contested, own) for paper in pool.papers)
-        heading = markdown_text(pool.taxonomy.noun.many.capitalize())
+        heading = markdown_text(pool.taxonomy.noun.heading)
         sections = [ListSection(heading, "", lines, f"{LIST_FOLDER}/papers.md", None)]
     else:
         by_term: dict[object, list[Paper]] = {}
@@ -368,7 +368,7 @@ def _terms(pool: Pool, field: str) -> str:
     for term in facet.terms:
         keys = [paper.key for paper in pool.papers if term.id in attribute.values(paper)]
         rows.append((term.code, term.label, term.definition, len(keys), ", ".join(keys)))
-    columns = ("code", facet.label, "meaning", "papers", "keys")
+    columns = ("code", facet.label, "meaning", pool.taxonomy.noun.many, "keys")
     return markdown(Table(field, "", columns[first:], tuple(row[first:] for row in rows)))
 
 

@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, Record
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Facet, Kind, Noun, Taxonomy
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
@@ -126,6 +126,7 @@ class Coverage(NamedTuple):
         reading: The reading of disputed tags that the papers are by.
         candidates: The candidates of each pair of values, as `fills` returns them; None if they were not asked for.
         reasons: What the rules say that forbid the cells of `impossible`.
+        noun: What the survey calls its records.
     """
 
     crosstab: Crosstab
@@ -137,6 +138,7 @@ class Coverage(NamedTuple):
     reading: ReadingName = ReadingName.PUBLISHED
     candidates: Mapping[tuple[str, str], tuple[str, ...]] | None = None
     reasons: tuple[str, ...] = ()
+    noun: Noun = PAPER_NOUN
 
     @property
     def size(self) -> int:
@@ -166,6 +168,7 @@ class Summary(NamedTuple):
     exclusions: tuple[Counts, ...]
     newest: str
     evidence: tuple[EvidenceCoverage, ...] = ()
+    noun: Noun = PAPER_NOUN
 
     @property
     def axes(self) -> tuple[Counts, ...]:
@@ -218,6 +221,7 @@ def coverage(
     sparse_limit: int = 2,
     impossible: Mapping[tuple[str, str], str] | None = None,
     reading: ReadingName = ReadingName.PUBLISHED,
+    noun: Noun = PAPER_NOUN,
 ) -> Coverage:
     """The empty and sparse cells of two attributes, unused terms included.
 
@@ -228,6 +232,7 @@ def coverage(
         sparse_limit: Up to how many papers make a cell sparse.
         impossible: The cells that cannot arise, and why; one that holds papers is counted like any other.
         reading: The reading of disputed tags that the papers are by.
+        noun: What the survey calls its records.
     """
     crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
@@ -237,7 +242,7 @@ def coverage(
     sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
     gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
     reasons = tuple(dict.fromkeys((impossible or {})[pair] for pair in forbidden))
-    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading, reasons=reasons)
+    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading, reasons=reasons, noun=noun)
 
 
 def fills(
@@ -357,6 +362,7 @@ def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool =
         exclusions=tuple(count(pool.exclusions, excluding[facet.field]) for facet in screened),
         newest=max((paper.added for paper in papers), default=""),
         evidence=cover(papers, pool.taxonomy) if with_evidence else (),
+        noun=pool.taxonomy.noun,
     )
 
 
@@ -367,5 +373,5 @@ def ordered_values(tally: Counter[str], attribute: Attribute) -> tuple[str, ...]
     elif attribute.kind is ValueKind.TEXT:
         values = sorted(set(tally) - {ABSENT}, key=lambda value: (-tally[value], value))
     else:
-        values = sorted(set(tally) - {ABSENT})
+        values = sorted(set(tally) - {ABSENT}, key=float if attribute.kind is ValueKind.NUMBER else str)
     return (*values, *((ABSENT,) if tally[ABSENT] else ()))

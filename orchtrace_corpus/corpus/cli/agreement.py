@@ -81,7 +81,7 @@ def sample(
     attributes = paper_attributes(pool.taxonomy)
     papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
     if not papers:
-        raise CommandUseError("no paper passes the filters, so there is nothing to draw")
+        raise CommandUseError(f"no {pool.taxonomy.noun.one} passes the filters, so there is nothing to draw")
     axes = [facet.field for facet in pool.taxonomy.axes]
     always = coding.sparse_papers(papers, attributes, axes, 2) if include_sparse else ()
     stratum = find(stratify, attributes) if stratify else None
@@ -91,7 +91,7 @@ def sample(
         write_new(output, text)
     else:
         session.output.write(text)
-    session.output.note(f"{len(drawn)} of {len(papers)} papers; definitions: corpus terms FIELD")
+    session.output.note(f"{len(drawn)} of {pool.taxonomy.noun.counted(len(papers))}; definitions: corpus terms FIELD")
     return ExitCode.DONE
 
 

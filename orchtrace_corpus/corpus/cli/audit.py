@@ -128,7 +128,7 @@ def claims(
     disputed = {key for verdict in verdicts for key in verdict.contested}
     agreed = disputed & {one.record for one in recorded if one.agreed and one.state is disputes.State.OPEN}
     is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
-    note = disputed_text(len(disputed), len(agreed)) if is_marked else ""
+    note = disputed_text(len(disputed), len(agreed), pool.taxonomy.noun) if is_marked else ""
     width = session.output.width if output_format is Format.TABLE else None
     session.show_report(
         views,

@@ -170,7 +170,7 @@ def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], qu
     """How many of the papers are counted or filtered by a contested tag, in words; empty if none is."""
     asked = {*names, *(one.attribute.name for one in query.filters)}
     found = contested_among(pool.papers, session.files.open_tags(), asked, pool.taxonomy)
-    return contested_text(*found, len(pool.papers))
+    return contested_text(*found, len(pool.papers), pool.taxonomy.noun)
 
 
 def _show_screening(session: CorpusSession, output_format: Format) -> int:
@@ -189,7 +189,9 @@ def _by(pool: Pool, name: str, query: Query, published: Pool | None) -> list[Tab
     attribute, of_papers = _field(pool, name)
     if not of_papers:
         if query.filters:
-            raise CommandUseError(f"--where filters papers, but {attribute.name} is a field of exclusions")
+            raise CommandUseError(
+                f"--where filters {pool.taxonomy.noun.many}, but {attribute.name} is a field of exclusions"
+            )
         return statistics.counts_tables(count(pool.exclusions, attribute))
     papers = query.select(pool.papers)
     facet = attribute.facet
@@ -204,7 +206,7 @@ def _crossed(pool: Pool, names: tuple[str, str], query: Query, reading: ReadingN
     if rows_of_papers != columns_of_papers:
         raise CommandUseError(f"{rows.name} and {columns.name} cannot be crossed: one is a field of exclusions")
     if query.filters and not rows_of_papers:
-        raise CommandUseError(f"--where filters papers, but {rows.name} is a field of exclusions")
+        raise CommandUseError(f"--where filters {pool.taxonomy.noun.many}, but {rows.name} is a field of exclusions")
     records = query.select(pool.papers) if rows_of_papers else pool.exclusions
     table = statistics.crosstab_table(cross(records, rows, columns))
     return [_headed(table, is_published=reading is ReadingName.PUBLISHED)]
@@ -265,7 +267,9 @@ def gaps(
         session.note_no_paper(query, as_published, reading)
         return ExitCode.DONE
     impossible = cannot_arise(pool.taxonomy, *axes)
-    found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading)
+    found = coverage(
+        papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading, noun=pool.taxonomy.noun
+    )
     if taken_in:
         awaiting = session.files.candidates.sound()
         chosen = [one for one in awaiting if query.matches(one.paper)]

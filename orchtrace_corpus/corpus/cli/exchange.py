@@ -96,7 +96,7 @@ def export(
             papers = in_published_order(papers, pool.published)
         known = session.files.arxiv if one.has_categories else {}
         categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in known.items()}
-        content, counted = one.write(papers, pool.taxonomy, chosen, categories), pluralize(len(papers), "paper")
+        content, counted = one.write(papers, pool.taxonomy, chosen, categories), pool.taxonomy.noun.counted(len(papers))
     if not to_stdout:
         write_atomic(output, content)
     elif isinstance(content, str) and sys.stdout.isatty():
@@ -107,7 +107,7 @@ def export(
     if not papers and not exclusions:
         session.note_no_paper(query, as_published, reading)
     if lacking := one.left_out(papers):
-        shown = ", ".join(f"{field} ({pluralize(number, 'paper')})" for field, number in lacking.items())
+        shown = ", ".join(f"{field} ({pool.taxonomy.noun.counted(number)})" for field, number in lacking.items())
         session.output.note(f"{one.label} has no place for {shown}")
     if chosen == "bibtex" and isinstance(content, str) and not content.isascii():
         session.output.note("Some letters have no command of LaTeX's own and stay as they are; pdflatex may lack them.")

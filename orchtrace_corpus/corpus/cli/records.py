@@ -250,8 +250,9 @@ def search(
         table = render.listing([hit.record for hit in awaiting], own, "Candidates")
         tables.append(table if is_narrow and output_format is Format.TABLE else with_matches(table, awaiting, 2))
     session.show_tables(tables, "search", output_format)
-    numbers = ((len(papers), "paper"), (len(excluded), "exclusion"), (len(awaiting), "candidate"))
-    told = [pluralize(number, noun) for number, noun in numbers if number or noun == "paper"]
+    told = [pool.taxonomy.noun.counted(len(papers))]
+    others = ((len(excluded), "exclusion"), (len(awaiting), "candidate"))
+    told += [pluralize(number, noun) for number, noun in others if number]
     session.output.note(" and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part))
     if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
         session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
@@ -259,7 +260,8 @@ def search(
     held, missed = {one.word for one in places}, {word for hits in found for hit in hits for word in hit.missing}
     is_held = places and held | missed <= {one.word for one in places if one.is_same}
     near = lookup.near_words(searched, known, words, held) if selected and not is_held else ()
-    whose = "paper that passes the filters" if where else "paper, exclusion or candidate"
+    noun = pool.taxonomy.noun
+    whose = f"{noun.one} that passes the filters" if where else f"{noun.one}, exclusion or candidate"
     said = [f"no {whose} holds these words"] * (not any(found)) + [f"did you mean: {', '.join(near)}?"] * bool(near)
     if said and selected:
         session.output.note(f"corpus: {'; '.join(said)}")

@@ -65,7 +65,7 @@ def validate(
         session.output.note(f"… and {len(findings) - limit} more; --max-findings {limit} leaves them out")
     checked = "the taxonomy"
     if pool is not None:
-        counts = [pluralize(len(pool.papers), "paper"), pluralize(len(pool.exclusions), "exclusion")]
+        counts = [pool.taxonomy.noun.counted(len(pool.papers)), pluralize(len(pool.exclusions), "exclusion")]
         counts += [pluralize(validation.candidates, "candidate")] * bool(validation.candidates)
         checked = " and ".join((", ".join(counts[:-1]), counts[-1]))
     others = f"; {validation.left_out} more left out by --select or --ignore" if validation.left_out else ""
@@ -110,12 +110,12 @@ def list_records(
     as_published = session.pool()
     taxonomy = as_published.taxonomy
     if exclusions:
-        noun, attributes = "exclusion", exclusion_attributes(taxonomy)
+        attributes = exclusion_attributes(taxonomy)
         query = parse(where, attributes)
         facets = () if output_format is Format.TABLE else (facet.field for facet in taxonomy.exclusions)
         names: tuple[str, ...] = ("id", *facets)
     else:
-        noun, attributes = "paper", paper_attributes(taxonomy, marked=True)
+        attributes = paper_attributes(taxonomy, marked=True)
         query = paper_query(where, taxonomy)
         axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
         is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100  # too few cells for axes, too
@@ -143,12 +143,13 @@ def list_records(
     if is_data:
         session.output.write(records_json(records, "list"))
     else:
-        table = listing(f"{noun}s", records, shown, marked=asked if is_read else ())
+        table = listing("exclusions" if exclusions else "papers", records, shown, marked=asked if is_read else ())
         session.show_tables([table._replace(wrapped="reason")], "list", output_format)
         if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
             session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
     left_out = f", {len(records)} shown" if len(records) < total else ""
-    session.output.note(f"{pluralize(total, noun)}{left_out}")
+    shown_total = pluralize(total, "exclusion") if exclusions else taxonomy.noun.counted(total)
+    session.output.note(f"{shown_total}{left_out}")
     if query.filters and not total and not exclusions:
         session.note_no_paper(query, as_published, reading)
     if not records and any(", " in text for text in where):

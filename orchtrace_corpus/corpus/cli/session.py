@@ -113,9 +113,9 @@ class CorpusSession(Session):
         papers = len(query.select(self.read_by(pool, other, "contested").papers))
         known = self.files.candidates.candidates
         awaiting = len(query.select(candidate.paper for candidate in known))
-        others = f"; {pluralize(papers, 'paper')} by --reading {other}" * bool(papers)
+        others = f"; {pool.taxonomy.noun.counted(papers)} by --reading {other}" * bool(papers)
         others += f"; {pluralize(awaiting, 'candidate')} (see corpus candidates)" * bool(awaiting)
-        self.output.note(f"corpus: no paper passes the filters{others}")
+        self.output.note(f"corpus: no {pool.taxonomy.noun.one} passes the filters{others}")
 
 
 def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
@@ -135,5 +135,7 @@ def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
             name = text.partition("=")[0].strip().rstrip("!<>~")
             if name in exclusion_attributes(taxonomy) and name not in attributes:
                 hint = f"Write: corpus list --exclusions --where {quote(text)}"
-                raise CommandUseError(f"{quote(name)} is a field of exclusions, not of papers", hint) from error
+                raise CommandUseError(
+                    f"{quote(name)} is a field of exclusions, not of {taxonomy.noun.many}", hint
+                ) from error
         raise

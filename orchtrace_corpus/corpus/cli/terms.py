@@ -9,11 +9,12 @@ from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
+from orchtrace_corpus.corpus.analysis.statistics import count
 from orchtrace_corpus.corpus.cli.options import argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model.records import Pool, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
-from orchtrace_corpus.corpus.render import codebook
+from orchtrace_corpus.corpus.render import codebook, statistics
 from orchtrace_corpus.corpus.render.vocabulary import all_terms_table, levels_table, overview, terms_table
 
 
@@ -88,6 +89,8 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     facets = named = _with_terms(pool.taxonomy, name)
     if not named:
         attribute = find(name, closed, "field or term")
+        if attribute.field is not None:
+            return statistics.counts_tables(count(pool.papers, attribute))
         # A sub-decision is a term of its facet; its own values are the facet's levels.
         facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
         terms = tuple(term for term in facet.terms if attribute.facet is not None or term.id == attribute.name)

@@ -55,9 +55,10 @@ def fetch(
     corpus = load_editable(root)
     loaded, pool = corpus.loaded, corpus.pool
     papers = upstream.select_papers(pool, names) if names else pool.papers
+    noun = pool.taxonomy.noun
     ids = list(dict.fromkeys(paper.arxiv_id for paper in papers if paper.arxiv_id))
     if not ids:
-        session.output.note(f"{'none of these papers' if names else 'no paper'} has an arXiv id")
+        session.output.note(f"{f'none of these {noun.many}' if names else f'no {noun.one}'} has an arXiv id")
         return ExitCode.DONE
     with progress.shown(session.output) as show:
         known = corpus.arxiv

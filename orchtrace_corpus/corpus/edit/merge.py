@@ -80,7 +80,7 @@ def merge(
     for place, record in enumerate(present):
         if record.get("cite_key"):  # the key that an entry came with, and leaves with
             places.setdefault(record["cite_key"], [place])
-    problems = _wrong_keys(items, places)
+    problems = _wrong_keys(items, places, taxonomy.noun.one)
     taken = {*places, *(item.values.get("key") for item in items)}
     parts = []
     blank = []
@@ -182,7 +182,7 @@ def _own_key(cited: str, taken: Collection[object]) -> str:
     return next(name for name in chain((base,), further) if name not in taken)
 
 
-def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]]) -> list[Problem]:
+def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]], noun: str) -> list[Problem]:
     """Return the problems of keys that are missing, or do not say which record is meant."""
     problems = []
     first: dict[object, int] = {}
@@ -194,7 +194,7 @@ def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]]
         elif record in first:
             message = f"key {quote(str(key))} is used twice (first on line {first[record]}); keep one record"
         elif len(places.get(key, ())) > 1:
-            message = f"key {quote(str(key))} is used twice in the corpus; give each paper its own key first"
+            message = f"key {quote(str(key))} is used twice in the corpus; give each {noun} its own key first"
         problems += [Problem(item.line, message)] if message else []
         first.setdefault(record, item.line)
     return problems
@@ -202,7 +202,7 @@ def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]]
 
 def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxonomy: Taxonomy) -> list[Problem]:
     """Return the fields that new papers miss; a paper that is there under another key is named."""
-    required = paper_schema(taxonomy).required
+    required, noun = paper_schema(taxonomy).required, taxonomy.noun.one
     problems = []
     known = {(kind, record[kind]): record.get("key") for kind in IdentifierKind for record in present if kind in record}
     for part in new:
@@ -210,10 +210,10 @@ def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxo
         keys = (known.get((kind, part.values.get(kind))) for kind in IdentifierKind)
         same = next((key for key in keys if key), None)
         if same is not None:
-            message = f"no paper has this key, but {quote(str(same))} has its identifier; write that key"
+            message = f"no {noun} has this key, but {quote(str(same))} has its identifier; write that key"
         elif missing:
             message = (
-                part.remark or f"no paper has this key yet, and a new one needs {missing}; corpus add asks for them"
+                part.remark or f"no {noun} has this key yet, and a new one needs {missing}; corpus add asks for them"
             )
         else:
             continue

@@ -89,29 +89,13 @@ class Form(NamedTuple):
     values: Mapping[str, FieldValue] = {}
 
 
-_IDENTIFIER = Question(
-    "identifier", "arXiv id, DOI or address", "Such as 2605.08686, a DOI, or the address of the paper's page."
-)
-_EVIDENCE = (
-    Question(
-        "note",
-        "Evidence",
-        "What in the paper supports the answers above, in one sentence of your own.",
-        is_long=True,
-    ),
-    Question(
-        "source",
-        "Source of the evidence",
-        "The address where that can be read, such as a version of the paper.",
-    ),
-)
-
-
 def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
     """Return the questions of the form, in the order of a record's fields; the tags stand behind its head."""
-    asked = [_IDENTIFIER]
+    noun = taxonomy.noun.one
+    example = f"Such as 2605.08686, a DOI, or the address of the {noun}'s page."
+    asked = [Question("identifier", "arXiv id, DOI or address", example)]
     head = (field for field in taxonomy.paper_fields if field.section is Section.HEAD)
-    asked += (_field_question(field) for field in head if field.question)
+    asked += (_field_question(field, noun) for field in head if field.question)
     for facet in taxonomy.papers:
         if facet.kind is Kind.LEVELS:
             asked += (
@@ -121,13 +105,16 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
             asked.append(Question(facet.field, facet.label, facet.definition, facet))
     for field in taxonomy.paper_fields:
         if field.name == "evidence":
-            asked += _EVIDENCE
+            support = f"What in the {noun} supports the answers above, in one sentence of your own."
+            source = f"The address where that can be read, such as a version of the {noun}."
+            asked.append(Question("note", "Evidence", support, is_long=True))
+            asked.append(Question("source", "Source of the evidence", source))
             asked += (
                 Question(facet.field, facet.label, facet.definition, facet, is_evidence=True)
                 for facet in taxonomy.evidence
             )
         elif field.section is not Section.HEAD and field.question:
-            asked.append(_field_question(field))
+            asked.append(_field_question(field, noun))
     labels = [" ".join(question.label.casefold().split()) for question in asked]
     return tuple(
         question._replace(label=f"{question.label} ({question.name})") if labels.count(label) > 1 else question
@@ -180,9 +167,9 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
     return Form(texts, tags, evidence, tuple(remarks), values)
 
 
-def _field_question(field: RecordField) -> Question:
-    is_long = field.section is Section.RECORD
-    return Question(field.name, field_label(field), field.question, is_long=is_long, field=field)
+def _field_question(field: RecordField, noun: str) -> Question:
+    about = field.question if field.label else field.question.replace("{noun}", noun)  # labels are a survey's own
+    return Question(field.name, field_label(field), about, is_long=field.section is Section.RECORD, field=field)
 
 
 def _option(term: Term) -> str:

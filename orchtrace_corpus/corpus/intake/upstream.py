@@ -77,9 +77,9 @@ def select_papers(pool: Pool, names: Sequence[str]) -> tuple[Paper, ...]:
         records = find_records(pool, name)
         found = [record for record in records if isinstance(record, Paper)]
         if records and not found:
-            raise CommandUseError(f"{quote(name)} is an exclusion, and only papers are fetched")
+            raise CommandUseError(f"{quote(name)} is an exclusion, and only {pool.taxonomy.noun.many} are fetched")
         if not found:
-            raise CommandUseError(f"no paper {quote(name)}", describe_near_misses(pool, name))
+            raise CommandUseError(f"no {pool.taxonomy.noun.one} {quote(name)}", describe_near_misses(pool, name))
         papers |= {paper.key: paper for paper in found}
     return tuple(papers.values())
 

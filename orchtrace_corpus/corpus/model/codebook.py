@@ -12,7 +12,7 @@ from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequenc
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
-from orchtrace_corpus.corpus.model.records import Paper, Pool, require_none
+from orchtrace_corpus.corpus.model.records import Pool, require_none
 from orchtrace_corpus.corpus.model.searches import QuerySyntaxError, check_query, count
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -177,7 +177,6 @@ def decode_codebook(file: YamlFile | None, pool: Pool) -> Codebook:
         return Codebook()
     report = Report(file)
     tags = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
-    by_key = {paper.key: paper for paper in pool.papers}
     codings: list[Coding] = []
     for node in file.records():
         report.record = ""
@@ -189,14 +188,15 @@ def decode_codebook(file: YamlFile | None, pool: Pool) -> Codebook:
             report.add("B101", node.entries["tag"][1].at, f"{quote(coding.tag)} is there twice; join the two entries")
         cases = node.entries["cases"][1] if "cases" in node.entries else None
         if type(cases) is Sequence and len(cases.items) == len(coding.cases):
-            _check_cases(coding, tags[coding.tag], cases, by_key, report)
+            _check_cases(coding, tags[coding.tag], cases, pool, report)
         codings.append(coding)
     return Codebook(tuple(codings), tuple(sorted(file.findings, key=lambda finding: finding.location)))
 
 
-def _check_cases(coding: Coding, facet: Facet, node: Sequence, papers: dict[str, Paper], report: Report) -> None:
+def _check_cases(coding: Coding, facet: Facet, node: Sequence, pool: Pool, report: Report) -> None:
     """Every case is a record of the corpus that is coded as the case says."""
     allowed = values_for(facet)
+    papers = {paper.key: paper for paper in pool.papers}
     for case, item in zip(coding.cases, node.items, strict=True):
         if type(item) is not Mapping:
             continue
@@ -206,7 +206,7 @@ def _check_cases(coding: Coding, facet: Facet, node: Sequence, papers: dict[str,
             report.add("B102", at["value"], f"{coding.tag} has no value {quote(case.value)}{shown}")
         elif case.record not in papers:
             near = near_suggestion(case.record, list(papers))
-            report.add("B103", at["record"], f"there is no paper {quote(case.record)}{near}")
+            report.add("B103", at["record"], f"there is no {pool.taxonomy.noun.one} {quote(case.record)}{near}")
         elif (value := value_of(papers[case.record], facet, coding.tag)) != case.value:
             message = f"{quote(case.record)} has {coding.tag} {quote(value)}, not {quote(case.value)}"
             report.add("B104", at["value"], f"{message}; change the record or the case")

@@ -26,7 +26,7 @@ RecordType = TypeVar("RecordType", Paper, Exclusion)
 
 def paper_schema(taxonomy: Taxonomy) -> Schema:
     """Return the fields of a paper: those of the table and of the survey, and a tag for each facet of the taxonomy."""
-    return _schema("a paper", "key", taxonomy.paper_fields, taxonomy.papers, taxonomy)
+    return _schema(taxonomy.noun.with_article, "key", taxonomy.paper_fields, taxonomy.papers, taxonomy)
 
 
 def exclusion_schema(taxonomy: Taxonomy) -> Schema:

@@ -173,7 +173,8 @@ def check(file: DisputeFile, pool: Pool, rules: abc.Mapping[str, int] | None = N
             message = f"{quote(dispute.tag)} of {quote(dispute.record)} is disputed twice; put all readings into one"
         elif paper is None:
             code, field = "C201", ("record",)
-            message = f"there is no paper {quote(dispute.record)}{near_suggestion(dispute.record, list(by_key))}"
+            near = near_suggestion(dispute.record, list(by_key))
+            message = f"there is no {taxonomy.noun.one} {quote(dispute.record)}{near}"
         elif (value := value_of(paper, known[dispute.tag], dispute.tag)) != dispute.stands:
             code, field = "C204", ("stands",)
             has = f"{quote(dispute.record)} has {dispute.tag} {quote(value)}"

@@ -5,7 +5,6 @@ commands, the issue form and the table in docs/data.md. A survey declares furthe
 """
 
 import re
-from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -92,7 +91,7 @@ class RecordField(NamedTuple):
         choices: The values of a field of kind `choice`.
         search: As which part of a record search finds it; None for not at all.
         review: What a reviewer judges where it is new or changed.
-        question: What the issue form asks; empty for a field that it does not ask for.
+        question: What the issue form asks, `{noun}` for what records are called; empty for what it does not ask for.
         is_settable: Whether `corpus tag` and `corpus add --set` set it.
         is_fact: Whether evidence can name it as what a source supports.
         is_column: Whether the site's table can show it as a column.
@@ -316,7 +315,7 @@ PAPER_FIELDS = (
         required=True,
         search=SearchPart.SUMMARY,
         review=ReviewTopic.SUMMARY,
-        question="What the paper does, in one sentence of your own.",
+        question="What the {noun} does, in one sentence of your own.",
         is_column=True,
     ),
     RecordField("evidence", FieldKind.PARTS, "What sources say about the tags: a list.", _RECORD),
@@ -475,7 +474,12 @@ def number_text(number: int | float) -> str:
     """Return a number in decimal digits, without an exponent and without zeros at its end."""
     if isinstance(number, int) or number.is_integer():
         return str(int(number))
-    return format(Decimal(repr(number)), "f")
+    text = repr(number)
+    if "e" not in text:
+        return text
+    from decimal import Decimal  # takes a millisecond, and nearly no number is so small
+
+    return format(Decimal(text), "f")
 
 
 def value_texts(value: FieldValue | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import FieldValue
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Facet, Kind, Noun, Role, Taxonomy, Term
 
 Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 """The value of a facet, by its kind: a term, several terms, or terms with their levels."""
@@ -313,6 +313,11 @@ class Loaded(NamedTuple):
     def papers(self) -> tuple[Paper, ...]:
         """The papers that could be decoded."""
         return self.pool.papers if self.pool else ()
+
+    @property
+    def noun(self) -> Noun:
+        """What the survey calls its records."""
+        return self.pool.taxonomy.noun if self.pool else PAPER_NOUN
 
     @property
     def exclusions(self) -> tuple[Exclusion, ...]:

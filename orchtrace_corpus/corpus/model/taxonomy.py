@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.findings import is_noun, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.field_table import (
@@ -44,8 +44,27 @@ class Noun(NamedTuple):
     many: str = "papers"
 
     def counted(self, number: int) -> str:
-        """Return a number of records, such as `1 paper` or `2 papers`."""
+        """Return a number of records, such as `1 paper` or `2,000 papers`."""
         return f"{number} {self.one if number == 1 else self.many}"
+
+    @property
+    def with_article(self) -> str:
+        """One record, such as `a paper` or `an entry`."""
+        return f"{'an' if self.one[:1].lower() in 'aeiou' else 'a'} {self.one}"
+
+    @property
+    def heading(self) -> str:
+        """The records at the beginning of a sentence: `Papers`."""
+        return self.many[:1].upper() + self.many[1:]
+
+    @property
+    def heading_one(self) -> str:
+        """One record at the beginning of a sentence: `Paper`."""
+        return self.one[:1].upper() + self.one[1:]
+
+
+PAPER_NOUN = Noun()
+"""What records are called unless a taxonomy says otherwise."""
 
 
 class Column(NamedTuple):
@@ -220,7 +239,7 @@ class Taxonomy(NamedTuple):
     published_exclusions: tuple[Column, ...] = ()
     by_key: bool = False
     page_above: int | float = 64
-    noun: Noun = Noun()
+    noun: Noun = PAPER_NOUN
     fields: tuple[RecordField, ...] = ()
     omit: tuple[str, ...] = ()
 
@@ -380,7 +399,13 @@ _FIELD = Schema(
     },
     ("field", "label", "kind", "help"),
 )
-_NOUN = Schema("a noun", "", {"one": fields.text("one"), "many": fields.text("many")}, ("one", "many"))
+_WORDS = "a noun: write words of letters and digits"
+_NOUN = Schema(
+    "a noun",
+    "",
+    {name: fields.formed(name, "F107", is_noun, _WORDS) for name in ("one", "many")},
+    ("one", "many"),
+)
 
 
 def _noun(node: Node, report: Report) -> Noun | None:

@@ -6,7 +6,7 @@ from orchtrace_corpus.base.text.layout import Line, entry, line
 from orchtrace_corpus.base.text.table import Table, markdown, markdown_text
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy, Term
 
 _PIPE_WIDTH = 100
 
@@ -72,6 +72,7 @@ def _section(coding: Coding, facet: Facet) -> str:
 
 def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     """The protocol as a Markdown page."""
+    noun = taxonomy.noun.with_article
     is_published, unpublished = bool(taxonomy.published), "; the survey published none"
     labels = {family.id: family.label for family in protocol.families}
     stages = {term.id: term.label for facet in taxonomy.exclusions for term in facet.terms}
@@ -80,8 +81,16 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     screening = [(stages[one.stage], one.rule) for one in protocol.stages]
     sections = (
         ("Sources", "", _bullets(protocol.sources)),
-        ("Included", "A paper is included if at least one of these holds.", _bullets(_rules(protocol.include))),
-        ("Excluded", "A paper is excluded if it is only one of these.", _bullets(_rules(protocol.exclude))),
+        (
+            "Included",
+            f"{noun[:1].upper()}{noun[1:]} is included if at least one of these holds.",
+            _bullets(_rules(protocol.include)),
+        ),
+        (
+            "Excluded",
+            f"{noun[:1].upper()}{noun[1:]} is excluded if it is only one of these.",
+            _bullets(_rules(protocol.exclude)),
+        ),
         (
             "Families",
             f"{'Terms as published. ' * is_published}They are not query strings of one database.",
@@ -92,8 +101,8 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
             f"In the search syntax of arXiv's API. `ours` marks a string of this project{unpublished * is_published}.",
             _table(("name", "family", "query", "by"), queries),
         ),
-        ("Searching", "", _bullets(list(_searching(protocol)))),
-        ("Screening", "", _table(("stage", "a paper is excluded if"), screening)),
+        ("Searching", "", _bullets(list(_searching(protocol, taxonomy.noun)))),
+        ("Screening", "", _table(("stage", f"{noun} is excluded if"), screening)),
         ("Evidence", "", _table(("source", "carries"), protocol.evidence)),
         ("Updates", "", _bullets(protocol.update)),
     )
@@ -103,19 +112,19 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     return "\n".join((f"# Protocol: {markdown_text(taxonomy.title)}\n", f"{head}\n", *body))
 
 
-def _searching(protocol: Protocol) -> Iterator[str]:
+def _searching(protocol: Protocol, noun: Noun) -> Iterator[str]:
     """What a run of searches asks, and how often; nothing where the protocol has no queries."""
     if not protocol.queries:
         return
     within = f" in {', '.join(protocol.search_categories)}" if protocol.search_categories else ""
     first = protocol.search_from or protocol.day
-    yield f"corpus discover asks arXiv every query{within}, about papers submitted since {first}."
+    yield f"corpus discover asks arXiv every query{within}, about {noun.many} submitted since {first}."
     yield "Later runs begin two weeks before the last day that a query was asked about, and end with yesterday."
     if protocol.citing:
         least = protocol.citing_least
         yield (
-            f"With a key, it asks OpenAlex for works that cite, or are cited by, at least {least} of the papers with "
-            f"{' and '.join(protocol.citing)}."
+            f"With a key, it asks OpenAlex for works that cite, or are cited by, at least {least} of the "
+            f"{noun.many} with {' and '.join(protocol.citing)}."
         )
     yield "Every run is on record in data/searches.yaml; corpus stats --screening and the figure of screening count it."
 

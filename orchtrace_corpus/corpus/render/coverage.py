@@ -27,7 +27,7 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: 
     """The matrix of two axes as a heat map, its widest gaps with the papers near them, and a note at the foot."""
     crosstab = coverage.crosstab
     available = width or _PIPE_WIDTH
-    title = f"{_coverage_title(coverage)}, {pluralize(crosstab.total, 'paper')}"
+    title = f"{_coverage_title(coverage)}, {coverage.noun.counted(crosstab.total)}"
     lines: list[Line] = [line(title, "heading"), line()]
     matrix = _matrix(coverage, available, glyphs)
     lines += matrix
@@ -62,15 +62,17 @@ def _reasons(coverage: Coverage) -> list[str]:
     axes, (rows, columns) = (coverage.crosstab.rows, coverage.crosstab.columns), coverage.unused
     named = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, (rows, columns), strict=True) if terms]
     number = sum(row in rows or column in columns for row, column in coverage.empty)
-    texts = [f"No paper at all: {'; '.join(named)} ({number} of the empty cells)"] if named else []
+    texts = [f"No {coverage.noun.one} at all: {'; '.join(named)} ({number} of the empty cells)"] if named else []
     return [*texts, *(f"Cannot arise: {why}" for why in coverage.reasons)]
 
 
 def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
     crosstab = coverage.crosstab
     awaiting = coverage.candidates
-    last, said = ("nearest", "papers of the closest cells") if awaiting is None else ("candidates", _AWAITED)
-    columns = (crosstab.rows.name, crosstab.columns.name, "papers", "expected", last)
+    last, said = (
+        ("nearest", f"{coverage.noun.many} of the closest cells") if awaiting is None else ("candidates", _AWAITED)
+    )
+    columns = (crosstab.rows.name, crosstab.columns.name, coverage.noun.many, "expected", last)
     keys = (gap.nearest if awaiting is None else awaiting.get(gap[:2], ()) for gap in gaps)
     rows = tuple((*gap[:3], round(gap.expected, 1), ", ".join(named)) for gap, named in zip(gaps, keys, strict=True))
     others = len(coverage.gaps) - len(gaps)
@@ -215,7 +217,9 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
         glyph in span.text for row in lines for span in row for glyph in glyphs.shades
     )
     legend += _legend(coverage)
-    legend += ["a paper with several tags counts under each"] * (sum(crosstab.cells.values()) > crosstab.total)
+    legend += [f"{coverage.noun.with_article} with several tags counts under each"] * (
+        sum(crosstab.cells.values()) > crosstab.total
+    )
     lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width) if legend]
     if is_numbered:
         # A zero byte stands for a blank that must not break.

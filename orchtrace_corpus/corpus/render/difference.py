@@ -8,7 +8,7 @@ import more than the standard library and `base`, since the comment is written w
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, TypeAlias
 
-from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.findings import is_noun, printable
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import Line, Span, line, wrap
 from orchtrace_corpus.base.text.table import Table
@@ -75,13 +75,20 @@ def nothing(document: Document) -> Own:
     return Own(f"No change in meaning: only {joined} changed.")
 
 
+def _nouns(document: Document) -> tuple[str, str]:
+    """Return what one record is called, and several: words that are no markup, since they stand among our own."""
+    nouns = [name for name in document.get("noun", ()) if isinstance(name, str) and is_noun(name)]
+    return (nouns[0], nouns[1]) if len(nouns) == 2 else ("paper", "papers")
+
+
 def headline(document: Document) -> Own:
     """The change in a line."""
+    one, many = _nouns(document)
     papers, exclusions, findings = document["papers"], document["exclusions"], document["findings"]
     claims = document["claims"]
     parts = [
-        _number(papers["added"], "paper added", "papers added"),
-        _number(papers["removed"], "paper removed", "papers removed"),
+        _number(papers["added"], f"{one} added", f"{many} added"),
+        _number(papers["removed"], f"{one} removed", f"{many} removed"),
         _number([one for one in papers["changed"] if _is_renamed(one)], "renamed", "renamed"),
         _number([one for one in papers["changed"] if one["tags"]], "retagged", "retagged"),
         _number([one for one in papers["changed"] if _corrections(one)], "corrected", "corrected"),
@@ -106,24 +113,26 @@ def headline(document: Document) -> Own:
 def sections(document: Document) -> Iterator[tuple[Own, list[Entry]]]:
     """Headings, each with its entries; empty ones left out."""
     papers, exclusions, claims = document["papers"], document["exclusions"], document["claims"]
+    many = _nouns(document)[1]
+    heading = many[:1].upper() + many[1:]
     promoted = {key: name for name, key in document["promoted"].items()}
     demoted = document["demoted"]
     parts: dict[str, list[Entry]] = {
         "Claims broken": [_claim(one) for one in _turned(document, holds=False)],
         "Claims that fall today": [_claim(one) for one in _turned(document, holds=False, today=True)],
-        "Papers added": [
+        f"{heading} added": [
             _added(paper, "key", _from(promoted.get(str(paper.get("key", ""))), " promoted from "))
             for paper in papers["added"]
         ],
-        "Papers removed": [
+        f"{heading} removed": [
             [[one["name"], _COLON, one["title"], *_from(demoted.get(one["name"]), " excluded as ")]]
             for one in papers["removed"]
         ],
-        "Papers renamed": [
+        f"{heading} renamed": [
             [[one["was"], Own(" is "), one["name"], Own(" now")]] for one in papers["changed"] if _is_renamed(one)
         ],
-        "Papers retagged": _retagged(papers["changed"]),
-        "Papers corrected": [_changed(one, rest) for one in papers["changed"] if (rest := _corrections(one))],
+        f"{heading} retagged": _retagged(papers["changed"], many),
+        f"{heading} corrected": [_changed(one, rest) for one in papers["changed"] if (rest := _corrections(one))],
         "Exclusions added": [_added(one, "id") for one in exclusions["added"]],
         "Exclusions removed": [[[one["name"], _COLON, one["title"]]] for one in exclusions["removed"]],
         "Exclusions changed": [_changed(one, [*one["tags"], *one["fields"]]) for one in exclusions["changed"]],
@@ -267,7 +276,7 @@ def _value(value: object) -> Words:
     return (str(value),)
 
 
-def _retagged(changed: Iterable[Document]) -> list[Entry]:
+def _retagged(changed: Iterable[Document], noun: str) -> list[Entry]:
     """A sentence for each paper, or for several that were retagged in the same way."""
     alike: dict[str, list[Document]] = {}
     for one in changed:
@@ -281,7 +290,7 @@ def _retagged(changed: Iterable[Document]) -> list[Entry]:
             entries += [[[name, _COLON, *words]] for name in names]
         else:
             listed = _joined(([name] for name in names), _COMMA)
-            entries.append([[Own(f"{len(names)} papers: "), *words, Own(" ("), *listed, Own(")")]])
+            entries.append([[Own(f"{len(names)} {noun}: "), *words, Own(" ("), *listed, Own(")")]])
     return entries
 
 

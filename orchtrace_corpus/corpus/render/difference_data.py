@@ -12,11 +12,14 @@ from orchtrace_corpus.corpus.analysis.record_changes import Change, Changed
 from orchtrace_corpus.corpus.analysis.state_changes import Shift
 from orchtrace_corpus.corpus.model.record_fields import fields
 from orchtrace_corpus.corpus.model.records import Record
+from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN
 
 
 def document(change: Difference) -> dict[str, Any]:
     """The change as a JSON document, without its envelope."""
+    noun = change.vocabulary.noun
     return {
+        **({} if noun == PAPER_NOUN else {"noun": list(noun)}),
         "before": change.names[0],
         "after": change.names[1],
         "has_meaning": change.has_meaning,

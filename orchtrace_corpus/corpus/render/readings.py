@@ -5,23 +5,26 @@ from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.records import ReadingName
+from orchtrace_corpus.corpus.model.taxonomy import Noun
 
 if TYPE_CHECKING:  # `stats` needs none of it
     from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
     from orchtrace_corpus.corpus.model.disputes import Dispute
 
 
-def contested_text(contested: int, agreed: int, total: int) -> str:
-    """How many of the papers shown have a contested tag, and what else they can be counted by; empty without one."""
+def contested_text(contested: int, agreed: int, total: int, noun: Noun) -> str:
+    """How many of the records shown have a contested tag, and what else they can be counted by; empty without one."""
     has = "has" if contested == 1 else "have"
     other = f"; --reading sources changes {agreed} of them" if agreed else ""
-    return f"{contested} of {pluralize(total, 'paper')} {has} a contested tag here{other}" if contested else ""
+    return f"{contested} of {noun.counted(total)} {has} a contested tag here{other}" if contested else ""
 
 
-def disputed_text(contested: int, agreed: int) -> str:
-    """What the column of contested papers counts, and how many there are over all claims; empty without one."""
+def disputed_text(contested: int, agreed: int, noun: Noun) -> str:
+    """What the column of contested records counts, and how many there are over all claims; empty without one."""
     return (
-        f"contested: papers of disputed tags, {contested} in all; --reading sources changes {agreed}" if agreed else ""
+        f"contested: {noun.many} of disputed tags, {contested} in all; --reading sources changes {agreed}"
+        if agreed
+        else ""
     )
 
 

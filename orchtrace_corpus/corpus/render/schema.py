@@ -214,21 +214,22 @@ def _choices(terms: tuple[Term, ...], *, allows_na: bool = False) -> list[dict[s
     return choices + (na if allows_na else [])
 
 
-_HEAD = """\
+def form(taxonomy: Taxonomy) -> str:
+    """The form, as GitHub reads it."""
+    noun = taxonomy.noun
+    described = f"Name {noun.with_article} that belongs in the corpus, and tag it as far as you can."
+    lead = f"An id is enough. Tags that you are not sure of are best left open; a maintainer will read the {noun.one}."
+    head = f"""\
 # Generated from data/taxonomy.yaml by `corpus build`; do not edit.
-name: Suggest a paper
-description: Name a paper that belongs in the corpus, and tag it as far as you can.
-title: "Paper: "
+name: {scalar_text(f"Suggest {noun.with_article}")}
+description: {scalar_text(described)}
+title: {json.dumps(f"{noun.heading_one}: ", ensure_ascii=False)}
 body:
   - type: markdown
     attributes:
-      value: An id is enough. Tags that you are not sure of are best left open; a maintainer will read the paper.
+      value: {scalar_text(lead)}
 """
-
-
-def form(taxonomy: Taxonomy) -> str:
-    """The form, as GitHub reads it."""
-    return _HEAD + "".join(f"{line}\n" for question in questions(taxonomy) for line in _lines(question))
+    return head + "".join(f"{line}\n" for question in questions(taxonomy) for line in _lines(question))
 
 
 def _lines(question: Question) -> Iterator[str]:

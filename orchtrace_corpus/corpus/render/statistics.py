@@ -200,7 +200,7 @@ def summary_csv(summary: Summary) -> str:
 
 def totals(summary: Summary) -> str:
     """The head counts in words; records were audited where some were screened and left out."""
-    papers = pluralize(summary.papers, "paper")
+    papers = summary.noun.counted(summary.papers)
     if not summary.excluded:
         return papers
     exclusions = pluralize(summary.excluded, "exclusion")

@@ -19,7 +19,7 @@ from orchtrace_corpus.base.text.layout import (
 )
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Noun, Taxonomy
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_TITLE, totals
 from orchtrace_corpus.corpus.rules.tags import possible_cells
 
@@ -72,7 +72,7 @@ def page(
         for chart in charts:
             lines += [*chart, line()]
     for levels in summary.levels:
-        lines += [line(), *_level_chart(levels, width, glyphs)]
+        lines += [line(), *_level_chart(levels, width, glyphs, summary.noun)]
     gaps = _gap_lines(summary, taxonomy, width, glyphs)
     if gaps:
         lines += [line(), line(f"Sparse (up to {_SPARSE_LIMIT}) and empty", "heading"), *gaps]
@@ -151,7 +151,7 @@ def _chart(
     return lines
 
 
-def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
+def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) -> list[Line]:
     facet = levels.facet
     code_width = max(display_width(term.code) for term in facet.terms)
     code_width += 1 if code_width else 0
@@ -165,7 +165,7 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs) -> list[Line]:
     widths = [display_width(head) for head in heads]
     largest = max((sum(by_level.values()) for by_level in levels.counts.values()), default=0)
     bar_width = width - label_width - sum(w + 2 for w in widths) - 2 - len(ids)
-    title = f"{facet.label} (papers by level)"
+    title = f"{facet.label} ({noun.many} by level)"
     head = "".join("  " + pad(text, w, right=True) for text, w in zip(heads, widths, strict=True))
     lines: list[Line] = [line(text, "heading") for text in wrap(title, width)]
     lines.append(line(" " * label_width + head, "muted"))

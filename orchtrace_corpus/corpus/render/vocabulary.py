@@ -55,8 +55,9 @@ def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
     for section, facets in _sections(taxonomy):
         if not facets:
             continue
-        lines.append(line(f"Fields of {section}", "heading"))
-        label_width = max(display_width(facet.field) for facet in facets) + 4
+        called, own = (taxonomy.noun.many, taxonomy.fields) if section == "papers" else (section, ())
+        lines.append(line(f"Fields of {called}", "heading"))
+        label_width = max(display_width(name) for name in (*(f.field for f in facets), *(f.name for f in own))) + 4
         for facet in facets:
             words = [f"{term.code}\0{term.id}" if term.code else term.id.replace(" ", "\0") for term in facet.terms]
             words += ["NA"] if facet.allows_na else []
@@ -68,6 +69,12 @@ def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
             style = "key" if facet.role == "axis" else ""
             lines.append((Span(shown[0][:label_width], style), Span(shown[0][label_width:])))
             lines += [line(part) for part in shown[1:]]
+        for field in own:
+            values = ", ".join(field.choices) or field.kind.value
+            first = pad(f"  {field.name}", label_width)
+            lines += [
+                line(part) for part in wrap(f"{values}: {field.help}", available, first=first, rest=" " * label_width)
+            ]
         lines.append(line())
     return [*lines, *(line(text, "muted") for text in wrap(_NEXT_STEPS, available))]
 

@@ -76,10 +76,10 @@ def check_order(loaded: Loaded) -> Iterator[Finding]:
 
 def check_promotions(loaded: Loaded) -> Iterator[Finding]:
     """A promotion to a paper that is not there."""
-    keys = {paper.key for paper in loaded.papers}
+    keys, noun = {paper.key for paper in loaded.papers}, loaded.noun.one
     for index, exclusion in enumerate(loaded.exclusions):
         if exclusion.promoted_to and exclusion.promoted_to not in keys:
-            message = f"there is no paper {quote(exclusion.promoted_to)}; name the paper that the record became"
+            message = f"there is no {noun} {quote(exclusion.promoted_to)}; name the {noun} that the record became"
             yield Finding("F117", message, loaded.exclusion_places.locate(index, "promoted_to"), exclusion.id)
 
 

@@ -37,7 +37,9 @@ def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator
     for row in bibliography.rows:
         place = Location(bibliography.paths.published, row.line, 1)
         if row.key not in keys:
-            message = f"there is no published paper {quote(row.key)}{near_suggestion(row.key, sorted(keys))}"
+            message = (
+                f"there is no published {loaded.noun.one} {quote(row.key)}{near_suggestion(row.key, sorted(keys))}"
+            )
             yield Finding("P101", message, place, row.key)
         elif row.key in lines:
             message = f"{quote(row.key)} stands on line {lines[row.key]}, too; remove one of the rows"
@@ -46,7 +48,7 @@ def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator
     for key in keys:
         if key not in lines:
             place = Location(bibliography.paths.published, 1, 1)
-            yield Finding("P101", f"missing row of the published paper {quote(key)}", place, key)
+            yield Finding("P101", f"missing row of the published {loaded.noun.one} {quote(key)}", place, key)
 
 
 def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
@@ -109,9 +111,8 @@ def _check_corrections(bibliography: PublishedBibliography, loaded: Loaded) -> I
         paper = papers.get(correction.record)
         problem = _problem_of(correction, paper, rows.get(correction.record))
         if paper is None:
-            problem = (
-                f"there is no paper {quote(correction.record)}{near_suggestion(correction.record, sorted(papers))}"
-            )
+            near = near_suggestion(correction.record, sorted(papers))
+            problem = f"there is no {loaded.noun.one} {quote(correction.record)}{near}"
         subject: tuple[str, ...] = (correction.record, correction.field)
         if correction.field == "urls":
             subject += (correction.published, correction.now)

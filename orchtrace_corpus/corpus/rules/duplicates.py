@@ -14,7 +14,7 @@ from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Places, Rec
 def check_keys(loaded: Loaded) -> Iterator[Finding]:
     """Two papers with one key, or one to cite: the second could never be shown, cited or updated by it."""
     for name, line, index in _repeats(loaded.papers, loaded.paper_places, "key"):
-        message = f"key {quote(name)} is used twice (first on line {line}); give each paper its own key"
+        message = f"key {quote(name)} is used twice (first on line {line}); give each {loaded.noun.one} its own key"
         yield Finding("D101", message, loaded.paper_places.locate(index, "key"), name)
     keys = {paper.key: index for index, paper in reversed(list(enumerate(loaded.papers))) if paper.key}
     for index, paper in enumerate(loaded.papers):
@@ -53,13 +53,13 @@ def check_papers(loaded: Loaded) -> Iterator[Finding]:
         if first != index and not known:
             known = True
             other = _named(papers[first].key, places, first)
-            message = f"the first URL, the paper's own, is that of {other}, too; keep one record"
+            message = f"the first URL, the {loaded.noun.one}'s own, is that of {other}, too; keep one record"
             yield Finding("D104", message, places.locate(index, "urls", 0), paper.key)
         title = folded_title(paper.title)
         first = titles.setdefault(title, index) if title else index
         if first != index and not known:
             other = _named(papers[first].key, places, first)
-            message = f"the title is that of {other}, too; keep one record if both are one paper"
+            message = f"the title is that of {other}, too; keep one record if both are one {loaded.noun.one}"
             yield Finding("D105", message, places.locate(index, "title"), paper.key)
 
 

@@ -165,7 +165,8 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
                 supported = any(item.is_evidence and field in item.tags for item in paper.evidence)
                 if rare and not supported and paper.key not in broken and when.matches(paper):
                     number = tally[rare[0]]
-                    only = "one paper has" if number == 1 else f"{number} papers have"
+                    noun = loaded.noun
+                    only = f"one {noun.one} has" if number == 1 else f"{number} {noun.many} have"
                     message = f"{_message(rule)}: only {only} {field} {quote(rare[0])}"
                     code = "E101" if rule.severity is Severity.ERROR else "E103"
                     yield Finding(code, message, loaded.paper_places.locate(index, field), paper.key)
@@ -190,8 +191,9 @@ def check_own_sources(loaded: Loaded) -> Iterator[Finding]:
     for index, paper in enumerate(loaded.papers if loaded.pool is not None else ()):
         for number, item in enumerate(paper.evidence):
             if loaded.pool and asks_for_own_work(item, loaded.pool.taxonomy) and not is_own(paper, item):
-                message = f"level {quote(item.level)} asks for the paper itself, but the source is another address;"
-                message += ' correct the level, or add copy: "yes" if a copy of the paper is there'
+                noun = loaded.noun.one
+                message = f"level {quote(item.level)} asks for the {noun} itself, but the source is another address;"
+                message += f' correct the level, or add copy: "yes" if a copy of the {noun} is there'
                 place = loaded.paper_places.locate(index, "evidence", number, "source")
                 yield Finding("E105", message, place, paper.key)
 

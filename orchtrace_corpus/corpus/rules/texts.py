@@ -105,7 +105,7 @@ def check_placeholders(loaded: Loaded) -> Iterator[Finding]:
     """A summary that somebody meant to write later."""
     for index, paper in enumerate(loaded.papers):
         if paper.summary == TO_BE_WRITTEN:
-            message = "the summary is still to be written; say in one sentence what the paper does"
+            message = f"the summary is still to be written; say in one sentence what the {loaded.noun.one} does"
             yield Finding("M109", message, loaded.paper_places.locate(index, "summary"), paper.key)
 
 

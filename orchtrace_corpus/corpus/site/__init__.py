@@ -83,6 +83,7 @@ class Site:
             "place": place,
             "has_claims": bool(source.verdicts),
             "term_label": term_label,
+            "noun": source.taxonomy.noun,
             "pluralize": pluralize,
             "figures": self._figures,
         }
@@ -102,7 +103,8 @@ class Site:
     def _named_pages(self) -> Iterator[tuple[str, str, str, str, str, Mapping[str, Any]]]:
         """The pages with a name of their own: file, label in the menu, template, heading, description, values."""
         source, title = self._source, self._source.taxonomy.title
-        papers = pluralize(len(source.pool.papers), "paper")
+        noun = source.taxonomy.noun
+        papers = noun.counted(len(source.pool.papers))
         text = f"{title}: {papers}, tagged and sourced."
         yield START, "Start", "start", title, text, pages.start(source, self._fields)
         columns = read_columns(self._fields, source.taxonomy)
@@ -119,8 +121,8 @@ class Site:
                 "total": len(rows),
                 "data": table_data(source, self._fields, columns) if number == 1 else None,
             }
-            label = "Papers" if number == 1 else ""
-            yield name, label, "papers", "Papers", f"{papers}, to search, filter and export.", values
+            label = noun.heading if number == 1 else ""
+            yield name, label, "papers", noun.heading, f"{papers}, to search, filter and export.", values
         if source.verdicts:
             text = "What the corpus claims about itself, held against its records."
             yield "claims.html", "Claims", "claims", "Claims", text, pages.claims(source)
@@ -133,11 +135,11 @@ class Site:
         if source.has_candidates:
             text = "What was found, and awaits a decision."
             yield "candidates.html", "Candidates", "candidates", "Candidates", text, pages.candidates(source)
-        text = "What papers are tagged with, and what each tag means."
+        text = f"What {noun.many} are tagged with, and what each tag means."
         yield "taxonomy.html", "Taxonomy", "taxonomy", "Taxonomy", text, pages.taxonomy(source, self._fields)
         if source.protocol is not None:
             values = pages.protocol(source.protocol, source.pool)
-            yield "protocol.html", "Protocol", "protocol", "Protocol", "How papers come into the corpus.", values
+            yield "protocol.html", "Protocol", "protocol", "Protocol", f"How {noun.many} come into the corpus.", values
         yield "404.html", "", "missing", "Not found", "There is no such page.", {}
 
     def _papers(self) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Strength
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Pool
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claim_overview import doubt_rank
 from orchtrace_corpus.corpus.render.claims import stress_entries
@@ -74,7 +74,7 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "matrix": matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset())),
-        "levels": [level_grid(one) for one in source.summary.levels],
+        "levels": [level_grid(one, source.taxonomy.noun) for one in source.summary.levels],
         "years": [(one.id, number) for one, number in zip(named["year"].values, named["year"].counts(), strict=True)],
         "newest": newest,
         "further": sum(paper.added == newest[-1].added for paper in by_day[_LATEST:]) if newest else 0,
@@ -125,7 +125,7 @@ def _holds_today(verdict: Verdict) -> bool:
     return today is not None and today.holds
 
 
-def level_grid(levels: LevelCounts) -> Grid:
+def level_grid(levels: LevelCounts, noun: Noun) -> Grid:
     """The terms of a facet with levels, by level, each number with a link to its papers."""
     facet = levels.facet
     rows = [
@@ -136,7 +136,7 @@ def level_grid(levels: LevelCounts) -> Grid:
         for term in facet.terms
     ]
     columns = ("", *(level.label for level in facet.levels))
-    return Grid(f"{facet.label}: papers by level", columns, rows, (False, *(True,) * len(facet.levels)))
+    return Grid(f"{facet.label}: {noun.many} by level", columns, rows, (False, *(True,) * len(facet.levels)))
 
 
 def _count(number: int, name: str, value: str) -> tuple[str, str]:

@@ -107,6 +107,7 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
         "endings": ENDINGS,
         "contested": marks,
         "rows": ROWS_OF_A_PAGE,
+        "noun": source.taxonomy.noun,
     }
 
 

@@ -248,6 +248,8 @@ document.documentElement.classList.add("scripted"); // before anything is painte
       [...document.querySelectorAll("#facets [data-field]")].find((one) => one.dataset.field === field.name));
     const orders = new Map();
     let state = readState();
+    const counted = (number, word = "") =>
+      number.toLocaleString("en") + " " + word + data.noun[number === 1 ? 0 : 1];
     let found = [];
     let limit = data.rows;
 
@@ -321,6 +323,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     function sortKey(column, paper) {
       if (!column.indices.length) {
         const text = papers[column.name][paper];
+        if (typeof text === "number") return [text];
         return (Array.isArray(text) ? text : text ? [text] : []).map((one) => one.toLowerCase());
       }
       if (column.isLevels) {
@@ -364,12 +367,13 @@ document.documentElement.classList.add("scripted"); // before anything is painte
           }
           made.append(tag);
         }
-      } else if (column.name === "code" && /^https?:\/\//i.test(papers.code[paper])) {
-        const name = "Code of " + papers.title[paper];
-        made.append(make("a", { href: papers.code[paper], rel: "noreferrer", "aria-label": name }, "code"));
+      } else if (/^https?:\/\//i.test(papers[column.name][paper])) {
+        const name = column.label + " of " + papers.title[paper];
+        const address = papers[column.name][paper];
+        made.append(make("a", { href: address, rel: "noreferrer", "aria-label": name }, column.label.toLowerCase()));
       } else {
         const text = papers[column.name][paper];
-        made.append(Array.isArray(text) ? text.join("; ") : text);
+        made.append(Array.isArray(text) ? text.join("; ") : String(text));
       }
       return made;
     }
@@ -398,13 +402,13 @@ document.documentElement.classList.add("scripted"); // before anything is painte
       found = order(state.sort).filter((paper) => has(passing.bits, paper));
       const shown = chosenColumns();
       const focused = document.activeElement && document.activeElement.dataset.sort;
-      table.tHead.rows[0].replaceChildren(heading("title", "Paper"), ...shown.map((one) => heading(one.name, one.label)));
+      table.tHead.rows[0].replaceChildren(heading("title", data.noun[0][0].toUpperCase() + data.noun[0].slice(1)), ...shown.map((one) => heading(one.name, one.label)));
       if (focused) table.tHead.querySelector('[data-sort="' + focused + '"]')?.focus();
       table.tBodies[0].replaceChildren(...found.slice(0, limit).map((paper) => row(paper, shown)));
       byId("more").hidden = found.length <= limit;
-      byId("more").textContent = "Show " + count(Math.min(data.rows, found.length - limit), "more paper");
+      byId("more").textContent = "Show " + counted(Math.min(data.rows, found.length - limit), "more ");
       byId("found").textContent =
-        (found.length === size ? "" : found.length.toLocaleString("en") + " of ") + count(size, "paper");
+        (found.length === size ? "" : found.length.toLocaleString("en") + " of ") + counted(size);
       showFilters(passing.counts);
       byId("command").textContent = command();
       byId("command-differs").hidden = !wordsOf(state.text).length;
@@ -461,7 +465,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
         return column.name === "year" ? Number(ids[0]) : column.isList ? ids : ids[0];
       }
       const text = papers[column.name][paper];
-      return text.length ? text : null;
+      return typeof text === "number" || text.length ? text : null;
     }
 
     const exportColumns = () => [

@@ -42,6 +42,7 @@ class _Matrix(NamedTuple):
     column_totals: tuple[int, ...]
     aside_rows: frozenset[int] = frozenset()
     aside_columns: frozenset[int] = frozenset()
+    noun: str = "papers"
 
     def largest(self) -> int:
         """The largest count in a cell that is not set aside."""
@@ -68,6 +69,7 @@ def draw_coverage(figure: Figure, caption: Caption, source: Source) -> str:
         tuple(by_column.get(column, 0) for column in columns),
         frozenset(index for index, row in enumerate(rows) if row in aside),
         frozenset(index for index, column in enumerate(columns) if column in aside),
+        source.pool.taxonomy.noun.many,
     )
     return _draw(figure.name, caption, matrix)
 
@@ -82,7 +84,7 @@ def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
     totals = tuple(sum(by_year.get(year, 0) for year in range(first, last + 1)) for first, last in spans)
     section = taxonomy.section
     if section is None:
-        return _draw(figure.name, caption, _Matrix((), titles, (), (), totals), bars=True)
+        return _draw(figure.name, caption, _Matrix((), titles, (), (), totals, noun=taxonomy.noun.many), bars=True)
     crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])
     cells = tuple(
         tuple(
@@ -91,7 +93,12 @@ def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
         for row in crosstab.row_values
     )
     rows = tuple(called(row, section.terms) for row in crosstab.row_values)
-    return _draw(figure.name, caption, _Matrix(rows, titles, cells, tuple(map(sum, cells)), totals), bars=True)
+    return _draw(
+        figure.name,
+        caption,
+        _Matrix(rows, titles, cells, tuple(map(sum, cells)), totals, noun=taxonomy.noun.many),
+        bars=True,
+    )
 
 
 def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
@@ -116,7 +123,7 @@ class _Layout:
         self.left = MARGIN + self.names + 8
         widest = text_width(f"{max((*matrix.column_totals, matrix.largest()), default=0):,}", bold=True) + 8
         totals = (text_width(f"{total:,}", bold=True) for total in matrix.row_totals)
-        totals_width = max(text_width("papers", SMALL), *totals, 0.0) + 8
+        totals_width = max(text_width(matrix.noun, SMALL), *totals, 0.0) + 8
         room = (WIDTH - MARGIN - self.left - totals_width) / max(len(matrix.columns), 1)
         self.cell = max(_CELL, widest, min(room, _LARGEST_CELL))
         word = max((text_width(word, SMALL) for title in matrix.columns for word in title.split()), default=0.0) + 6
@@ -147,7 +154,7 @@ def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -
         y = _bars(drawing, y, layout, matrix.column_totals)
     y = _heads(drawing, y, layout)
     if matrix.rows:
-        drawing.text(layout.right, y - 6, "papers", "muted", size=SMALL, anchor="end")
+        drawing.text(layout.right, y - 6, matrix.noun, "muted", size=SMALL, anchor="end")
     largest = matrix.largest()
     for index, title in enumerate(matrix.rows):
         with drawing.group():
@@ -158,7 +165,7 @@ def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -
         y += _ROW
     if not bars:
         with drawing.group():
-            label(drawing, MARGIN, y + _ROW / 2, layout.names, "papers", "muted")
+            label(drawing, MARGIN, y + _ROW / 2, layout.names, matrix.noun, "muted")
             for index, number in enumerate(matrix.column_totals):
                 drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{number:,}", anchor="middle", bold=True)
         y += _ROW

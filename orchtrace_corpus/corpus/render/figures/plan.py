@@ -9,7 +9,7 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
 from orchtrace_corpus.corpus.rules.tags import possible_cells
 
@@ -150,7 +150,7 @@ def chosen(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...
 NOT_RECORDED = "not recorded"
 
 _ASIDE = frozenset({ABSENT, NOT_APPLICABLE})
-_FEW = f"{' or '.join(str(number) for number in range(1, SPARSE_LIMIT + 1))} papers"
+_FEW = f"{' or '.join(str(number) for number in range(1, SPARSE_LIMIT + 1))}"
 
 
 class Caption(NamedTuple):
@@ -172,7 +172,7 @@ def caption(figure: Figure, source: Source) -> Caption:
     if figure.kind is FigureKind.LEVELS:
         return _levels(source.levels(figure.field), source)
     if figure.kind is FigureKind.TERMS:
-        return _terms(source.counts(figure.field), source.contested.get(figure.field, {}))
+        return _terms(source.counts(figure.field), source.contested.get(figure.field, {}), source.pool.taxonomy.noun)
     others = {FigureKind.COVERAGE: _coverage, FigureKind.YEARS: _years, FigureKind.SCREENING: _screening}
     return others.get(figure.kind, _scale)(source)
 
@@ -188,15 +188,21 @@ def count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def counted(number: int, noun: Noun) -> str:
+    """Return a number of records with its noun, thousands apart."""
+    return f"{number:,} {noun.one if number == 1 else noun.many}"
+
+
 def _coverage(source: Source) -> Caption:
+    noun = source.pool.taxonomy.noun
     crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
     cells = {cell: n for cell, n in crosstab.cells.items() if n and _ASIDE.isdisjoint(cell)}
     size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
-        f"{count_noun(crosstab.total, 'paper')} by {rows.label} and {columns.label}: "
-        f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW}."
+        f"{counted(crosstab.total, noun)} by {rows.label} and {columns.label}: "
+        f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW} {noun.many}."
     )
     most = ""
     if cells:
@@ -206,6 +212,7 @@ def _coverage(source: Source) -> Caption:
 
 
 def _levels(levels: LevelCounts, source: Source) -> Caption:
+    noun = source.pool.taxonomy.noun
     facet = levels.facet
     parts = []
     for term in facet.terms:
@@ -214,33 +221,34 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
         disputed = sum(source.contested.get(term.id, {}).values())
         told = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
         parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{told}.")
-    text = f"{count_noun(levels.total, 'paper')} by level. {' '.join(parts)}"
+    text = f"{counted(levels.total, noun)} by level. {' '.join(parts)}"
     return Caption(f"{facet.label} by level", facet.definition, text)
 
 
-def _terms(counts: Counts, disputed: Mapping[str, int]) -> Caption:
+def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
     facet, terms = counts.attribute.facet, counts.attribute.terms
     listed = _listed(_counted(counts))
-    text = f"{count_noun(counts.total, 'paper')} by {counts.attribute.label}: {listed}."
+    text = f"{counted(counts.total, noun)} by {counts.attribute.label}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
         numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in terms if term.id not in _ASIDE]
         empty = [name for name, number in numbers if not number]
         sparse = [name for name, number in numbers if 0 < number <= SPARSE_LIMIT]
         text += f" Empty: {', '.join(empty)}." if empty else ""
-        text += f" Sparse, with {_FEW}: {', '.join(sparse)}." if sparse else ""
+        text += f" Sparse, with {_FEW} {noun.many}: {', '.join(sparse)}." if sparse else ""
     text += f" Contested: {_listed((called(value, terms), n) for value, n in disputed.items())}." if disputed else ""
     return Caption(counts.attribute.label, facet.definition if facet else "", text)
 
 
 def _years(source: Source) -> Caption:
+    noun = source.pool.taxonomy.noun
     section, counts = source.pool.taxonomy.section, source.summary.years
-    total = count_noun(counts.total, "paper")
+    total = counted(counts.total, noun)
     text = f"{total} by year: {_listed(counts.counts.items())}."
     if section is None:
-        return Caption("Papers by year", total, text)
+        return Caption(f"{noun.heading} by year", total, text)
     listed = _listed(_counted(source.counts(section.field)))
     name = section.label
-    return Caption(f"Papers by year and {name}", total, f"{text} By {name}: {listed}.")
+    return Caption(f"{noun.heading} by year and {name}", total, f"{text} By {name}: {listed}.")
 
 
 def _screening(source: Source) -> Caption:
@@ -256,16 +264,17 @@ def _screening(source: Source) -> Caption:
 
 
 def _screening_since(screening: "Screening", source: Source) -> Caption:
+    noun = source.pool.taxonomy.noun
     whole, previous, by_hand = screening.whole, screening.included, screening.by_hand
     found = NOT_RECORDED if whole.found is None else f"{whole.found:,}"
     added = f"Added by hand {by_hand.new:,}, of which {by_hand.included:,} included. " if by_hand.new else ""
     text = (
-        f"Previous review: {count_noun(previous, 'paper')} included, {screening.excluded:,} records excluded. "
+        f"Previous review: {counted(previous, noun)} included, {screening.excluded:,} records excluded. "
         f"Since then, in {count_noun(len(screening.flows), 'run')}: identified {found}, "
         f"removed before screening {whole.removed:,}, new {whole.new:,}, screened {whole.screened:,}, "
         f"excluded {sum(whole.excluded.values()):,}, included {whole.included:,}, included with open tags "
         f"{whole.coding:,}, awaiting a decision {whole.awaiting:,}. {added}"
-        f"In all {count_noun(len(source.pool.papers), 'paper')}."
+        f"In all {counted(len(source.pool.papers), noun)}."
     )
     return Caption("From identified to included records", f"{totals(source.summary)}.", text)
 
