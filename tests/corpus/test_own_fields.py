@@ -1,0 +1,357 @@
+"""A survey of other things than papers: its own noun and fields, some fixed ones switched off, and no Python."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.corpus import scaffold
+from tests.conftest import Result, run_corpus
+
+DECLARED = """\
+by_key: true
+noun: {one: dataset, many: datasets}
+omit: [affiliation, code]
+fields:
+  - {field: rows, label: Rows, kind: number, help: How many rows it has., listed: true}
+  - {field: released, label: Released on, kind: date, help: The day of its release.}
+  - {field: open_access, label: Open access, kind: flag, help: Whether anybody may download it., listed: true}
+  - {field: mirrors, label: Mirrors, kind: urls, help: Where else it is., listed: true}
+  - {field: license, label: SPDX License, kind: text, help: The name of its license., required: true, listed: true}
+"""
+ADDED = (
+    *("https://example.org/tides", "--title", "Tides of a Year", "--authors", "Doe, Jane", "--year", "2024"),
+    *("--venue", "Zenodo", "--retriever", "NA", "--knowledge", "tables", "--stages", "none", "--category", "benchmark"),
+    *("--summary", "Holds the tides of a year.", "--no-fetch", "--yes"),
+)
+OWN = (
+    *("--rows", "1250.5", "--released", "2024-05-06", "--open-access", "yes", "--license", "CC0-1.0"),
+    *("--mirrors", "https://example.org/m1,https://example.org/m2"),
+)
+RECORD = """\
+- key: tides-year
+  title: Tides of a Year
+  authors: ["Doe, Jane"]
+  year: 2024
+  venue: Zenodo
+  urls: [https://example.org/tides]
+  retriever: NA
+  knowledge: [tables]
+  stages: {}
+  category: benchmark
+  rows: 1250.5
+  released: "2024-05-06"
+  open_access: true
+  mirrors: [https://example.org/m1, https://example.org/m2]
+  license: CC0-1.0
+  summary: Holds the tides of a year.
+  added: "2024-07-01"
+"""
+ITEM = (
+    "- [Tides of a Year](https://example.org/tides) - Zenodo 2024, [Mirrors](https://example.org/m1), "
+    "[Mirrors](https://example.org/m2). `Rows: 1250.5` `Open access` `SPDX License: CC0-1.0` `Tables` "
+    "Holds the tides of a year."
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A new corpus whose taxonomy declares fields and a noun, its records filled in."""
+    monkeypatch.setattr(scaffold, "requirement", lambda: "orchtrace-corpus==0.1.0")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1719835200")  # 2024-07-01
+    folder = tmp_path / "survey"
+    assert run_corpus("init", str(folder)).code == 0
+    edit(folder / "data" / "taxonomy.yaml", ("by_key: true\n", DECLARED))
+    edit(
+        folder / "data" / "papers.yaml",
+        ("  affiliation: Example University\n", ""),
+        *((f"  category: {name}\n", f"  category: {name}\n  license: MIT\n") for name in ("method", "system")),
+        ("  category: benchmark\n", "  category: benchmark\n  rows: 300\n  open_access: false\n  license: MIT\n"),
+    )
+    assert run(folder, "fmt").code == 0
+    return folder
+
+
+def edit(path: Path, *changes: tuple[str, str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    path.write_text(text, encoding="utf-8")
+
+
+def run(root: Path, *words: str) -> Result:
+    return run_corpus("--root", str(root), *words)
+
+
+def written(root: Path, name: str) -> str:
+    return (root / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def grown(root: Path) -> Path:
+    """The corpus with a record more, which `corpus add` has written."""
+    result = run(root, "add", *ADDED, *OWN)
+    assert result.code == 0, result.stderr
+    return root
+
+
+def test_a_record_is_added_with_an_option_for_each_field(root: Path) -> None:
+    help_text = run(root, "add", "--help").stdout
+    refused = run(root, "add", *ADDED, "--rows", "many", "--open-access", "perhaps")
+    lacking = run(root, "add", *ADDED)
+    unknown = run(root, "add", *ADDED, "--affiliation", "Example University")
+
+    assert (
+        "Fields:\n"
+        "  --rows NUMBER             How many rows it has.\n"
+        "  --released YYYY-MM-DD     The day of its release.\n"
+        "  --open-access true|false  Whether anybody may download it.\n"
+        "  --mirrors URL,...         Where else it is.\n"
+        "  --license TEXT            The name of its license. [required]\n"
+    ) in help_text
+    assert "--affiliation" not in help_text
+    assert (refused.code, lacking.code, unknown.code) == (2, 2, 2)
+    assert "- rows 'many' is not a number: write digits, with a decimal point if needed\n" in refused.stderr
+    assert "- open_access is either true or false, not 'perhaps'\n" in refused.stderr
+    assert "  --license TEXT  The name of its license.\n" in lacking.stderr
+    assert "No such option: --affiliation" in unknown.stderr
+
+
+def test_what_is_added_is_written_validated_and_listed(grown: Path) -> None:
+    built = run(grown, "build")
+
+    assert RECORD in written(grown, "data/papers.yaml")
+    assert built.code == 0
+    assert ITEM in written(grown, "README.md").splitlines()
+    assert "4 datasets and 1 exclusion: 5 audited records." in written(grown, "README.md")
+    assert run(grown, "validate").stderr == "no problems in 4 datasets and 1 exclusion\n"
+    assert run(grown, "fmt", "--check").code == 0
+    assert run(grown, "build", "--check").code == 0
+
+
+@pytest.mark.parametrize(
+    ("filters", "keys"),
+    [
+        (["rows>1000"], ["tides-year"]),
+        (["rows=300"], ["example-citations"]),
+        (["rows="], ["example-answers", "example-helpdesk"]),
+        (["released>=2024-01-01", "released<2025-01-01"], ["tides-year"]),
+        (["open_access=false"], ["example-citations"]),
+        (["open_access!="], ["example-citations", "tides-year"]),
+        (["mirrors~m2"], ["tides-year"]),
+        (["license=CC0-1.0"], ["tides-year"]),
+    ],
+)
+def test_fields_are_filters(grown: Path, filters: list[str], keys: list[str]) -> None:
+    words = [word for text in filters for word in ("--where", text)]
+    result = run(grown, "list", *words, "--columns", "key", "--format", "csv")
+
+    assert result.stdout.splitlines()[1:] == keys
+    assert result.stderr == f"{len(keys)} dataset{'s' * (len(keys) != 1)}\n"
+
+
+def test_filters_know_what_a_field_can_hold(grown: Path) -> None:
+    assert "open_access" in run(grown, "list", "--where", "open_access=maybe").stderr
+    assert "unknown field 'affiliation'" in run(grown, "list", "--where", "affiliation=x").stderr
+    assert run(grown, "list", "--where", "rows>9999").stderr.startswith("0 datasets\ncorpus: no dataset passes")
+
+
+def test_a_record_is_shown_with_its_fields(grown: Path) -> None:
+    card = run(grown, "show", "tides-year").stdout
+    (record,) = json.loads(run(grown, "show", "tides-year", "--format", "json").stdout)["records"]
+
+    assert (
+        "rows         1250.5\n"
+        "released     2024-05-06\n"
+        "open_access  true\n"
+        "mirrors      https://example.org/m1 https://example.org/m2\n"
+        "license      CC0-1.0\n"
+    ) in card
+    assert (record["rows"], record["open_access"]) == (1250.5, True)
+    assert record["mirrors"] == ["https://example.org/m1", "https://example.org/m2"]
+
+
+def test_fields_sort_count_and_are_found(grown: Path) -> None:
+    listed = run(grown, "list", "--sort", "-rows", "--columns", "key,rows", "--format", "csv").stdout
+    counted = run(grown, "stats", "--by", "open_access", "--format", "csv").stdout
+
+    assert listed.splitlines()[:3] == ["key,rows", "tides-year,1250.5", "example-citations,300"]
+    assert counted.splitlines()[:3] == ["open_access,count,share_percent", "true,1,25.0", "false,1,25.0"]
+    assert run(grown, "search", "CC0").stdout.splitlines()[1].startswith("tides-year")
+    assert "Fields of datasets\n" in run(grown, "terms").stdout
+    assert "  license      text: The name of its license.\n" in run(grown, "terms").stdout
+
+
+def test_fields_are_set_like_tags(grown: Path) -> None:
+    assert run(grown, "tag", "tides-year", "rows=13", "open_access=no", "mirrors=").code == 0
+    wrong = run(grown, "tag", "tides-year", "released=yesterday")
+    lost = run(grown, "tag", "tides-year", "license=")
+
+    changed = RECORD.replace("rows: 1250.5", "rows: 13").replace("open_access: true", "open_access: false")
+    changed = changed.replace("  mirrors: [https://example.org/m1, https://example.org/m2]\n", "")
+    assert changed in written(grown, "data/papers.yaml")
+    assert (wrong.code, wrong.stderr) == (2, "corpus: released 'yesterday' is not a date\nWrite YYYY-MM-DD.\n")
+    assert lost.code == 1
+    assert "missing field 'license'" in lost.stdout + lost.stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl"])
+def test_what_is_exported_is_imported_again_unchanged(grown: Path, form: str, tmp_path: Path) -> None:
+    before = written(grown, "data/papers.yaml")
+    file = tmp_path / f"exported.{form}"
+    assert run(grown, "export", form, "-o", str(file)).code == 0
+
+    again = run(grown, "import", form, str(file))
+    edit(file, ("1250.5", "9.25"))
+    changed = run(grown, "import", form, str(file))
+
+    assert "0 updated, 0 added, 4 unchanged\n" in again.stderr + again.stdout
+    assert "1 updated, 0 added, 3 unchanged\n" in changed.stderr + changed.stdout
+    assert written(grown, "data/papers.yaml") == before.replace("rows: 1250.5", "rows: 9.25")
+
+
+def test_an_export_and_a_bibliography_have_what_they_have_a_place_for(grown: Path) -> None:
+    (cells,) = csv.DictReader(io.StringIO(run(grown, "export", "csv", "--where", "rows>1000").stdout))
+    entry = run(grown, "export", "bibtex", "--where", "rows>1000").stdout
+
+    assert "affiliation" not in cells
+    assert "code" not in cells
+    assert [cells[name] for name in ("rows", "released", "open_access")] == ["1250.5", "2024-05-06", "true"]
+    assert entry.startswith("@article{tides-year,\n  title         = {Tides of a Year},\n")
+
+
+def test_a_wrong_value_is_reported_at_its_place(grown: Path) -> None:
+    edit(
+        grown / "data" / "papers.yaml",
+        ("rows: 1250.5", "rows: 1250.50"),
+        ('released: "2024-05-06"', "released: in May"),
+        ("open_access: true", "open_access: perhaps"),
+        ("mirrors: [https://example.org/m1,", "mirrors: [example.org/m1,"),
+        ("  license: CC0-1.0\n", "  affiliation: Example University\n"),
+    )
+
+    result = run(grown, "validate")
+
+    lines = [line.partition("papers.yaml:")[2] for line in result.stdout.splitlines() if "papers.yaml:" in line]
+    number = written(grown, "data/papers.yaml").splitlines().index("- key: tides-year") + 1
+    assert [line.partition(" [tides-year]")[0].partition(" (allowed: key")[0] for line in lines] == [
+        f"{number}:3: F101 missing field 'license'",
+        f"{number + 10}:9: F105 '1250.50' is written as 1250.5",
+        f"{number + 11}:13: F106 'in May' is not a date: write YYYY-MM-DD",
+        f"{number + 12}:16: V102 unknown value of open_access 'perhaps' (allowed: true, false)",
+        f"{number + 13}:13: F114 'example.org/m1' is not a web address; begin it with https://",
+        f"{number + 14}:3: F102 unknown field 'affiliation'",
+    ]
+
+
+def test_editors_learn_the_fields_from_the_schema(grown: Path) -> None:
+    assert run(grown, "build").code == 0
+    items = json.loads(written(grown, "docs/schema/papers.schema.json"))["items"]
+
+    assert items["properties"]["rows"] == {"description": "How many rows it has.", "type": "number"}
+    assert items["properties"]["open_access"]["type"] == "boolean"
+    assert items["properties"]["released"]["pattern"] == "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+    assert items["properties"]["mirrors"]["type"] == "array"
+    assert items["properties"]["license"]["type"] == "string"
+    assert "license" in items["required"]
+    assert not {"affiliation", "code"} & items["properties"].keys()
+    supported = items["properties"]["evidence"]["items"]["properties"]["tags"]["items"]["enum"]
+    assert supported[-5:] == ["rows", "released", "open_access", "mirrors", "license"]
+
+
+def test_evidence_can_support_a_field(grown: Path) -> None:
+    evidence = ("--evidence", "The page says so.", "--evidence-source", "https://example.org/tides")
+    words = ("tides-year", "rows=14", *evidence, "--evidence-level", "paper", "--evidence-confidence", "high")
+
+    assert run(grown, "tag", *words).code == 0
+
+    assert "    - tags: [rows]\n      note: The page says so.\n" in written(grown, "data/papers.yaml")
+
+
+def test_the_issue_form_asks_for_the_fields(grown: Path, tmp_path: Path) -> None:
+    form = grown / ".github" / "ISSUE_TEMPLATE" / "suggest-a-paper.yml"
+    form.parent.mkdir(parents=True)
+    form.write_text("", encoding="utf-8")
+    answers = (
+        ("arXiv id, DOI or address", "https://example.org/waves"),
+        *(("Title", "Waves of a Day"), ("Authors", "Doe, Jane"), ("Year", "2024"), ("Venue", "Zenodo")),
+        *(("Retriever", "Not applicable (NA)"), ("Knowledge source", "Tables (tables)")),
+        *((f"Stage: {step}", "Does not arise") for step in ("Rewrite", "Rerank", "Read", "Cite")),
+        *(("Category", "Benchmarks (benchmark)"), ("Summary", "Holds the waves of a day.")),
+        *(("Rows", "12"), ("Open access", "Yes"), ("SPDX License", "MIT"), ("Released on", "some day")),
+    )
+    issue = tmp_path / "issue.md"
+    issue.write_text("".join(f"### {label}\n\n{answer}\n\n" for label, answer in answers), encoding="utf-8")
+
+    assert run(grown, "build").code == 0
+    result = run(grown, "add", "--from-issue", str(issue), "--no-fetch", "--yes")
+
+    text = form.read_text(encoding="utf-8")
+    assert "name: Suggest a dataset\n" in text
+    assert "      label: SPDX License\n      description: The name of its license.\n" in text
+    assert "Affiliation" not in text
+    assert result.code == 0, result.stderr
+    assert "the answer to 'Released on' is left out: released 'some day' is not a date" in result.stderr
+    assert "  rows: 12\n  open_access: true\n  license: MIT\n" in written(grown, "data/papers.yaml")
+
+
+def test_the_site_shows_filters_and_exports_the_fields(grown: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    assert run(grown, "site", "-o", str(folder)).code == 0
+
+    page = written(folder, "papers/tides-year.html")
+    listed = written(folder, "papers.html")
+    data = json.loads(listed.partition('id="papers-data">')[2].partition("</script>")[0])
+    columns = {column[0]: column[1] for column in data["columns"]}
+    row = data["texts"]["key"].index("tides-year")
+
+    assert "<dt>Rows</dt><dd>1250.5</dd>" in page
+    assert "<dt>Open access</dt><dd>Yes</dd>" in page
+    assert '<dd><a href="https://example.org/m1" rel="noreferrer">https://example.org/m1</a>;' in page
+    assert "<h1>Datasets</h1>" in listed
+    assert columns["license"] == "SPDX License"
+    assert (data["texts"]["rows"][row], data["texts"]["mirrors"][row]) == (
+        1250.5,
+        ["https://example.org/m1", "https://example.org/m2"],
+    )
+    assert "open_access" in [field["name"] for field in data["fields"]]
+    assert "affiliation" not in columns
+
+
+def test_a_change_is_told_in_the_words_of_the_survey(grown: Path, tmp_path: Path) -> None:
+    before = tmp_path / "before"
+    shutil.copytree(grown, before)
+    assert run(grown, "tag", "tides-year", "rows=15").code == 0
+    assert run(grown, "add", *ADDED[:2], "Waves of a Day", "--url", "https://example.org/w", *ADDED[3:], *OWN).code != 0
+    edit(grown / "data" / "papers.yaml", ("- key: tides-year\n", "- key: waves-year\n"))
+
+    told = run(grown, "diff", str(before), str(grown)).stdout
+
+    assert "Datasets renamed\n" in told
+    assert "rows: 1250.5 -> 15" in told
+
+
+@pytest.mark.parametrize(
+    ("declared", "finding"),
+    [
+        ("noun: {one: dataset}\n", "F101 missing field 'many'"),
+        ("noun: {one: '*data*', many: datasets}\n", "F107 '*data*' is not a noun: write words of letters and digits"),
+        ("omit: [title]\n", "V101 unknown optional field 'title'"),
+        ("fields: [{field: year, label: Y, kind: year, help: H.}]\n", "F107 'year' is the name of a fixed field"),
+        ("fields: [{field: retriever, label: R, kind: text, help: H.}]\n", "F108 'retriever' is the name of another"),
+        ("fields: [{field: size, label: S, kind: choice, help: H.}]\n", "F101 missing field 'choices'"),
+        ("fields: [{field: size, label: S, kind: text, help: H., choices: [a]}]\n", "F102 only a field of kind"),
+        ("fields: [{field: size, label: S, kind: colour, help: H.}]\n", "V102 unknown kind 'colour'"),
+    ],
+)
+def test_a_mistake_in_what_is_declared_is_reported(root: Path, declared: str, finding: str) -> None:
+    edit(root / "data" / "taxonomy.yaml", (DECLARED, f"by_key: true\n{declared}"))
+
+    result = run(root, "validate")
+
+    assert result.code == 1
+    assert finding in result.stdout
