@@ -174,7 +174,7 @@ def check(file: DisputeFile, pool: Pool, rules: abc.Mapping[str, int] | None = N
         elif paper is None:
             code, field = "C201", ("record",)
             near = near_suggestion(dispute.record, list(by_key))
-            message = f"there is no {taxonomy.noun.one} {quote(dispute.record)}{near}"
+            message = f"there is no {pool.taxonomy.noun.one} {quote(dispute.record)}{near}"
         elif (value := value_of(paper, known[dispute.tag], dispute.tag)) != dispute.stands:
             code, field = "C204", ("stands",)
             has = f"{quote(dispute.record)} has {dispute.tag} {quote(value)}"
