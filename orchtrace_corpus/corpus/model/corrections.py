@@ -1,10 +1,11 @@
 """The published bibliography, and the corrections that were made to it: two tables in CSV.
 
-`data/published.csv` holds what the survey's own table says of each paper, `data/corrections.csv` each value that this
-corpus gives otherwise. Both together say what every field of the published pool must be today.
+`data/published.csv` holds the survey's own table of papers, `data/corrections.csv` each value that differs in this
+corpus. Together they determine every bibliographic field of the published pool.
 """
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ URL_SEPARATOR = " ; "
 
 
 class PublishedRow(NamedTuple):
-    """What the published table says of a paper: its values by field, in the columns that the table has."""
+    """A row of the published table: the values of a paper by field, in the columns of the table."""
 
     key: str
     values: Mapping[str, str]
@@ -32,14 +33,14 @@ class PublishedRow(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """A value of the published table that the corpus gives otherwise.
+    """A value that differs from the published table.
 
     Attributes:
         record: The paper's key.
         field: The field, one of `COMPARED`.
         published: The published value; empty for an addition.
         now: The value that the record has.
-        source: Where it was read.
+        source: The source of the value.
         line: The row's line in `data/corrections.csv`, from 1.
     """
 
@@ -52,7 +53,7 @@ class Correction(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """What the two files are called in findings."""
+    """The names of the two files in findings."""
 
     published: str = ""
     corrections: str = ""
@@ -64,8 +65,8 @@ class PublishedBibliography(NamedTuple):
     Attributes:
         rows: The rows of the published table; None where the corpus has no such file.
         corrections: The corrections, in the order of the file.
-        findings: What is wrong with the two files.
-        paths: What they are called.
+        findings: The problems of the two files.
+        paths: Their names in findings.
     """
 
     rows: tuple[PublishedRow, ...] | None = None
@@ -75,7 +76,7 @@ class PublishedBibliography(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many corrections there are."""
+        """The number of corrections."""
         return len(self.corrections)
 
 
@@ -97,8 +98,8 @@ def decode(published: TextFile | None, corrections: TextFile | None) -> Publishe
 def _rows(
     file: TextFile, required: tuple[str, ...], allowed: tuple[str, ...], findings: list[Finding]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line and the cells of each row; what cannot be read goes to `findings`."""
-    reader = csv.reader(file.text.removeprefix("\ufeff").splitlines(keepends=True), strict=True)
+    """Yield the line and the cells of each row; problems go to `findings`."""
+    reader = csv.reader(io.StringIO(file.text.removeprefix("\ufeff"), newline=""), strict=True)
 
     def refuse(message: str, line: int) -> None:
         findings.append(Finding("P101", message, Location(file.path, line, 1)))

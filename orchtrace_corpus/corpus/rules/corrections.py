@@ -14,11 +14,11 @@ from orchtrace_corpus.corpus.model.corrections import (
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path
 
 _PLACES: dict[str, Path] = {"first_author": ("authors", 0)}
-"""Where in a record a field stands that is called otherwise."""
+"""The place in a record of a field with another name."""
 
 
 def check(bibliography: PublishedBibliography, loaded: Loaded) -> tuple[Finding, ...]:
-    """Return what is wrong with the published bibliography, file by file."""
+    """Return the problems of the published bibliography, file by file."""
     if bibliography.findings:
         return bibliography.findings
     return (
@@ -72,7 +72,7 @@ def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterat
 
 
 def _differences(row: PublishedRow, paper: Paper, field: str) -> Iterator[tuple[str, str]]:
-    """Yield what was published and what is there now, where they differ; an address that was added or removed alone."""
+    """Yield the published value and the present one where they differ; of addresses, each that was added or removed."""
     published = row.values.get(field, "")
     if field != "urls":
         now = value_of(paper, field)
@@ -90,7 +90,7 @@ def value_of(paper: Paper, field: str) -> str:
 
 
 def _uncorrected(field: str, published: str, now: str) -> str:
-    """Say which published value is gone, and what to do."""
+    """Return the message about a published value that changed."""
     if field == "year":
         return f"year was published as {published}, and stays so; write venue_year for citations"
     if not published:
@@ -125,7 +125,7 @@ def _check_corrections(bibliography: PublishedBibliography, loaded: Loaded) -> I
 
 
 def _problem_of(correction: Correction, paper: Paper | None, row: PublishedRow | None) -> str:
-    """Say what is wrong with a correction; empty if nothing is."""
+    """Return the problem of a correction; empty without a problem."""
     field = correction.field
     if field not in COMPARED or field == "year":
         return f"{quote(field)} is no field that is corrected; name one of {', '.join(COMPARED).replace('year, ', '')}"
