@@ -384,6 +384,32 @@ def test_agents_without_a_rollout_are_called_by_the_last_name_of_their_path(tmp_
     assert trace["import_report"]["problems"].keys() == {"sub-agent without a transcript"}
 
 
+def test_an_agent_that_a_script_spawned_is_spawned_where_the_log_first_mentions_it(tmp_path: Path, main: Codex) -> None:
+    """Calls that a script makes have no items; its output names nobody."""
+    execute(main, 3, "c1", 'await tools.spawn_agent({task_name: "survey", message: "Go."})')
+    main.event(
+        3.5, "sub_agent_activity", kind="started", event_id="exec-1", agent_thread_id=A, agent_path="/root/survey"
+    )
+    says(main, 4, "c1", script("completed", 1.0, {"task_name": "/root/survey"}))
+    words = "Message Type: FINAL_ANSWER\nTask name: /root\nSender: /root/survey\nPayload:\nFine.\n"
+    main.item(9, "agent_message", author="/root/survey", recipient="/root", content=[text(words)])
+    main.says(10, "Fine.")
+    main.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    assert of_type(trace, "spawn", "return") == ["main spawn > survey", "survey return > main"]
+    assert [event["t"] for event in trace["events"] if event["type"] == "spawn"] == [2.5]
+    assert trace["reasons"]["costs.tokens"].startswith("sub-agents without a transcript among the files: 1")
+
+    child = Codex(A, 3.4, source=spawned(P, agent_path="/root/survey"))
+    child.says(8, "Fine.")
+    child.count(8.1, 50, 0, 5, 0)
+    child.write(tmp_path)
+    trace = trace_of(tmp_path)
+    assert of_type(trace, "spawn", "return") == ["main spawn > survey", "survey return > main"]
+    assert "sub-agent without a transcript" not in problems(trace)
+
+
 def test_a_message_that_is_no_final_answer_is_no_return(tmp_path: Path, main: Codex) -> None:
     main.call(3, "spawn_agent", "c1", task_name="survey", message="Go.")
     main.output(4, "c1", {"task_name": "/root/survey"})

@@ -11,7 +11,14 @@ from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, is_odd, read_amounts
-from orchtrace_corpus.trace.importers.conversations.codex.evidence import Addressed, Arrival, Ending, Evidence, Spawn
+from orchtrace_corpus.trace.importers.conversations.codex.evidence import (
+    Addressed,
+    Arrival,
+    Ending,
+    Evidence,
+    Spawn,
+    Start,
+)
 from orchtrace_corpus.trace.importers.conversations.codex.outputs import FORBIDDEN, Output, read_output
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -171,7 +178,7 @@ class Conversation:
                 self._add(steps.SafetyEvent(at.time, at.place, error=FORBIDDEN), at)
         elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
             if string(payload.new_thread):
-                self.evidence.started.setdefault(string(payload.new_thread), string(payload.call_id))
+                self._note_start(string(payload.new_thread), string(payload.call_id), "", at)
             elif kind == "collab_agent_spawn_end":
                 self.evidence.failed.add(string(payload.call_id))
         elif kind == "collab_waiting_end":
@@ -303,9 +310,13 @@ class Conversation:
         if kind == "started":
             path = string(payload.agent_path) or string(payload.agent_path_too)
             call_id = string(payload.call_id) or string(payload.event_id)
-            self.evidence.started.setdefault(thread, call_id or path)
+            self._note_start(thread, call_id, path, at)
         elif kind == "interrupted":
             self._take_endings([(thread, Status.CANCELLED, "")], at)
+
+    def _note_start(self, thread: str, call_id: str, path: str, at: Moment) -> None:
+        concluded = ToolCall(at.time, at.place, float(at.row), is_inferred=True)
+        self.evidence.started.setdefault(thread, Start(call_id, path, concluded))
 
     def _end_approval(self, begin: Moment, call_id: str, at: Moment, output_of: str) -> None:
         """End a request for approval: whatever comes next shows that a person has answered, but for the output."""

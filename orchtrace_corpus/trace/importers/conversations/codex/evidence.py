@@ -57,6 +57,20 @@ class Arrival(Struct):
     author: str = ""
 
 
+class Start(Struct):
+    """An agent comes into being.
+
+    Attributes:
+        call_id: The id of the call that spawned it; empty where the log does not say.
+        path: Its path; empty where the log does not say.
+        concluded: What stands for that call where the log has none, as for calls that a script makes.
+    """
+
+    call_id: str
+    path: str
+    concluded: ToolCall
+
+
 class Evidence(Struct):
     """All evidence of a thread.
 
@@ -65,7 +79,7 @@ class Evidence(Struct):
         addressed: Its calls that are about agents.
         endings: The ends of agents that were reported to it.
         arrivals: What others may have sent it.
-        started: The agents whose beginning it mentions, by thread: the id of the call, or the agent's path.
+        started: The agents whose beginning it mentions, by thread.
         failed: The ids of calls that spawned no agent, as it says.
     """
 
@@ -73,14 +87,14 @@ class Evidence(Struct):
     addressed: list[Addressed] = field(default_factory=list)
     endings: list[Ending] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
-    started: dict[str, str] = field(default_factory=dict)
+    started: dict[str, Start] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
 
     def is_refused(self, spawn: Spawn) -> bool:
         """Return True if a call spawned no agent: the log says so, or has a sentence where it would name the agent."""
         if spawn.call_id in self.failed:
             return True
-        return spawn.is_declined and spawn.call_id not in self.started.values()
+        return spawn.is_declined and all(start.call_id != spawn.call_id for start in self.started.values())
 
     def leave_out(self, row: int) -> None:
         """Leave out what stands in rows up to this one, which were copied from another thread."""
@@ -88,3 +102,4 @@ class Evidence(Struct):
         self.addressed = [addressed for addressed in self.addressed if addressed.call.order > row]
         self.endings = [ending for ending in self.endings if ending.step.order > row]
         self.arrivals = [arrival for arrival in self.arrivals if arrival.step.order > row]
+        self.started = {thread: start for thread, start in self.started.items() if start.concluded.order > row}

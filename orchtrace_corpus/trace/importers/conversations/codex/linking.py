@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from orchtrace_corpus.trace.importers.conversations.codex.evidence import Evidence, Spawn
+from orchtrace_corpus.trace.importers.conversations.codex.evidence import Evidence, Spawn, Start
 from orchtrace_corpus.trace.importers.conversations.codex.reading import LEAD_NAME, LEAD_PATH, Rollout
 from orchtrace_corpus.trace.importers.conversations.codex.rows import is_uuid, path_leaf
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -67,13 +67,18 @@ class Links:
             for spawn in rollout.conversation.evidence.spawns:
                 if id(spawn) not in spawned:
                     self._add_absent_agent(spawn, rollout)
+        for rollout in self._rollouts:
+            for thread, start in rollout.conversation.evidence.started.items():
+                if not (self._keys.get(thread) or self._keys.get(start.path)):
+                    self._add_started_agent(thread, start, rollout)
 
     def _find_spawn(self, rollout: Rollout, parent: Rollout, spawned: set[int]) -> Spawn | None:
         meta = rollout.meta
         index = self._indices.get(parent.meta.id)
         if index is None:
             index = self._indices[parent.meta.id] = _SpawnIndex(parent.conversation.evidence, self._by_id)
-        started = parent.conversation.evidence.started.get(meta.id, "")
+        start = parent.conversation.evidence.started.get(meta.id)
+        started = (start.call_id or start.path) if start else ""
         for name in (started, meta.call, meta.id, meta.path, path_leaf(meta.path)):
             if name in index.by_name:
                 spawn = index.by_name[name]
@@ -95,12 +100,21 @@ class Links:
         if result is not None and result.status is Status.ERROR:
             call.purpose = steps.TOOL
             return
-        threads = [thread for thread, call_id in evidence.started.items() if call_id == spawn.call_id]
+        threads = [thread for thread, start in evidence.started.items() if start.call_id == spawn.call_id]
         names = [name for name in (*spawn.names, *threads[:1]) if name]
         key = f"{rollout.meta.id} {call.order}"
         self._run.agent(key, spawn.nickname or _choose_name(spawn, names), call.role)
         self._run.spawn(key, rollout.meta.id, call, waits=False)
         self._note_names((*names, spawn.nickname), key)
+
+    def _add_started_agent(self, thread: str, start: Start, rollout: Rollout) -> None:
+        """Add a sub-agent that has no rollout, and no call that spawned it: a script may have called."""
+        if not thread or start.call_id in {spawn.call_id for spawn in rollout.conversation.evidence.spawns}:
+            return
+        self._run.agent(thread, path_leaf(start.path))
+        rollout.thread.steps.append(start.concluded)
+        self._run.spawn(thread, rollout.meta.id, start.concluded, waits=False)
+        self._note_names((thread, start.path, path_leaf(start.path)), thread)
 
     def link_messages(self) -> None:
         """Link messages, ends and returns to agents, and what arrives to what was sent."""
