@@ -160,6 +160,20 @@ def test_the_tables_of_a_run() -> None:
     assert [row[0] for row in shown(tables.events())[1:]] == ["run", "ran", "end"]
 
 
+def test_the_waits_that_stated_turns_imply_have_a_table() -> None:
+    calls = [event(name, t, "tool_call", "main", tool="Bash", t_end=t + 600) for name, t in (("a", 0), ("b", 600))]
+    turn = {"agent": "main", "t": 0, "t_end": 1200, "run_time": 600}
+    diagnosis = diagnose(trace(raw(calls, turns=[turn])))
+
+    found = {table.title: shown(table) for table in Tables(diagnosis, Sentences(diagnosis).names).between()}
+
+    assert found["Waits for people within turns"] == [
+        ["event", "agent", "tool", "waited at least", "at most", "all of the turn"],
+        ["a", "main", "Bash", "0 s = 0", "10 min = 600", "10 min = 600"],
+        ["b", "main", "Bash", "0 s = 0", "10 min = 600", "10 min = 600"],
+    ]
+
+
 def test_of_many_agents_those_that_worked_most_are_in_the_table_below_their_parents() -> None:
     spawned = [
         event(f"s{n}", n, "spawn", "lead" if n % 3 else f"w{n - 1}" if n else "lead", to=f"w{n}") for n in range(300)

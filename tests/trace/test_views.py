@@ -60,6 +60,21 @@ def test_one_event_with_its_place_and_what_depends_on_it() -> None:
     )
 
 
+def test_the_time_of_an_event_says_what_is_stated_and_what_follows_from_it() -> None:
+    log = str(ROOT / "tests" / "data" / "logs" / "claude_code" / "settled.jsonl")
+    times = [
+        run_corpus("trace", "show", log, "--event", name).stdout.partition("Status")[0].partition("Time")[2].split()
+        for name in ("e3", "e4", "e8", "e11")
+    ]
+
+    assert list(map(" ".join, times)) == [
+        "at 4 s, 20 s, behind 9 min 40 s of waiting that follow from the stated duration of its turn",
+        "at 24 s, 20 s after its call",
+        "at 32 s, 13 min 16 s, in the background",
+        "at 37 s, 2 min 01 s, as the log states",
+    ]
+
+
 def test_a_call_is_found_by_its_id_in_the_log_and_shown_with_its_result() -> None:
     log = str(ROOT / "tests" / "data" / "session")
     call, known, result = (run_corpus("trace", "show", log, "--event", name).stdout for name in ("b1", "e21", "e22"))

@@ -195,8 +195,12 @@ class Tables:
              _words(one.cause))
             for one in opened[:MOST_ROWS]
         ]  # fmt: skip
-        notes = ["Perhaps they worked, perhaps they only waited for somebody; the log does not say."]
+        notes = [
+            "Perhaps they worked, perhaps they only waited for somebody; the log does not say.",
+            "Of unfinished calls, the log does not show the end.",
+        ]
         yield _table("Open calls", ("event", "agent", "tool", "open", "usually", "why"), rows, notes, len(opened))
+        yield from self._turns()
         rows = [
             (self._name(one.agent), printable(one.model, limit=60), _number(one.tokens), _number(one.window),
              Figure(f"{one.tokens / one.window:.0%}", one.tokens / one.window) if one.window else "",
@@ -205,6 +209,20 @@ class Tables:
         ]  # fmt: skip
         columns = ("agent", "model", "largest context", "window", "share", "past half of it", "more events")
         yield _table("Contexts in tokens", columns, rows, all_=len(run.between.contexts))
+
+    def _turns(self) -> Iterator[Table]:
+        """The calls that waited within turns that state their duration."""
+        waits = [(wait, call) for wait in self._run.view.timing.stated.waits for call in wait.calls]
+        waits.sort(key=lambda pair: -pair[1].most)
+        rows = []
+        for wait, call in waits[:MOST_ROWS]:
+            event = self._events[call.number]
+            who = self._links([call.number]), self._name(event.agent), printable(event.tool, limit=60)
+            rows.append((*who, *map(self._time, (call.least, call.most, wait.seconds))))
+        notes = ["Follows from the stated durations of turns: what their rows span beyond that, their calls waited."]
+        columns = ("event", "agent", "tool", "waited at least", "at most", "all of the turn")
+        if rows:
+            yield _table("Waits for people within turns", columns, rows, notes, len(waits))
 
     def ledger(self) -> Iterator[Table]:
         """Who spent the tokens and the money, and what became of each usage record of the log."""

@@ -19,7 +19,7 @@ from orchtrace_corpus.base.text.layout import (
     wrap,
 )
 from orchtrace_corpus.trace.analysis.replay import State
-from orchtrace_corpus.trace.diagnosis import diagnose
+from orchtrace_corpus.trace.diagnosis import diagnose, perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, Tokens, Trace, Unit, by_kind
 from orchtrace_corpus.trace.render.findings import NOUNS
@@ -28,6 +28,7 @@ from orchtrace_corpus.trace.render.names import break_lines, duration, keep, mon
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.intervals import Intervals, length
 from orchtrace_corpus.trace.view.timing import WORKING
 
 _PIPE_WIDTH = 100
@@ -96,9 +97,10 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     came_before = [source for source, target in zip(of.sources, of.targets, strict=True) if target == number]
     follows = [target for source, target in zip(of.sources, of.targets, strict=True) if source == number]
     took = duration(times.works[number], times.unit) if times.works[number] else "no time"
-    if event.type is EventType.TOOL_RESULT and (waited := max((times.works[n] for n in pair), default=0.0)):
-        took = f"{duration(waited, times.unit)} after its call"
-    opened = not {number, *pair}.isdisjoint(one.number for one in view.open_calls)
+    called = min((times.starts[n] for n in pair), default=times.starts[number])
+    if event.type is EventType.TOOL_RESULT and times.starts[number] > called:
+        took = f"{duration(times.starts[number] - called, times.unit)} after its call"
+    opened = not {number, *pair}.isdisjoint(perhaps_waiting(view))
     ended = next((one for one in (event, *(events[n] for n in pair)) if one.status is not Status.UNKNOWN), event)
     kinds = [NOUNS[one.kind] for one in diagnosis.between.findings if number in (*one.events, *one.cost_events)]
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
@@ -116,6 +118,8 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
         "Finding": ", ".join(dict.fromkeys(kinds)),
     }
     rows["Time"] += ", perhaps waiting" if opened else ""
+    notes = _notes_on_time(event, times.stated.people.get(number, []), times.unit)
+    rows["Time"] += "".join(f", {note}" for note in notes)
     lines = [line(clip(f"{printable(event.id, limit=60)}: {_act(event, names)}", room), "heading")]
     for label, text in rows.items():
         if text:
@@ -192,6 +196,18 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     yield from map(line, break_lines(glyphs.separator.join(parts), room))
 
 
+def _notes_on_time(event: Event, waits: Intervals, unit: str) -> Iterator[str]:
+    """Yield what is stated, and what follows from it, of the time of an event."""
+    if event.run_time is not None:
+        yield "as the log states"
+    if event.background:
+        yield "in the background"
+    if event.unfinished:
+        yield "its end is not in the log"
+    if waits:
+        yield f"behind {duration(length(waits), unit)} of waiting that follow from the stated duration of its turn"
+
+
 def _tokens(one: AgentSpan, least: Collection[str]) -> str:
     return "" if one.tokens is None else f"{one.tokens:,.10g}{'+' if one.agent in least else ''}"
 
@@ -215,8 +231,8 @@ def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) 
         event = trace.events[number]
         if times.works[number] > 0:
             tool = event.type is EventType.TOOL_CALL
-            last = max(cell(times.ends[number]) - 1, cell(times.starts[number]))
-            for place in range(cell(times.starts[number]), last + 1):
+            first = cell(times.begins[number])
+            for place in range(first, max(cell(times.ends[number]) - 1, first) + 1):
                 shade = glyphs.shades[2 if tool else 1 if number in diagnosis.assumed else 0]
                 characters[place] = _OPEN if number in opened else shade
                 styles[place] = "implicit" if tool else "bar"
