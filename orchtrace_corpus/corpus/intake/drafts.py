@@ -30,7 +30,7 @@ from orchtrace_corpus.corpus.rules.consistency import named_years
 
 
 class Details(NamedTuple):
-    """What somebody says of a paper beside its tags; empty where they say nothing.
+    """Details of a paper beside its tags, as a person gives them; empty where none is given.
 
     Attributes:
         authors: As `Family, Given; Family, Given`.
@@ -56,20 +56,20 @@ class Details(NamedTuple):
     supported: tuple[str, ...] = ()
 
     def over(self, others: "Details") -> "Details":
-        """These details, and the others where these say nothing."""
+        """Return these details, completed by the others."""
         said = {name: value for name, value in self._asdict().items() if value and name != "values"}
         return others._replace(**said, values={**others.values, **self.values})
 
     @property
     def of_one_paper(self) -> list[str]:
-        """The options of the details given that can be true of one paper only."""
+        """The options of details that can be true of one paper only."""
         names = {"urls": "url", "note": "evidence", "source": "evidence-source"}
         of_many = {"year", "venue", "affiliation", "supported", "values"}
         given = [name for name, value in self._asdict().items() if value and name not in of_many]
         return [f"--{names.get(name, name)}" for name in given] + ["--set code"] * ("code" in self.values)
 
     def describe(self, paper: Paper) -> Paper:
-        """A paper with what was said of it, which goes before what services say."""
+        """Return a paper with these details, which take precedence over those of services."""
         said: dict[str, Any] = {
             name: value for name, value in self._asdict().items() if value and name in paper._fields
         }
@@ -85,12 +85,12 @@ class Coding(NamedTuple):
     evidence: Mapping[str, Tag] = {}
 
     def over(self, others: "Coding") -> "Coding":
-        """This coding, and the other one where this has no tag."""
+        """Return this coding, completed by the other one."""
         return Coding({**others.tags, **self.tags}, {**others.evidence, **self.evidence})
 
 
 class Form(NamedTuple):
-    """An issue form: what it calls the paper, what it says of it, and what of it could not be taken."""
+    """An issue form: the name of the paper, its details and coding, and the answers that could not be used."""
 
     name: str
     details: Details
@@ -99,7 +99,7 @@ class Form(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A field that a record lacks.
+    """A field that a record misses.
 
     Attributes:
         field: Its name, or that of a term with levels; `evidence` for an item of evidence, `evidence_FIELD` for a
@@ -120,7 +120,7 @@ class Gap(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A record of a paper that may lack something.
+    """A record of a paper that may miss fields.
 
     Attributes:
         name: What the paper was called.
@@ -139,14 +139,14 @@ class Draft(NamedTuple):
     awaiting: Candidate | None = None
 
     def with_readings(self, taxonomy: Taxonomy) -> "Draft":
-        """The draft with what was read of the candidate as evidence for the tags that the record has now."""
+        """Return the draft with the readings of the candidate as evidence for the tags of the record."""
         if self.awaiting is None:
             return self
         evidence = self.awaiting.supported(self.paper.tags, disputable(taxonomy)).evidence
         return self._replace(paper=self.paper._replace(evidence=evidence))
 
     def complete(self, supported: tuple[str, ...], taxonomy: Taxonomy) -> Paper:
-        """The record with its items of evidence, if there are any, and with a summary."""
+        """Return the record with its items of evidence, if there are any, and with a summary."""
         paper = self.with_readings(taxonomy).paper
         paper = paper._replace(summary=paper.summary or TO_BE_WRITTEN)
         if not self.note:
@@ -164,7 +164,7 @@ class Draft(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """What came of adding papers: the papers refused, and what became of the others, if there are any."""
+    """The outcome of adding papers: the papers refused, and the edit of the others, if there are any."""
 
     refused: tuple[NamedPaper, ...]
     outcome: Outcome | None = None
@@ -209,8 +209,8 @@ def add(
         raise error
     service = service or Service(no_fetch=True)
     candidates, _ = resolve(candidates, corpus.pool, details.describe, service, despite_title=despite_title)
-    refused = tuple(one for one in candidates if one.is_refused)
-    new = [one for one in candidates if not one.is_refused]
+    refused = tuple(candidate for candidate in candidates if candidate.is_refused)
+    new = [candidate for candidate in candidates if not candidate.is_refused]
     if not new:
         return Addition(refused)
     records, gaps = complete_papers(new, details, coding, corpus.pool)
@@ -220,13 +220,13 @@ def add(
             for name, missing in gaps.items()
         )
         raise CommandUseError("\n".join(lines))
-    decided = [(one.awaiting, paper) for one, paper in zip(new, records, strict=True) if one.awaiting]
+    decided = [(candidate.awaiting, paper) for candidate, paper in zip(new, records, strict=True) if candidate.awaiting]
     judgement = judge(corpus, proposal.take_over(corpus, proposal.add(corpus, records), decided))
     return Addition(refused, Outcome(judgement) if dry_run else write(judgement))
 
 
 def read_form(body: str, taxonomy: Taxonomy) -> Form:
-    """The answers of an issue form; its name is empty where it names no paper."""
+    """Return the answers of an issue form; its name is empty where it names no paper."""
     form = issue_form.read(body, taxonomy)
     remarks = list(form.remarks)
     texts: dict[str, Any] = {name: intake.plain(text) for name, text in form.texts.items()}
@@ -242,7 +242,7 @@ def read_form(body: str, taxonomy: Taxonomy) -> Form:
 def detail_problems(
     candidates: Sequence[NamedPaper], details: Details, coding: Coding, pool: Pool
 ) -> Iterator[CommandUseError]:
-    """What cannot be of some details, whatever the papers are: what they say of several, or name that is not there."""
+    """Yield the errors of details that hold for any papers."""
     if len(candidates) > 1 and details.of_one_paper:
         yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one paper only", "Name one paper.")
     if details.year and not 1000 <= details.year <= 9999:
@@ -273,39 +273,39 @@ def complete_papers(
     pool: Pool,
     ask: Callable[[Draft, Collection[str]], Draft] | None = None,
 ) -> tuple[list[Paper], dict[str, list[Gap]]]:
-    """The candidates as records, and what each lacks, by what it is called.
+    """Return the candidates as records, and the missing fields of each, by its name.
 
     Args:
         candidates: The papers, as `Details.describe` returns them.
-        details: What was said of them beside that: key and evidence.
+        details: Further details: key and evidence.
         coding: Their tags.
         pool: The corpus that they come to.
-        ask: Asks for what a draft lacks, with the keys that are taken; None where nobody is to be asked.
+        ask: Asks for the missing fields of a draft, given the keys that are taken; None for no questions.
     """
     candidates = list(candidates)
     taken = {paper.key for paper in pool.papers}
-    reserved = {one.paper.key for one in candidates}  # which the entries of a file came with
+    reserved = {candidate.paper.key for candidate in candidates}  # which the entries of a file came with
     records: list[Paper] = []
     gaps: dict[str, list[Gap]] = {}
-    for one in candidates:
-        awaiting = one.awaiting.settle(coding.tags, pool.taxonomy) if one.awaiting else None
-        tags = {field: arising(tag) for field, tag in {**one.tags, **coding.tags}.items()}
+    for candidate in candidates:
+        awaiting = candidate.awaiting.settle(coding.tags, pool.taxonomy) if candidate.awaiting else None
+        tags = {field: arising(tag) for field, tag in {**candidate.tags, **coding.tags}.items()}
         tags = awaiting.closed_tags if awaiting else tags
-        paper = one.paper._replace(tags=tags, added=today().isoformat())
-        source = details.source or one.source or next(iter(paper.urls), "")
-        draft = Draft(one.name, paper, details.note, source, coding.evidence, awaiting)
+        paper = candidate.paper._replace(tags=tags, added=today().isoformat())
+        source = details.source or candidate.source or next(iter(paper.urls), "")
+        draft = Draft(candidate.name, paper, details.note, source, coding.evidence, awaiting)
         draft = ask(draft, taken) if ask else draft
         draft = draft._replace(paper=_with_venue_year(draft.paper))
         paper = draft.complete(details.supported, pool.taxonomy)
         if missing := _paper_gaps(paper, draft, pool.taxonomy):
-            gaps[one.name] = missing
+            gaps[candidate.name] = missing
         records.append(paper._replace(key=intake.propose_key(paper, taken, reserved)))
         taken.add(records[-1].key)
     return records, gaps
 
 
 def _with_venue_year(paper: Paper) -> Paper:
-    """The paper with the one year that the name of its venue has, where that is another than its own."""
+    """Return the paper with the year in the name of its venue, if there is one and it differs from its own."""
     years = set(named_years(paper.venue))
     if paper.venue_year or not paper.year or len(years) != 1 or str(paper.year) in years:
         return paper
@@ -315,13 +315,13 @@ def _with_venue_year(paper: Paper) -> Paper:
 def complete_exclusion(
     paper: Paper, corpus: CorpusFiles, exclusion: Exclusion, ask: Callable[[Exclusion], Exclusion] | None = None
 ) -> tuple[Exclusion, list[Gap]]:
-    """A paper as a record of the log of exclusions, under the next free id, and what the record lacks.
+    """Return a paper as a record of the log of exclusions, under the next free id, and its missing fields.
 
     Args:
         paper: The paper.
         corpus: The corpus.
         exclusion: What was said of it: its tags, the reason, the day of screening, what the log calls it.
-        ask: Asks for what is missing; None where nobody is to be asked.
+        ask: Asks for missing fields; None for no questions.
 
     Raises:
         CommandUseError: The day of screening is not a date.
@@ -342,7 +342,7 @@ def complete_exclusion(
 
 
 def screening_day(text: str) -> str:
-    """A day as `YYYY-MM-DD`; today for no text.
+    """Return a day as `YYYY-MM-DD`; today for no text.
 
     Raises:
         CommandUseError: It is not a date.
@@ -361,7 +361,7 @@ def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[
 
 
 def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
-    """The fields that a paper lacks, which a draft has become."""
+    """Return the missing fields of a paper that was made of a draft."""
     names = {"title": "title", "authors": "authors", "year": "year", "venue": "venue", "urls": "url"}
     gaps = [Gap(option) for name, option in names.items() if not getattr(paper, name)]
     gaps += [
@@ -389,7 +389,7 @@ def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
 def _facet_gaps(
     facets: Iterable[Facet], tags: Mapping[str, Tag], prefix: str = "", awaiting: Candidate | None = None
 ) -> list[Gap]:
-    """The tags that are missing; of a candidate's levels those that are open, and of all its tags what was read."""
+    """Return the missing tags; of a candidate, those that are open, with its readings."""
     gaps = []
     for facet in (facet for facet in facets if facet.required and facet.field not in tags):
         names = [term.id for term in facet.terms] if facet.kind is Kind.LEVELS else [facet.field]
