@@ -120,6 +120,28 @@ def test_lines_without_a_time_take_that_of_the_line_before(tmp_path: Path) -> No
     assert "row without a time: that of the row before it is taken" in trace["import_report"]["problems"]
 
 
+def test_early_versions_have_texts_and_results_on_lines_of_their_own(tmp_path: Path) -> None:
+    answers = ({"id": "m1", "content": [used("c1", "Bash"), used("c2", "Agent", prompt="p")]}, {"content": "Done."})
+    result = {**typed(), "type": "user_tool_result"}
+    lines = [
+        {**typed(0), "content": "Go."},
+        {**line("assistant", 2), **answers[0]},
+        {**typed(3), "content": ""},
+        {**result, "ts": moment(3), "tool_use_id": "c1", "result": {"error": "exit 1"}},
+        {**result, "ts": moment(9), "tool_use_id": "c2", "result": {}},
+        {**line("assistant", 12), **answers[1]},
+    ]
+    for one in lines[3:5]:
+        del one["content"]
+    trace = trace_of(write(tmp_path / "transcript.jsonl", lines))
+
+    assert of_type(trace, "human_intervention", "tool_result", "return") == [
+        "user human_intervention > main", "main tool_result Bash (error tool_error)", "agent return > main",
+    ]  # fmt: skip
+    assert [event["t"] for event in trace["events"] if event["type"] in ("tool_result", "return")] == [3, 9]
+    assert trace["costs"]["tokens"] is None
+
+
 def test_a_later_checkpoint_of_a_session_repeats_what_an_earlier_one_has(tmp_path: Path) -> None:
     lines = [json.loads(row) for row in CHECKPOINT.read_text("utf-8").splitlines()]
     earlier = json.loads(json.dumps(lines[:4]))

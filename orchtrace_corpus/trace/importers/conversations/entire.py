@@ -46,6 +46,8 @@ class _Line(Struct, gc=False):
     input_tokens: Any = None
     output_tokens: Any = None
     content: Any = None
+    tool_use_id: Any = None
+    result: Any = None
 
 
 def recognises(beginning: Head) -> bool:
@@ -110,16 +112,31 @@ class _Reading:
             place = steps.Place(file.name, number)
             run.system = run.system or string(line.agent)
             run.version = run.version or string(line.cli_version)
-            is_new = self._seen.is_new((str(line.type), str(line.ts), str(line.id)))
+            is_new = self._seen.is_new((str(line.type), str(line.ts), str(line.id or line.tool_use_id)))
             if not is_new:
                 run.report.pass_over("copy of a line")
             if line.type == "assistant":
                 self._take_answer(line, place, is_new=is_new)
-            elif line.type != "user":
+            elif line.type == "user" and is_new:
+                self._take_prompt(line, place)
+            elif line.type == "user_tool_result" and is_new:
+                self._take_result(line, place)
+            elif line.type not in ("user", "user_tool_result"):
                 run.report.note_unknown(masked(string(line.type)) or "(no type)")
-            elif is_new:
-                ref = run.privacy.reference([text_field(part, "text") for part in objects(line.content)])
-                run.agent(ROOT).add(steps.UserInput(moment(line.ts), place, ref=ref))
+
+    def _take_prompt(self, line: _Line, place: steps.Place) -> None:
+        """Take what a person wrote; early versions write an empty line before results."""
+        if not line.content:
+            self._run.report.pass_over("user line without a text")
+            return
+        texts = [text_field(part, "text") for part in objects(line.content)]
+        ref = self._run.privacy.reference(texts or line.content)
+        self._run.agent(ROOT).add(steps.UserInput(moment(line.ts), place, ref=ref))
+
+    def _take_result(self, line: _Line, place: steps.Place) -> None:
+        """Take a result, which early versions write on a line of its own, without the output."""
+        status, error = (Status.ERROR, "tool_error") if mapping(line.result).get("error") else (Status.OK, "")
+        self._run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, status, error)
 
     def _take_answer(self, line: _Line, place: steps.Place, *, is_new: bool) -> None:
         """Take an answer, or what a copy, or a further line of the same answer, adds to it."""
@@ -136,6 +153,8 @@ class _Reading:
             run.leave_out(LedgerLine.REPEATED_USAGE, (line.input_tokens, line.output_tokens, None, None, None))
         if is_new:
             call.end = max(call.end, time)
+        if is_new:
+            call.note_text(string(line.content), run.privacy)
         for part in objects(line.content):
             if is_new and part.get("type") == "text":
                 call.note_text(text_field(part, "text"), run.privacy)
@@ -170,7 +189,7 @@ class _Reading:
         if is_spawn and not is_refused and not is_known:
             child = call_id or str(place)
             role = next((text_field(given, member) for member in _ROLES if text_field(given, member)), "")
-            run.agent(child, name.rpartition("/")[2] or role, role)
+            run.agent(child, name.rpartition("/")[2] or role or text_field(given, "task_name") or "agent", role)
             run.spawn(child, ROOT, call, place, waits=not is_codex)
             if name:
                 self._spawned[name] = child
