@@ -112,7 +112,7 @@ class _Reading:
         self._report = self._run.report
         self._messages: dict[str, _Said] = {}
         self._model_calls: list[_Called] = []
-        self._seen = SeenRows()
+        self._seen, self._answers = SeenRows(), current_answers()
         self._managers: set[str] = set()
         self._last: tuple[Any, frozenset[str]] = (None, frozenset())  # the last payload, and the ids in it
         self._unread = 0
@@ -133,14 +133,14 @@ class _Reading:
         """
         self._seen.begin_file()
         before, dropped = self._report.records_read, self._report.unread
-        for record in records(file, self._report):
-            place = steps.Place(file.name, record.line)
-            if record.event is not None:
-                self._take_event(record.event, record.time, place)
-            elif record.manager:
-                self._managers.update((record.manager,) if record.manager.startswith(_ASKING) else ())
-            else:
-                self._take(record.message, place, NO_TIME)
+        for line, event, message, time, manager in records(file, self._report):
+            place = steps.Place(file.name, line)
+            if event is not None:
+                self._take_event(event, time, place)
+            elif not manager:
+                self._take(message, place, NO_TIME)
+            elif manager.startswith(_ASKING):
+                self._managers.add(manager)
         if self._report.unread > dropped:
             self._unread += logs.object_lines(file) - (self._report.records_read - before)
 
@@ -152,7 +152,7 @@ class _Reading:
         if row.type in CALLS:
             agent, spent = masked(_agent_of(row.agent_id)) or "agent", (row.prompt_tokens, row.completion_tokens)
             response = row.response or Response()
-            if self._seen.is_new((agent, *map(str, (*spent, response.id, time)))):
+            if self._seen.is_new(f"{agent} {spent} {response.id} {time}"):
                 ended = self._time if time == NO_TIME else time
                 self._model_calls.append(_Called(agent, *spent, response, ended, place))
             else:
@@ -309,7 +309,7 @@ class _Reading:
             self._run.spawn(source, caller.agent)
         call = steps.ModelCall(time, place, end=time, final=message.get("type") != "ToolCallRequestEvent")
         if text_field(message, "id"):
-            current_answers().note(message["id"], "", place.file, place.line)
+            self._answers.note(message["id"], "", place.file, place.line)
         call.note_text(self._thoughts.pop(source, ""), self._run.privacy)
         call.note_text(string(content), self._run.privacy)
         stated = usage if isinstance(usage, dict) else {}

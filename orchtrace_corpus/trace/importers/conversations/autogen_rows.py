@@ -87,8 +87,9 @@ class Record(NamedTuple):
 
 def recognises(beginning: Head) -> bool:
     """Return True if a file that begins like this is of AutoGen."""
-    rows, outline = beginning.rows, beginning.outline
+    rows = beginning.rows
     if not rows:
+        outline = beginning.outline
         is_state = "version" in outline and not outline.isdisjoint(("agent_states", "llm_context"))
         return is_state or outline >= _MESSAGE or _LONG.match(beginning.text) is not None
     return any(_is_own(row) or unwrap(row)[0] is not None for row in rows)
