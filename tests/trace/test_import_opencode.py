@@ -309,6 +309,10 @@ def test_the_cost_that_the_log_states_stands_beside_that_by_prices(tmp_path: Pat
     ]
     figures = json.loads(run_corpus("trace", "doctor", whole, "--prices", str(prices), "--format", "json").stdout)
     assert [figures["sessions"][0]["cost_usd"][name] for name in ("known", "stated")] == [0.66, 0.56]
+    page = tmp_path / "run.html"
+    run_corpus("trace", "doctor", part, "--prices", str(prices), "--html", str(page))
+    row = page.read_text("utf-8").partition("cost in USD that the log states</th>")[2].partition("</tr>")[0]
+    assert "at least 0.5600" in row
     report = run_corpus("trace", "import", whole, "--prices", str(prices)).stderr
     assert "Cost at the prices of 2026-03-01: 0.6600 USD.\nThe logs state 0.5600 USD." in report
     assert "Cost as the logs state it: 0.5600 USD." in run_corpus("trace", "import", whole).stderr

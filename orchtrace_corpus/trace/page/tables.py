@@ -105,6 +105,9 @@ class Tables:
             ("tokens", _known(_number(summary.tokens), is_least=summary.has_more_tokens), ""),
             ("cost in USD", _known(_money(summary.cost_usd), is_least=summary.costs_more), ""),
         ]
+        if run.cost.stated is not None:
+            stated = _known(_money(run.cost.stated), is_least=not run.cost.has_all_stated)
+            rows.append(("cost in USD that the log states", stated, ""))
         if not run.view.open_calls:
             return Table("Figures", ("figure", "value"), tuple(row[:2] for row in rows), notes)
         return Table("Figures", ("figure", "if open calls worked", "if they only waited"), tuple(rows), notes)
