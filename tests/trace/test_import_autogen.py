@@ -281,6 +281,23 @@ def test_events_are_found_in_the_records_of_handlers(tmp_path: Path, wrapper: st
     assert memory["t_end"] == 4
 
 
+@pytest.mark.parametrize("name", ["run.log", "run.txt", "run.jsonl"])
+@pytest.mark.parametrize(
+    "prefix", ["INFO:autogen_core.events:", "2026-03-01 10:00:00,000 - autogen_core.events - INFO - "]
+)
+def test_events_are_read_behind_a_prefix(tmp_path: Path, name: str, prefix: str) -> None:
+    rows = [row({"messages": [GO]}), row({"message": said(4, "planner", "A", (10, 2))}), model_call("memory", 5, 1)]
+    lines = ["INFO:autogen_core:Publishing message of type X", *(prefix + json.dumps(one) for one in rows), ""]
+    path = tmp_path / name
+    path.write_text("\n".join(lines), "utf-8")
+
+    assert trace_of(path)["costs"]["tokens"] == 18
+    path.write_text("\n".join(lines)[:-20], "utf-8")
+    trace = trace_of(path)
+    assert tokens(trace)["input"] == 10
+    assert trace["reasons"] == {"costs.tokens": "1 line could not be read, which may have reported tokens"}
+
+
 def test_a_clock_without_its_zone_dates_nothing(tmp_path: Path) -> None:
     wrapped = [
         {"asctime": "2030-01-01 00:00:00,000", "message": json.dumps(one)}

@@ -142,7 +142,8 @@ class _Reading:
             elif manager.startswith(_ASKING):
                 self._managers.add(manager)
         if self._report.unread > dropped:
-            self._unread += logs.object_lines(file) - (self._report.records_read - before)
+            lines = logs.object_lines(file)  # none in a log as text
+            self._unread += lines - (self._report.records_read - before) if lines else self._report.unread - dropped
 
     def _take_event(self, row: Event, time: float, place: steps.Place) -> None:
         """Take an event; a call of a model is dated by the record around it, else by the message before."""

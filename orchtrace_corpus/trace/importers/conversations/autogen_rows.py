@@ -1,10 +1,11 @@
 r"""What AutoGen's files hold: events of its log, bare or inside the record of a logging handler, messages and states.
 
 The log has its events from a handler that each user writes. Many write the record of the logger, in which the event is
-a text: `{"time": ..., "logger": "autogen_core.events", "msg": "{\"payload\": ...}"}`, under any names and in any
-order. A stream is the messages of `run_stream`, one on each line or in an array, mostly with the result at the end. A
-state is what `save_state` gives: a team has the thread of its manager, with all messages; an agent by itself has only
-what its model was given, without times and tokens.
+a text: `{"time": ..., "logger": "autogen_core.events", "msg": "{\"payload\": ...}"}`, under any names and in any order;
+others write it as text behind a prefix (`INFO:autogen_core.events:{...}`). A stream is the messages of `run_stream`,
+one on each line or in an array, mostly with the result at the end. A state is what `save_state` gives: a team has the
+thread of its manager, with all messages; an agent by itself has only what its model was given, without times and
+tokens.
 """
 
 import re
@@ -21,7 +22,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME, instant
 from orchtrace_corpus.trace.importers.core.values import items, mapping, objects, text_field
 from orchtrace_corpus.trace.model.decode import LINES
-from orchtrace_corpus.trace.model.import_report import ImportReport
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 CALLS = ("LLMCall", "LLMStreamEnd")
 """The events by which a model's call is logged."""
@@ -30,6 +31,8 @@ _EVENT = frozenset(("payload", "sender", "receiver", "delivery_stage"))
 _MESSAGE = frozenset(("source", "models_usage"))
 _LONG = re.compile(r'\s*\{[^{}]{0,300}(?:\{\\*"payload\\*"|"payload"):\s*\\*"\{\\+"messages?\\+":')
 """How an event log begins whose first row is longer than what is looked at."""
+_TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStreamEnd)")', re.MULTILINE)
+"""A line of a log as text: an event behind a prefix."""
 _ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
 _THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,300}?"id":\s*"([0-9a-f-]{36})')
 _MARKS = ('"delivery_stage"', '"LLMCall"', '"LLMStreamEnd"')
@@ -91,7 +94,8 @@ def recognises(beginning: Head) -> bool:
     if not rows:
         outline = beginning.outline
         is_state = "version" in outline and not outline.isdisjoint(("agent_states", "llm_context"))
-        return is_state or outline >= _MESSAGE or _LONG.match(beginning.text) is not None
+        is_event = _LONG.match(beginning.text) or _TEXT.search(beginning.text)
+        return is_state or outline >= _MESSAGE or is_event is not None
     return any(_is_own(row) or unwrap(row)[0] is not None for row in rows)
 
 
@@ -172,7 +176,10 @@ def records(file: LogFile, report: ImportReport) -> Iterator[Record]:
                 yield from _state(top.value(), top.line)
                 return
     with Opened(file) as opened:
-        is_bare = _is_bare(opened)
+        is_bare, is_text = _is_bare(opened), not opened.head().rows and _TEXT.search(opened.head().text) is not None
+    if is_text:
+        yield from _text_records(file, report)
+        return
     for line, row in logs.rows(file, report, Event if is_bare else Any):
         if is_bare:
             yield Record(line, row)
@@ -186,6 +193,18 @@ def _is_bare(opened: Opened) -> bool:
     """Return True for an event log without wrappers, of which rows are decoded no further than they are read."""
     row = next(iter(opened.first().rows or opened.head().rows), None)
     return _is_event(row) if row is not None else opened.first().text.lstrip().startswith('{"payload"')
+
+
+def _text_records(file: LogFile, report: ImportReport) -> Iterator[Record]:
+    """Yield the events of a log as text; other lines are of other loggers."""
+    with open(file.path, "rb") as handle:
+        for number, line in enumerate(iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""), 1):
+            event = lenient(parts.decoded(line[max(line.find(b'{"'), 0) :]), Event)
+            if event is not None:
+                report.records_read += 1
+                yield Record(number, event)
+            elif any(mark.encode() in line for mark in _MARKS):
+                report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
 
 
 def _messages_of(row: Any, line: int) -> Iterator[Record]:
