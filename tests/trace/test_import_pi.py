@@ -103,6 +103,14 @@ def test_an_answer_that_took_long_did_not_wait_before_it_began(tmp_path: Path) -
     assert (session["open_calls"], session["worked"]["if_working"]) == ([], 399.5)
 
 
+def test_a_tool_works_as_long_as_it_takes_since_nobody_is_asked_for_leave(tmp_path: Path) -> None:
+    rows = [header(), typed(0), answer(0, 2, call("c")), done(1_802, "c"), answer(1_802, 1_804)]
+    path = write(tmp_path / "s.jsonl", rows)
+
+    (session,) = json.loads(run_corpus("trace", "doctor", str(path), "--format", "json").stdout)["sessions"]
+    assert (session["open_calls"], session["worked"]["if_waiting"]) == ([], 1_804)
+
+
 def test_a_cost_of_nothing_is_a_price_that_the_program_does_not_know(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", [header(), typed(0), answer(0.5, 4)])
 

@@ -165,7 +165,9 @@ class _Reading:
     def _take_answer(self, key: str, message: dict[str, Any], asked: float, written: float, place: steps.Place) -> None:
         run, agent = self._run, self._run.agent(key)
         end = asked if written == NO_TIME else written
-        call = steps.ModelCall(end, place, end=end, model=masked(string(message.get("model"))))
+        call = steps.ModelCall(
+            end, place, end=end, model=masked(text_field(message, "responseModel") or text_field(message, "model"))
+        )
         agent.add(call)
         if asked != NO_TIME and end != NO_TIME:
             agent.date_request(call, asked)
@@ -208,6 +210,9 @@ class _Reading:
         is_error = message.get("isError") is True
         status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
         result = self._run.result(key, call_id, time, place, _text(message.get("content")), status, error)
+        call = self._run.calls.get((key, call_id))
+        if call is not None and call.purpose is steps.TOOL and key == ROOT and NO_TIME not in (call.time, time):
+            call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks nobody for leave
         details = mapping(message.get("details"))
         runs = [run for run in objects(details.get("results")) if text_field(run, "agent") and "messages" in run]
         is_parallel = details.get("mode") == "parallel"
@@ -269,7 +274,7 @@ def _stated(message: dict[str, Any]) -> dict[str, Any]:
     if ending := masked(text_field(message, "stopReason")):
         stated["finish_reason"] = ending
     cost = mapping(mapping(message.get("usage")).get("cost")).get("total")
-    if isinstance(cost, (int, float)) and 0 < cost < 1e300:  # 0 where the program knows no price
+    if isinstance(cost, (int, float)) and cost is not True and 0 < cost < 1e300:  # 0 where the program knows no price
         stated["cost_usd"] = float(cost)
     return stated
 
