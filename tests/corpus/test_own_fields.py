@@ -16,7 +16,7 @@ by_key: true
 noun: {one: dataset, many: datasets}
 omit: [affiliation, code]
 fields:
-  - {field: rows, label: Rows, kind: number, help: How many rows it has., listed: true}
+  - {field: rows, label: Rows, kind: number, help: How many rows it has., listed: true, bibtex: rows, csl: dimensions, ris: C1}
   - {field: released, label: Released on, kind: date, help: The day of its release.}
   - {field: open_access, label: Open access, kind: flag, help: Whether anybody may download it., listed: true}
   - {field: mirrors, label: Mirrors, kind: urls, help: Where else it is., listed: true}
@@ -199,7 +199,7 @@ def test_fields_are_set_like_tags(grown: Path) -> None:
     assert "missing field 'license'" in lost.stdout + lost.stderr
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "jsonl"])
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "bibtex"])
 def test_what_is_exported_is_imported_again_unchanged(grown: Path, form: str, tmp_path: Path) -> None:
     before = written(grown, "data/papers.yaml")
     file = tmp_path / f"exported.{form}"
@@ -217,10 +217,14 @@ def test_what_is_exported_is_imported_again_unchanged(grown: Path, form: str, tm
 def test_an_export_and_a_bibliography_have_what_they_have_a_place_for(grown: Path) -> None:
     (cells,) = csv.DictReader(io.StringIO(run(grown, "export", "csv", "--where", "rows>1000").stdout))
     entry = run(grown, "export", "bibtex", "--where", "rows>1000").stdout
+    (item,) = json.loads(run(grown, "export", "csl", "--where", "rows>1000").stdout)
+    lines = run(grown, "export", "ris", "--where", "rows>1000").stdout.splitlines()
 
     assert "affiliation" not in cells
     assert "code" not in cells
     assert [cells[name] for name in ("rows", "released", "open_access")] == ["1250.5", "2024-05-06", "true"]
+    assert (item["dimensions"], "C1  - 1250.5" in lines) == ("1250.5", True)
+    assert "  rows          = {1250.5},\n" in entry
     assert entry.startswith("@article{tides-year,\n  title         = {Tides of a Year},\n")
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote as percent_encoded
 
+from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
@@ -22,6 +23,7 @@ from orchtrace_corpus.corpus.formats.citation import (
     VENUE_FIELDS,
     NamesError,
     VenueKind,
+    field_texts,
     format_names,
     is_edited,
     keywords,
@@ -36,6 +38,7 @@ from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
 from orchtrace_corpus.corpus.model.decoders import entry_field_problem
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.tagging import read_value
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -98,9 +101,9 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories:
     return "\n".join(_entry(paper, taxonomy, profile, categories) for paper in papers)
 
 
-def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
+def read(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
     """Return the entries of a BibTeX file; all profiles read alike."""
-    return [_item(entry, problems) for entry in _entries(text, problems)]
+    return [_item(entry, problems, taxonomy) for entry in _entries(text, problems)]
 
 
 def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
@@ -119,6 +122,9 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
         ("doi", percent_encoded(paper.doi or "", safe="!#$&'()*+,-./:;<=>?@[]^_|~")),
         ("url", paper.urls[0] if paper.urls else ""),
     ]
+    written = {name for name, value in fields if value}
+    own = field_texts(paper, taxonomy, lambda field: field.bibtex)
+    fields += [(name, encode(text)) for name, text in own.items() if name not in written]
     if profile == "tagged":
         fields += [("keywords", ", ".join(keywords(paper, taxonomy))), ("annotation", encode(summary_text(paper)))]
     lines = (f"  {name:13} = {_written(name, value)}," for name, value in fields if name and value)
@@ -176,7 +182,7 @@ def _written(name: str, value: str) -> str:
     return value[:3].lower() if name == "month" and value in _MONTHS.values() else f"{{{value}}}"
 
 
-def _item(entry: Entry, problems: list[Problem]) -> Item:
+def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     """Return the record of an entry; its problems go to `problems`."""
 
     def text_of(name: str) -> str:
@@ -208,8 +214,19 @@ def _item(entry: Entry, problems: list[Problem]) -> Item:
     if is_alone and venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished") and venue == text_of(venue_field):
         is_read.add(venue_field)
     kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
-    kept |= _kept(entry, is_read, problems)
-    values = {"key": entry.key, **without_empty({"title": title, "authors": authors, "bibtex": kept}), **ids}
+    carried = {field.bibtex: field for field in taxonomy.fields if field.bibtex in entry.fields}
+    kept |= _kept(entry, {*is_read, *carried}, problems)
+    values: dict[str, Value] = {
+        "key": entry.key,
+        **without_empty({"title": title, "authors": authors, "bibtex": kept}),
+        **ids,
+    }
+    for name, field in carried.items():
+        try:
+            value = read_value(field, text_of(name))
+            values[field.name] = list(value) if isinstance(value, tuple) else value
+        except CommandUseError as error:
+            problems.append(Problem(entry.line_of(name), str(error)))
     tags = tuple(part.strip() for part in re.split("[,;]", entry.text("keywords")) if "=" in part)
     cited, heads = without_empty({"year": year, "venue": venue}), {"urls": url} if url else {}
     return Item(values, entry.line, heads, (), cited, tags, text_of("annotation") if tags else "")

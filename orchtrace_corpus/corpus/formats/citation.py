@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise_url
 from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
+from orchtrace_corpus.corpus.model.field_table import RecordField, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS, TO_BE_WRITTEN, bare_author, is_collective
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -346,6 +347,15 @@ def unplaced_fields(paper: Paper, places: Collection[str]) -> Iterator[str]:
     unread |= {"month"} if not month_of(paper) else set()
     known = {*places, "editor", "month"} - unread
     yield from (name for name, latex in paper.bibtex.items() if name not in known or not plain(latex))
+
+
+def field_texts(paper: Paper, taxonomy: Taxonomy, carrier: Callable[[RecordField], str]) -> dict[str, str]:
+    """Return the fields that a citation carries as texts, by what `carrier` says of each that it has."""
+    texts: dict[str, str] = {}
+    for field in taxonomy.fields:
+        if carrier(field) and (values := value_texts(paper.value(field.name))):
+            texts[carrier(field)] = ", ".join(values)
+    return texts
 
 
 def summary_text(paper: Paper) -> str:

@@ -28,6 +28,7 @@ from orchtrace_corpus.corpus.formats.citation import (
     VenueKind,
     editors,
     entry_texts,
+    field_texts,
     is_edited,
     keywords,
     month_of,
@@ -217,7 +218,7 @@ def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
         "keyword": ", ".join(keywords(paper, taxonomy)),
         "annote": summary_text(paper),
     }
-    return without_empty(item)
+    return without_empty({**field_texts(paper, taxonomy, lambda field: field.csl), **without_empty(item)})
 
 
 def _csl_names(names: Iterable[str]) -> list[dict[str, Any]]:

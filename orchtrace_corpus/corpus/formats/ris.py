@@ -19,6 +19,7 @@ from orchtrace_corpus.corpus.formats.citation import (
     VenueKind,
     editors,
     entry_texts,
+    field_texts,
     is_edited,
     keywords,
     month_of,
@@ -101,6 +102,7 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     yield from (("KW", keyword) for keyword in keywords(paper, taxonomy))
     if summary := summary_text(paper):
         yield "N1", summary
+    yield from field_texts(paper, taxonomy, lambda field: field.ris).items()
     yield "ER", ""
 
 

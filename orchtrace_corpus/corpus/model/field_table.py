@@ -98,6 +98,8 @@ class RecordField(NamedTuple):
         is_filter: Whether the site offers its values as a filter.
         is_listed: Whether the list in the README shows it.
         in_candidates: Whether candidates have it, too.
+        bibtex, csl, ris: What carries it in a citation: the field of an entry, the variable of an item, the tag of a
+            record; empty where none does, or where `formats` makes it of several fields, as for those of the venue.
     """
 
     name: str
@@ -116,6 +118,9 @@ class RecordField(NamedTuple):
     is_filter: bool = False
     is_listed: bool = False
     in_candidates: bool = True
+    bibtex: str = ""
+    csl: str = ""
+    ris: str = ""
 
     @property
     def is_list(self) -> bool:

@@ -3,6 +3,7 @@
 No code knows a term: another survey brings its own file and changes no Python.
 """
 
+import re
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
@@ -396,6 +397,11 @@ _FIELD = Schema(
         "choices": fields.text_list("choices"),
         "required": decoders.flag("required"),
         "listed": decoders.flag("listed"),
+        "bibtex": fields.formed(
+            "bibtex", "F121", decoders.is_entry_field, "a field of an entry, or one of the record's"
+        ),
+        "csl": fields.formed("csl", "F121", lambda name: name.replace("-", "").isalpha(), "a variable of CSL"),
+        "ris": fields.formed("ris", "F121", lambda tag: re.fullmatch("[A-Z][A-Z0-9]", tag) is not None, "a tag of RIS"),
     },
     ("field", "label", "kind", "help"),
 )
@@ -422,6 +428,9 @@ def _own_field(
     *,
     required: bool = False,
     listed: bool = False,
+    bibtex: str = "",
+    csl: str = "",
+    ris: str = "",
 ) -> RecordField:
     """Return a field that a survey declares: settable, searched and asked for like a fixed one."""
     of_kind = FieldKind(kind)
@@ -440,6 +449,9 @@ def _own_field(
         is_column=True,
         is_filter=of_kind in (FieldKind.FLAG, FieldKind.CHOICE, FieldKind.YEAR),
         is_listed=listed,
+        bibtex=bibtex,
+        csl=csl,
+        ris=ris,
     )
 
 
