@@ -45,7 +45,6 @@ def checklist(
       corpus trace checklist data/traces/swarm.json
       corpus trace checklist path/to/logs --untrusted web_fetch,read_email
       corpus trace checklist data/traces --format markdown
-      corpus trace checklist dataset
     """
     from orchtrace_corpus.trace.diagnosis.checklist import check
     from orchtrace_corpus.trace.render import checklist as render

@@ -98,7 +98,7 @@ class Collected:
             return render_totals.exact_tables(self.totals, groupings)
         limit = None if request.groupings else request.limit
         tables = render_totals.tables(self.totals, groupings, has_prices=self.has_prices, limit=limit, width=width)
-        folded = [] if limit is None else [one for one in groupings if len(self.totals.by(one).totals) > limit]
+        folded = [] if limit is None else [name for name in groupings if len(self.totals.by(name).totals) > limit]
         notes = [*render_totals.notes(self.totals, request.zone_name, tables, prices=self.prices, folded=folded)]
         if request.groupings:  # else the list below has it
             notes += render.note_on_missing_ids(self.totals.shared)

@@ -30,13 +30,13 @@ def newest(session: Session) -> logs.Inputs:
         DataFileError: There is none.
     """
     first = _recent()[0]
-    found = _of_file(first)
+    sessions = _of_file(first)
     project = os.path.basename(first.folder)
     where = f" in {printable(project, limit=100)}" if project else ""
     session.output.note(
         f"corpus: the newest session, of {program(first.form)}{where}: {printable(first.path, limit=300)}"
     )
-    return logs.Inputs([], found)
+    return logs.Inputs([], sessions)
 
 
 def named(name: str) -> logs.Inputs:
@@ -47,21 +47,22 @@ def named(name: str) -> logs.Inputs:
         DataFileError: There is no session at all.
     """
     there = _recent()
-    known = [one for one in there if _is_called(one, name)] or [one for one in there if one.form == "opencode"]
+    known = [recent for recent in there if _is_called(recent, name)]
+    known = known or [recent for recent in there if recent.form == "opencode"]
     if not known:
         hint = "--list shows the newest. Name a path for a session that is elsewhere."
         raise CommandUseError(f"no session below the home folder has {quote(name)} in its file's name", hint)
-    found = {one.files: one for recent in known[:_MAX_NAMED] for one in _of_file(recent)}
-    return logs.Inputs([], list(found.values()))
+    sessions = {session.files: session for recent in known[:_MAX_NAMED] for session in _of_file(recent)}
+    return logs.Inputs([], list(sessions.values()))
 
 
-def _is_called(one: Recent, name: str) -> bool:
+def _is_called(recent: Recent, name: str) -> bool:
     """Whether a file has the name of a session, or is named; that of Gemini CLI ends in the beginning of the name."""
-    beginning = one.name.rpartition("-")[2]
+    beginning = recent.name.rpartition("-")[2]
     return (
-        name in one.name
-        or one.path.endswith(os.sep + name)
-        or (one.form == "gemini_cli" and len(beginning) > 7 and name.startswith(beginning))
+        name in recent.name
+        or recent.path.endswith(os.sep + name)
+        or (recent.form == "gemini_cli" and len(beginning) > 7 and name.startswith(beginning))
     )
 
 
@@ -69,7 +70,9 @@ def _of_file(first: Recent) -> list[importers.Session]:
     """The session that begins in a file, with its sub-agents; those of Codex are threads of their own, of its day."""
     near = os.path.dirname(first.path) if first.form == "codex" else first.path
     return [
-        one for one in importers.find([near], first.form).sessions if first.path in {file.path for file in one.files}
+        session
+        for session in importers.find([near], first.form).sessions
+        if first.path in {file.path for file in session.files}
     ]
 
 
@@ -86,15 +89,15 @@ def show_list(session: Session, request: Request) -> ExitCode:
     known = _recent()
     chosen = known if request.groupings else known[: request.limit]
     by_path = {recent.path: recent for recent in chosen}
-    sessions = importers.find(list(by_path)).sessions
-    read = [one for one in sessions if request.groupings or _size(one) <= MAX_READ_BYTES]
+    logged = importers.find(list(by_path)).sessions
+    read = [log for log in logged if request.groupings or _size(log) <= MAX_READ_BYTES]
     collected, folders = Collected(request), Folders()
     rows: dict[tuple[LogFile, ...], list[Listed]] = {}
-    for one in sessions:
-        recent = next(by_path[path] for path in _paths(one) if path in by_path)
+    for log in logged:
+        recent = next(by_path[path] for path in _paths(log) if path in by_path)
         written = datetime.fromtimestamp(recent.modified, request.zone).strftime("%Y-%m-%d %H:%M")
-        rows[one.files] = [Listed(recent, written)]
-    files_of = {_paths(one): one.files for one in sessions}
+        rows[log.files] = [Listed(recent, written)]
+    files_of = {_paths(log): log.files for log in logged}
     for imported, trace in logs.traces(session, read, logs.privacy(keep_content=request.with_content)) if read else ():
         summary = collected.add(*run_of_log(imported, trace, folders, request))
         own = rows[files_of[imported.files]]  # a database has several sessions
@@ -102,8 +105,8 @@ def show_list(session: Session, request: Request) -> ExitCode:
     if request.groupings:
         show_collected(session, collected, request)
         return ExitCode.DONE
-    shown = (row for own in rows.values() for row in own[len(own) > 1 :])
-    ordered = sorted(shown, key=lambda row: (-row.recent.modified, row.recent.path))
+    listed_rows = (row for own in rows.values() for row in own[len(own) > 1 :])
+    ordered = sorted(listed_rows, key=lambda row: (-row.recent.modified, row.recent.path))
     if request.output_format is Format.JSON:
         listed = {
             "sessions": records(exact_list(ordered, collected.totals.projects, with_content=request.with_content))
@@ -114,7 +117,7 @@ def show_list(session: Session, request: Request) -> ExitCode:
         "To see one: corpus trace doctor --session, with its name or the beginning of that.",
         f"Times are those of {request.zone_name}.",
     ]
-    if len(read) < len(sessions):
+    if len(read) < len(logged):
         notes.append(f"Without figures: larger than {MAX_READ_BYTES >> 20} MB, and not read for a list.")
     if len(known) > len(chosen):
         older = len(known) - len(chosen)
@@ -142,8 +145,8 @@ def _size(session: importers.Session) -> int:
 
 
 def _recent() -> Sequence[Recent]:
-    if found := homes.recent():
-        return found
+    if sessions := homes.recent():
+        return sessions
     places = first_names_and_more([quote_path(folder) for folder in homes.folders().values()], 7)
     raise DataFileError(f"no session of a known program in {places}", "Name a log or a trace.")
 

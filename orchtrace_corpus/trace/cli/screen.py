@@ -61,14 +61,14 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
 
 def _write_page(session: Session, runs: Iterator[Run], request: Request) -> None:
     """Write the page of one run or two."""
-    shown: list[Run] = []
+    chosen: list[Run] = []
     for run in runs:
-        shown.append(run)
-        if len(shown) > 2:
+        chosen.append(run)
+        if len(chosen) > 2:
             raise CommandUseError("a page shows one run or two, and there are more", "Choose one with --session.")
     from orchtrace_corpus.trace.page import page  # which brings all that draws
 
-    text = page([diagnose(*run) for run in shown], with_content=request.with_content)
+    text = page([diagnose(*run) for run in chosen], with_content=request.with_content)
     deliver(session, request.html, text)
 
 
@@ -95,13 +95,13 @@ def _write_data(session: Session, paths: Sequence[str], runs: Iterator[Run], req
             yield {**render.as_data(diagnose(view, origin)), **words}
 
     def further() -> dict[str, object]:
-        found: dict[str, object] = {"all": render.sums(collected.summaries, collected.totals.shared)}
+        sums: dict[str, object] = {"all": render.sums(collected.summaries, collected.totals.shared)}
         if len(views) == 2:
             from orchtrace_corpus.trace.diagnosis.comparison import compare
             from orchtrace_corpus.trace.render.tables import difference_data
 
-            found["differences"] = difference_data(compare(views[0], views[1]))
-        return {**found, "totals": collected.data()}
+            sums["differences"] = difference_data(compare(views[0], views[1]))
+        return {**sums, "totals": collected.data()}
 
     for part in envelope_parts("trace-doctor", "sessions", diagnosed(), further, version=4):
         session.output.write(part)

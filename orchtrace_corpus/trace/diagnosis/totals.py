@@ -207,7 +207,7 @@ class Totals:
     def _by_day_and_model(self, view: TraceView, models: Mapping[int, str], session: int) -> dict[_Key, list[int]]:
         """Return the events that spent something, by day and model."""
         events, day_of = view.trace.events, self._days.of_times(view.trace)
-        found: dict[_Key, list[int]] = {}
+        numbers: dict[_Key, list[int]] = {}
         for number, event in enumerate(events):
             model = models.get(number)
             if model is None:
@@ -215,8 +215,8 @@ class Totals:
                     continue
                 model = event.model
             day = day_of(event.t if event.t_end is None else event.t_end)
-            found.setdefault(_Key(session, day, model), []).append(number)
-        return found
+            numbers.setdefault(_Key(session, day, model), []).append(number)
+        return numbers
 
     def first_day(self, view: TraceView) -> str:
         """Return the day on which a run began, copied history left out; empty where that is unknown."""
@@ -246,7 +246,9 @@ class Totals:
             for day, work in session.work.items():
                 groups.setdefault(name_of(_Key(number, day, "")), _Group()).work.append((number, day, work))
         if grouping is Grouping.SESSION:
-            return Breakdown([self._total(one.name, groups.get(n, _Group())) for n, one in enumerate(self._sessions)])
+            return Breakdown(
+                [self._total(session.name, groups.get(n, _Group())) for n, session in enumerate(self._sessions)]
+            )
         pairs = [(self._total(str(name), group), group) for name, group in groups.items()]
         is_by_time = grouping in (Grouping.DAY, Grouping.MONTH)
         if is_by_time:
@@ -284,11 +286,11 @@ class Totals:
         if zero is None:
             return {"": busy}
         first = zero + min(view.graph.times) * SECONDS[view.trace.clock.unit]
-        found: dict[str, Intervals] = {}
+        by_day: dict[str, Intervals] = {}
         for begin, end in times.with_waits(busy):
             for day, since, until in self._days.divide(first + begin, first + end):
-                found.setdefault(day, []).append((since, until))
-        return found
+                by_day.setdefault(day, []).append((since, until))
+        return by_day
 
     def _naming(self, grouping: Grouping) -> Callable[[_Key], str | int]:
         """Return a function that names the total to which a cell belongs."""
@@ -321,20 +323,20 @@ class Totals:
 
 def _project_names(folders: Iterable[str]) -> dict[str, str]:
     """Return what the project of each folder is called: its last part, with those before it where two are alike."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     waiting = {folder: [part for part in folder.split("/") if part] for folder in folders}
     length = 1
     while waiting:
-        named: dict[str, list[str]] = {}
+        folders_of: dict[str, list[str]] = {}
         for folder, parts in waiting.items():
-            named.setdefault("/".join(parts[-length:]), []).append(folder)
-        for name, alike in named.items():
+            folders_of.setdefault("/".join(parts[-length:]), []).append(folder)
+        for name, alike in folders_of.items():
             for folder in alike:
                 if len(alike) == 1 or length >= len(waiting[folder]):
-                    found[folder] = name
+                    names[folder] = name
                     del waiting[folder]
         length += 1
-    return found
+    return names
 
 
 def _cell(events: Sequence[Event]) -> _Cell:

@@ -21,25 +21,25 @@ def table(checked: Sequence[Checked], name: str, traces: int) -> Table:
     """
     rows: list[tuple[Cell, ...]] = []
     area = ""
-    for one in checked:
-        figures: tuple[Cell, ...] = (one.whole.value,)
+    for check in checked:
+        figures: tuple[Cell, ...] = (check.whole.value,)
         if traces > 1:
-            figures = tuple(one.counts[kind] or None for kind in Recomputed)
-        to_log = one.item.to_log if one.is_lacking else None
-        rows.append((None if one.item.area == area else one.item.area.value, one.item.title, *figures, to_log))
-        area = one.item.area
+            figures = tuple(check.counts[kind] or None for kind in Recomputed)
+        to_log = check.item.to_log if check.is_lacking else None
+        rows.append((None if check.item.area == area else check.item.area.value, check.item.title, *figures, to_log))
+        area = check.item.area
     columns = ("known",) if traces == 1 else tuple(kind.value for kind in Recomputed)
     title = f"{printable(name)}: {_summary(checked)}"
     if traces > 1:
         title = f"{counted(traces, 'trace')}: {_summary(checked)}"
     notes = ["docs/checklist.md says what each item rests on."]
-    if any(one.counts[Recomputed.PARTLY] for one in checked):
+    if any(check.counts[Recomputed.PARTLY] for check in checked):
         notes.append("partly: some of it is known, or the least that it can be; n/a: the run has nothing of it.")
     return Table("checklist", title, ("about", "report", *columns, "to log"), tuple(rows), tuple(notes), "to log")
 
 
 def _summary(checked: Sequence[Checked]) -> str:
-    numbers = {kind: sum(one.whole is kind for one in checked) for kind in Recomputed}
+    numbers = {kind: sum(check.whole is kind for check in checked) for kind in Recomputed}
     there = len(checked) - numbers[Recomputed.NOT_APPLICABLE]
     parts = [f"{numbers[Recomputed.YES]} of {there} items can be recomputed"]
     if numbers[Recomputed.PARTLY]:
@@ -54,14 +54,14 @@ def exact_table(checked: Sequence[Checked]) -> Table:
     columns = ("about", "report", "recomputed", *(_KEYS[kind] for kind in Recomputed), "to_log", "reasons")
     rows: list[tuple[Cell, ...]] = [
         (
-            one.item.area.value,
-            one.item.title,
-            one.whole.value,
-            *(one.counts[kind] for kind in Recomputed),
-            one.item.to_log if one.is_lacking else None,
-            tuple(printable(reason, limit=300) for reason, _ in one.reasons[:_MAX_REASONS]),
+            check.item.area.value,
+            check.item.title,
+            check.whole.value,
+            *(check.counts[kind] for kind in Recomputed),
+            check.item.to_log if check.is_lacking else None,
+            tuple(printable(reason, limit=300) for reason, _ in check.reasons[:_MAX_REASONS]),
         )
-        for one in checked
+        for check in checked
     ]
     return Table("checklist", "", columns, tuple(rows))
 
@@ -78,14 +78,14 @@ def data(checked: Sequence[Checked], traces: int) -> dict[str, Any]:
     """Return the checklist for programs."""
     items = [
         {
-            "about": one.item.area.value,
-            "report": one.item.title,
-            "columns": list(one.item.columns),
-            "recomputed": one.whole.value,
-            "traces": {_KEYS[kind]: one.counts[kind] for kind in Recomputed},
-            "to_log": one.item.to_log if one.is_lacking else None,
-            "reasons": [{"reason": printable(reason), "traces": number} for reason, number in one.reasons],
+            "about": check.item.area.value,
+            "report": check.item.title,
+            "columns": list(check.item.columns),
+            "recomputed": check.whole.value,
+            "traces": {_KEYS[kind]: check.counts[kind] for kind in Recomputed},
+            "to_log": check.item.to_log if check.is_lacking else None,
+            "reasons": [{"reason": printable(reason), "traces": number} for reason, number in check.reasons],
         }
-        for one in checked
+        for check in checked
     ]
     return {"traces": traces, "items": items}

@@ -90,7 +90,7 @@ def exact_list(rows: Sequence[Listed], projects: Mapping[str, str], *, with_cont
         "program", "project", "last written", "agents", "time", "tokens", "session", "file", "tokens_at_least",
         "cost_usd", "cost_at_least",
     )  # fmt: skip
-    found: list[tuple[Cell, ...]] = []
+    cells: list[tuple[Cell, ...]] = []
     for row in rows:
         recent, summary = row.recent, row.summary
         if summary is None:
@@ -101,8 +101,8 @@ def exact_list(rows: Sequence[Listed], projects: Mapping[str, str], *, with_cont
                 summary.cost_usd, summary.costs_more,
             )  # fmt: skip
         words = (printable(summary.first_words) or None if summary else None,) if with_content else ()
-        found.append((recent.form, row.project(projects), row.written, *figures, *words))
-    return Table("sessions", "", (*columns, "first_words") if with_content else columns, tuple(found))
+        cells.append((recent.form, row.project(projects), row.written, *figures, *words))
+    return Table("sessions", "", (*columns, "first_words") if with_content else columns, tuple(cells))
 
 
 def program(form: str) -> str:

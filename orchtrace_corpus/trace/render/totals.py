@@ -85,7 +85,7 @@ def _rows(grouping: Grouping, breakdown: Breakdown, everything: Total) -> list[t
 def notes(
     totals: Totals,
     zone: str,
-    shown: Sequence[Table],
+    tables: Sequence[Table],
     *,
     prices: Prices | None = None,
     folded: Sequence[Grouping] = (),
@@ -95,7 +95,7 @@ def notes(
     Args:
         totals: The totals.
         zone: What the time zone of the days is called.
-        shown: The tables.
+        tables: The tables.
         prices: The prices that costs were computed with; None where the logs state costs, or there are none.
         folded: The groupings of which not all rows are shown.
     """
@@ -103,7 +103,7 @@ def notes(
     yield "Worked: while at least one agent did; by model, while it answered. Sessions side by side count once."
     if prices is not None:
         yield f"Costs are at {prices_of(prices.date, '', prices.source)}."
-    if any(AT_LEAST in str(cell) for table in shown for row in table.rows for cell in row[1:]):
+    if any(AT_LEAST in str(cell) for table in tables for row in table.rows for cell in row[1:]):
         yield f"{AT_LEAST} at least: something in the logs of these sessions is unknown."
     if without := len(totals) - totals.all().sessions:
         have = "session has" if without == 1 else "sessions have"
@@ -127,12 +127,12 @@ def exact_tables(totals: Totals, groupings: Sequence[Grouping]) -> list[Table]:
 
 def data(totals: Totals, zone: str, groupings: Sequence[Grouping]) -> dict[str, Any]:
     """Return the totals for programs; what is unknown is null."""
-    found: dict[str, Any] = {"timezone": zone}
+    content: dict[str, Any] = {"timezone": zone}
     for grouping in groupings:
-        found[f"by_{grouping}"] = [
+        content[f"by_{grouping}"] = [
             {grouping.value: total.name or None, **_record(total)} for total in totals.by(grouping).totals
         ]
-    return {**found, "all": _record(totals.all())}
+    return {**content, "all": _record(totals.all())}
 
 
 def _record(total: Total) -> dict[str, Cell]:
