@@ -248,7 +248,7 @@ def test_a_wrong_value_is_reported_at_its_place(grown: Path) -> None:
         f"{number + 11}:13: F106 'in May' is not a date: write YYYY-MM-DD",
         f"{number + 12}:16: V102 unknown value of open_access 'perhaps' (allowed: true, false)",
         f"{number + 13}:13: F114 'example.org/m1' is not a web address; begin it with https://",
-        f"{number + 14}:3: F102 unknown field 'affiliation'",
+        f"{number + 14}:3: F102 the taxonomy omits the field 'affiliation'; remove it here or there",
     ]
 
 

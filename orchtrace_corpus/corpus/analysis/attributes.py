@@ -25,7 +25,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 
 class ValueKind(StrEnum):
-    """What an attribute's values are, which decides what they can be compared with."""
+    """The kind of an attribute's values, which decides how they are compared."""
 
     TERM = "term"
     TEXT = "text"
@@ -96,7 +96,8 @@ def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
         values = _evidence_values(facet, frozenset(taxonomy.facts))
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
     if marked:
-        tags = [Term(one.field, one.label, one.definition) for one in taxonomy.papers if one.kind is Kind.SINGLE]
+        single = (facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE)
+        tags = [Term(facet.field, facet.label, facet.definition) for facet in single]
         tags += [term for facet in taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms]
         attributes[CONTESTED] = Attribute(
             CONTESTED, "Contested", ValueKind.TERM, _member_values(CONTESTED), tuple(tags), has_several=True
@@ -122,7 +123,7 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
 
     papers = _attributes((field for field in taxonomy.paper_fields if field.in_candidates), taxonomy.papers)
     del papers["published"]
-    attributes = {name: one._replace(values=of_paper(one.values)) for name, one in papers.items()}
+    attributes = {name: attribute._replace(values=of_paper(attribute.values)) for name, attribute in papers.items()}
     attributes |= {
         field.name: _field_attribute(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS
     }
@@ -156,12 +157,15 @@ def find(name: str, attributes: Attributes, noun: str = "field") -> Attribute:
     Raises:
         CommandUseError: There is none of that name; the message names the nearest.
     """
-    facets = (one.facet for one in attributes.values() if one.facet is not None and one.facet.kind is Kind.LEVELS)
-    coded = (attributes[term.id] for facet in facets for term in facet.terms if term.code.lower() == name.lower() != "")
-    found = attributes.get(name) or attributes.get(name.replace("-", "_").lower()) or next(coded, None)
-    if found is None:
-        raise CommandUseError(f"unknown {noun} {quote(name)}{suggestion(name, list(attributes))}")
-    return found
+    attribute = attributes.get(name) or attributes.get(name.replace("-", "_").lower())
+    if attribute is not None:
+        return attribute
+    facets = (attribute.facet for attribute in attributes.values() if attribute.facet is not None)
+    for facet in facets:
+        for term in facet.terms if facet.kind is Kind.LEVELS else ():
+            if term.code.lower() == name.lower() != "":
+                return attributes[term.id]
+    raise CommandUseError(f"unknown {noun} {quote(name)}{suggestion(name, list(attributes))}")
 
 
 def find_all(names: Iterable[str], attributes: Attributes, noun: str = "field") -> tuple[Attribute, ...]:

@@ -61,7 +61,7 @@ class ToJudge(NamedTuple):
 def between(
     old: Record, new: Record, sides: tuple[Mapping[str, Value], Mapping[str, Value]], unread: Collection[str]
 ) -> Changed | None:
-    """What changed from one state of a record to another; None if nothing did.
+    """Return the changes from one state of a record to another; None without any.
 
     Args:
         old: The record as it was.
@@ -96,33 +96,35 @@ def _tag_changes(field: str, was: Value | None, now: Value | None, is_unread: bo
 
 
 def _item_changes(before: Value | None, after: Value | None) -> Iterator[ItemChange]:
-    """What became of the items of a list of mappings; an item with most fields in common was changed into another."""
+    """Yield the changes of the items of a list of mappings; an item became the one with most fields in common."""
     old, new = (
-        [one for one in value or () if isinstance(one, Mapping)] if isinstance(value, Sequence) else []
+        [item for item in value or () if isinstance(item, Mapping)] if isinstance(value, Sequence) else []
         for value in (before, after)
     )
-    gone = [one for one in old if one not in new]
-    come = [one for one in new if one not in old]
-    for item in come:
-        alike = [sum(one.get(name) == value for name, value in item.items()) for one in gone]
-        nearest = max(range(len(gone)), key=alike.__getitem__, default=None)
-        is_changed = nearest is not None and (alike[nearest] > 0 or len(gone) == len(come) == 1)
-        yield ItemChange(gone.pop(nearest) if is_changed and nearest is not None else None, item)
-    yield from (ItemChange(item, None) for item in gone)
+    removed = [item for item in old if item not in new]
+    added = [item for item in new if item not in old]
+    for item in added:
+        alike = [sum(other.get(name) == value for name, value in item.items()) for other in removed]
+        nearest = max(range(len(removed)), key=alike.__getitem__, default=None)
+        is_changed = nearest is not None and (alike[nearest] > 0 or len(removed) == len(added) == 1)
+        yield ItemChange(removed.pop(nearest) if is_changed and nearest is not None else None, item)
+    yield from (ItemChange(item, None) for item in removed)
 
 
 def to_judge(pool: Pool, added: Iterable[Record], changed: Iterable[Changed]) -> Iterator[ToJudge]:
-    """What a person has to judge of the records that are new or changed, record by record."""
+    """Yield the questions about each new or changed record that a person has to judge."""
     own = {field.name: field.review for field in pool.taxonomy.fields}
     published = {column.field for column in (*pool.taxonomy.published, *pool.taxonomy.published_exclusions)}
     for record in added:
-        asked = {topic for field in fields(record, pool.taxonomy) for topic in _topics(record, field, own)}
-        yield ToJudge(record.name, tuple(topic for topic in ReviewTopic if topic in asked))
-    for one in changed:
-        asked = {ReviewTopic.TAGS} if one.tags else set()
-        if not published.isdisjoint(change.field for change in one.tags if one.after.published):
-            asked.add(ReviewTopic.PUBLISHED)
-        for change in one.rest:
+        topics = {topic for field in fields(record, pool.taxonomy) for topic in _topics(record, field, own)}
+        yield ToJudge(record.name, tuple(topic for topic in ReviewTopic if topic in topics))
+    for change_of_record in changed:
+        topics = {ReviewTopic.TAGS} if change_of_record.tags else set()
+        if not published.isdisjoint(
+            change.field for change in change_of_record.tags if change_of_record.after.published
+        ):
+            topics.add(ReviewTopic.PUBLISHED)
+        for change in change_of_record.rest:
             parts = {
                 name
                 for item in change.items
@@ -130,15 +132,15 @@ def to_judge(pool: Pool, added: Iterable[Record], changed: Iterable[Changed]) ->
                 for name in (*old, *new)
                 if old.get(name) != new.get(name)
             }
-            asked.update(_topics(one.after, change.field, own, parts or None))
-        if asked:
-            yield ToJudge(one.after.name, tuple(topic for topic in ReviewTopic if topic in asked))
+            topics.update(_topics(change_of_record.after, change.field, own, parts or None))
+        if topics:
+            yield ToJudge(change_of_record.after.name, tuple(topic for topic in ReviewTopic if topic in topics))
 
 
 def _topics(
     record: Record, field: str, own: Mapping[str, ReviewTopic | None], parts: Iterable[str] | None = None
 ) -> Iterator[ReviewTopic]:
-    """What there is to judge of a field of a record, or of those parts of its items."""
+    """Yield the topics of a field of a record, or of those parts of its items."""
     if field == "evidence":
         for part in (*_SOURCE_FIELDS, "level") if parts is None else parts:
             yield ReviewTopic.SOURCES if part in _SOURCE_FIELDS else ReviewTopic.LEVELS
@@ -165,5 +167,5 @@ def _comparable(value: Value | None) -> object:
 
 def _sorted(part: Value) -> object:
     if isinstance(part, Mapping):
-        return sorted((name, _sorted(one)) for name, one in part.items())
-    return part if isinstance(part, (str, int, float)) else [_sorted(one) for one in part]
+        return sorted((name, _sorted(value)) for name, value in part.items())
+    return part if isinstance(part, (str, int, float)) else [_sorted(item) for item in part]

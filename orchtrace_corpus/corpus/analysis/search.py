@@ -44,7 +44,7 @@ _STEM, _INSIDE = 0.95, 0.4
 
 
 class Found(NamedTuple):
-    """Where a word was found.
+    """A place in which a word was found.
 
     Attributes:
         word: The word, as asked for.
@@ -160,7 +160,7 @@ ENDINGS = (
 
 
 def stem(word: str) -> str:
-    """What the forms of an English word have in common, always its beginning: `termin` of terminate and termination.
+    """Return the beginning that the forms of an English word share: `termin` of terminate and termination.
 
     Args:
         word: One word, without case and accents.
@@ -281,7 +281,7 @@ def _exclusion_texts(exclusion: Exclusion, facets: Mapping[str, Facet]) -> Itera
 
 
 def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator[_Text]:
-    """What the tags of a record are called, and what those mean that a survey is about."""
+    """Yield the names of a record's tags, and the definitions of those that a survey is about."""
     for field, tag in tags.items():
         facet = facets.get(field)
         if facet is None or not tag or tag == NOT_APPLICABLE:

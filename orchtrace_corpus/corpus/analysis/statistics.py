@@ -30,7 +30,7 @@ _NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
 
 
 class Counts(NamedTuple):
-    """How many records have each value of an attribute.
+    """The number of records with each value of an attribute.
 
     Attributes:
         counts: By value, in the vocabulary's order (numbers and dates ascending, other open values
@@ -51,7 +51,7 @@ class Counts(NamedTuple):
 
 
 class LevelCounts(NamedTuple):
-    """How many records have each term of a facet of kind `levels` at each level.
+    """The number of records with each term of a facet of kind `levels` at each level.
 
     Attributes:
         counts: By term, then by level, all of them, zero included.
@@ -64,7 +64,7 @@ class LevelCounts(NamedTuple):
 
 
 class Crosstab(NamedTuple):
-    """How many records have each pair of values of two attributes.
+    """The number of records with each pair of values of two attributes.
 
     Attributes:
         cells: By row value and column value; a pair that is not there counts 0.
@@ -80,7 +80,7 @@ class Crosstab(NamedTuple):
     total: int
 
     def number(self, row: str, column: str) -> int:
-        """How many records have both values."""
+        """Return how many records have both values."""
         return self.cells.get((row, column), 0)
 
     @property
@@ -126,7 +126,7 @@ class Coverage(NamedTuple):
         reading: The reading of disputed tags that the papers are by.
         candidates: The candidates of each pair of values, as `fills` returns them; None if they were not asked for.
         reasons: What the rules say that forbid the cells of `impossible`.
-        noun: What the survey calls its records.
+        noun: The survey's name for its records.
     """
 
     crosstab: Crosstab
@@ -142,7 +142,7 @@ class Coverage(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many cells there are in all, those that cannot arise included."""
+        """The number of cells, those that cannot arise included."""
         return len({*self.crosstab.row_values} - _NO_CELLS) * len({*self.crosstab.column_values} - _NO_CELLS)
 
     @property
@@ -232,7 +232,7 @@ def coverage(
         sparse_limit: Up to how many papers make a cell sparse.
         impossible: The cells that cannot arise, and why; one that holds papers is counted like any other.
         reading: The reading of disputed tags that the papers are by.
-        noun: What the survey calls its records.
+        noun: The survey's name for its records.
     """
     crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
@@ -263,7 +263,7 @@ def fills(
 
 
 def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """How many records each cell would hold if rows and columns were independent but for cells that cannot arise.
+    """Return the expected count of each cell if rows and columns were independent but for cells that cannot arise.
 
     This is quasi-independence: the product of a factor for the row and one for the column, such that the totals of
     rows and columns over the possible cells are those counted (Goodman 1968, JASA 63:1091-1131), found by iterative

@@ -33,7 +33,7 @@ _SETTABLE = [field.name for field in PAPER_FIELDS if field.is_settable]
 
 
 class DetailOptions(NamedTuple):
-    """What is said of a paper beside its tags; the fields are those of `intake.drafts.Details`, several in `sets`."""
+    """Details of a paper beside its tags, the fields of `intake.drafts.Details`; several of them in `sets`."""
 
     key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
     title: Title = ""
@@ -63,7 +63,7 @@ class DetailOptions(NamedTuple):
 
 
 class IntakeOptions(NamedTuple):
-    """How a paper is looked up, and what is done with it."""
+    """Options of how a paper is looked up and recorded."""
 
     tags: OtherTags = None
     despite_title: Annotated[
@@ -80,14 +80,14 @@ class IntakeOptions(NamedTuple):
 
 
 class TagProblem(NamedTuple):
-    """What is wrong with a tag that was given, and the field of its facet; no field where that is what is wrong."""
+    """A mistake in a given tag, with the field of its facet; no field where that is the mistake."""
 
     field: str
     error: CommandUseError
 
 
 class _State(NamedTuple):
-    """What a command keeps in its context: its options by section, the tags that they were given, their mistakes."""
+    """The state of a command: its options by section, the values that they were given, their mistakes."""
 
     command: TyperCommand
     options: dict[str, list[TyperOption]]
@@ -279,7 +279,7 @@ def metavar_of(facet: Facet, term: Term | None = None) -> str:
 
 
 def values_of(facet: Facet, term: Term | None = None) -> str:
-    """What the option of a facet takes, or that of one of its terms with levels, in words."""
+    """Return the values of the option of a facet, or of one of its terms with levels, in words."""
     if term:
         return ", ".join((*(level.id for level in facet.levels), NO_TERM))
     terms = ", ".join(term.id for term in facet.terms)
@@ -289,7 +289,7 @@ def values_of(facet: Facet, term: Term | None = None) -> str:
 
 
 def _settable(facets: tuple[Facet, ...]) -> Iterator[tuple[str, Facet, Term | None]]:
-    """What can be set, by name: each facet, and each term that has levels."""
+    """Yield everything that can be set, by name: each facet, and each term that has levels."""
     for facet in facets:
         yield facet.field, facet, None
         yield from ((term.id, facet, term) for term in facet.terms if facet.kind is Kind.LEVELS)

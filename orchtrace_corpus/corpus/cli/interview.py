@@ -131,7 +131,7 @@ class Interview:
         return exclusion
 
     def _certain(self, gaps: Sequence[Gap]) -> Sequence[Gap]:
-        """What is missing whatever a service would say, and however what is wrong would be mended."""
+        """Return the gaps that remain whatever a service would say, and however what is wrong would be mended."""
         if not self.problems:
             return gaps
         wrong, is_asked = {one.field for one in self.problems}, not self._options.no_fetch
@@ -158,7 +158,7 @@ class Interview:
         return code
 
     def _advise(self, match: Match) -> str:
-        """What to do about a paper that the corpus knows, instead of the command."""
+        """Return what to do about a known paper instead of the command."""
         command, record = self._ctx.info_name, match.record
         despite = "if it is another work, add --despite-title; " if match.sign is Sign.TITLE else ""
         if command == "exclude" and isinstance(record, Paper):
@@ -188,7 +188,7 @@ class Interview:
 
 
 def _summarise(proposal: Proposal) -> Iterator[str]:
-    """What became of each record."""
+    """Yield a line about each record that was written."""
     before = next(iter((*proposal.removed, *proposal.changed)), None)
     for record in proposal.added or proposal.changed:
         if isinstance(record, Paper):

@@ -35,7 +35,7 @@ _GLUE = "\0"  # a blank at which no line is broken
 
 
 def can_ask() -> bool:
-    """Whether somebody is there to answer: standard input and standard error are a terminal."""
+    """Return True if standard input and standard error are a terminal."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
@@ -59,7 +59,7 @@ class Questions:
         self._again: list[str] = []
 
     def with_way_back(self, ask: Callable[[], Answer]) -> Answer:
-        """What comes of questions, to which `b` asks the one before again; refused at the first of them."""
+        """Return the answers to questions, of which `b` asks the previous one again."""
         self._say(
             "Enter leaves open what is [open]; b goes back to the question before; Ctrl-C stops, with this undecided"
         )

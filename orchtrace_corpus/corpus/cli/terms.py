@@ -53,7 +53,7 @@ def terms(
 
 
 def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
-    """How a field is coded, or one of its terms with levels and then all of them, below the table of terms."""
+    """Show how a field is coded, or one of its terms with levels and then all of them, below the table of terms."""
     codings = session.files.codebook.sound()
     values = {facet.field: facet.values for facet in _with_terms(pool.taxonomy, name)}
     names = tuple(values)

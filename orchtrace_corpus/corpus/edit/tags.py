@@ -112,7 +112,7 @@ def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: New
 def remarks(
     paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy, before: Paper | None = None
 ) -> Iterator[str]:
-    """What speaks against changes of a paper's tags: evidence for the old value, and that the value was published.
+    """Yield objections to changes of a paper's tags: evidence for the old value, and that the value was published.
 
     Args:
         paper: The paper as it was until now.
@@ -241,7 +241,7 @@ def _explain(allowed: tuple[Term, ...]) -> Iterator[None]:
 
 
 class Recorded(NamedTuple):
-    """What there is to write.
+    """Disputes to write.
 
     Attributes:
         added: New disputes, as their fields.
@@ -318,7 +318,7 @@ def propose_disputes(
 def _readings(
     key: str, column: str, stands: str, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Who reads what instead of the value that stands, by the values."""
+    """Return the readers of each value other than the one that stands, by value."""
     found: dict[str, list[str]] = {}
     for sheet in sheets:
         code = sheet.codes.get(key, {}).get(column)

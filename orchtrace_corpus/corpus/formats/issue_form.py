@@ -58,7 +58,7 @@ class Question(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        """What can be chosen, and the id of the term or the level that it stands for; empty for none."""
+        """The options, each with the id of the term or level that it stands for; empty for a text."""
         if self.field is not None and self.field.kind is FieldKind.FLAG:
             return {"Yes": "true", "No": "false"}
         if self.field is not None:
@@ -93,32 +93,32 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
     """Return the questions of the form, in the order of a record's fields; the tags stand behind its head."""
     noun = taxonomy.noun.one
     example = f"Such as 2605.08686, a DOI, or the address of the {noun}'s page."
-    asked = [Question("identifier", "arXiv id, DOI or address", example)]
+    form_questions = [Question("identifier", "arXiv id, DOI or address", example)]
     head = (field for field in taxonomy.paper_fields if field.section is Section.HEAD)
-    asked += (_field_question(field, noun) for field in head if field.question)
+    form_questions += (_field_question(field, noun) for field in head if field.question)
     for facet in taxonomy.papers:
         if facet.kind is Kind.LEVELS:
-            asked += (
+            form_questions += (
                 Question(term.id, f"{facet.label}: {term.label}", term.definition, facet, term) for term in facet.terms
             )
         else:
-            asked.append(Question(facet.field, facet.label, facet.definition, facet))
+            form_questions.append(Question(facet.field, facet.label, facet.definition, facet))
     for field in taxonomy.paper_fields:
         if field.name == "evidence":
             support = f"What in the {noun} supports the answers above, in one sentence of your own."
             source = f"The address where that can be read, such as a version of the {noun}."
-            asked.append(Question("note", "Evidence", support, is_long=True))
-            asked.append(Question("source", "Source of the evidence", source))
-            asked += (
+            form_questions.append(Question("note", "Evidence", support, is_long=True))
+            form_questions.append(Question("source", "Source of the evidence", source))
+            form_questions += (
                 Question(facet.field, facet.label, facet.definition, facet, is_evidence=True)
                 for facet in taxonomy.evidence
             )
         elif field.section is not Section.HEAD and field.question:
-            asked.append(_field_question(field, noun))
-    labels = [" ".join(question.label.casefold().split()) for question in asked]
+            form_questions.append(_field_question(field, noun))
+    labels = [" ".join(question.label.casefold().split()) for question in form_questions]
     return tuple(
         question._replace(label=f"{question.label} ({question.name})") if labels.count(label) > 1 else question
-        for question, label in zip(asked, labels, strict=True)
+        for question, label in zip(form_questions, labels, strict=True)
     )
 
 
@@ -225,9 +225,9 @@ def _tag(question: Question, facet: Facet, answer: str) -> Tag:
     terms = []
     rest = answer
     while rest:
-        found = next((option for option in options if f"{rest}, ".startswith(f"{option}, ")), None)
-        if found is None:
+        chosen = next((option for option in options if f"{rest}, ".startswith(f"{option}, ")), None)
+        if chosen is None:
             return read_tag(facet, answer)
-        terms.append(options[found])
-        rest = rest[len(found) :].removeprefix(",").lstrip()
+        terms.append(options[chosen])
+        rest = rest[len(chosen) :].removeprefix(",").lstrip()
     return read_tag(facet, ",".join(terms))

@@ -37,7 +37,7 @@ _NO_PLACE = "The readings of the candidate, which name no place."
 
 
 class Decision(StrEnum):
-    """What is proposed for a candidate."""
+    """A proposed decision on a candidate."""
 
     INCLUDE = "include"
     UNCLEAR = "unclear"
@@ -51,7 +51,7 @@ READ = tuple(decision.value for decision in Decision if decision is not Decision
 
 
 class SourceReading(NamedTuple):
-    """What one reader reads in the sources of a candidate.
+    """The reading of one reader of the sources of a candidate.
 
     Attributes:
         by: The reader.
@@ -104,7 +104,7 @@ class Candidate(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the record is called by: its key."""
+        """The name of the record: its key."""
         return self.paper.key
 
     @property
@@ -113,7 +113,7 @@ class Candidate(NamedTuple):
         return self.paper.tags
 
     def is_open(self, tag: str) -> bool:
-        """Whether a tag is open: a facet, or a term of one of levels."""
+        """Return True if a tag is open: a facet, or a term of one of levels."""
         return tag in self.open_tags
 
     def supported(self, tags: Mapping[str, Tag], known: Mapping[str, Facet]) -> Paper:
@@ -236,7 +236,7 @@ class CandidateFile(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return len(self.candidates)
 
     @property

@@ -50,7 +50,7 @@ def _schema(
     by_name |= _tag_decoders(facets)
     required = (field.name for field in record_fields if field.required)
     decoders = {name: by_name[name] for name in field_names(record_fields, facets)}
-    return Schema(noun, title_field, decoders, (*required, *_required(facets)))
+    return Schema(noun, title_field, decoders, (*required, *_required(facets)), taxonomy.omit)
 
 
 def _decoder(field: RecordField, taxonomy: Taxonomy) -> Decoder:
@@ -120,7 +120,7 @@ def missing_records(
     both = (("papers", "paper", papers), ("exclusions", "exclusion", exclusions))
     if all(known is None or known >= set(getattr(pool, field)) for field, _, known in both):
         return ()
-    found = []
+    findings = []
     node = file.root()
     for field, noun, known in both:
         listed = node.entries[field][1] if type(node) is reader.Mapping and field in node.entries else None
@@ -128,8 +128,8 @@ def missing_records(
         for name, item in zip(getattr(pool, field), items, strict=True):
             if known is not None and name not in known:
                 message = f"there is no {noun} {quote(name)}, which the published pool has"
-                found.append(Finding("F119", message, file.location(item.at), name))
-    return tuple(found)
+                findings.append(Finding("F119", message, file.location(item.at), name))
+    return tuple(findings)
 
 
 def _evidence(**values: Any) -> Evidence:

@@ -105,11 +105,11 @@ def term_list(
     codes: Codes = MappingProxyType({}),
 ) -> Decoder:
     """A list of different terms of a vocabulary; NA only by itself."""
-    one = terms(name, label, allowed, allows_na=allows_na, code=code, codes=codes)
+    decode_term = terms(name, label, allowed, allows_na=allows_na, code=code, codes=codes)
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term
-            value = one(node, report)
+            value = decode_term(node, report)
             return None if value is None else (value,)
         if type(node) is not Sequence:
             refuse_no_list(name, node, report)
@@ -117,7 +117,7 @@ def term_list(
         if not node.items:
             report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one term, or remove the field")
             return None
-        items = [one(item, report) for item in node.items]
+        items = [decode_term(item, report) for item in node.items]
         if NOT_APPLICABLE in items and len(items) > 1:
             at = node.items[items.index(NOT_APPLICABLE)].at
             report.add("V104", at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone; remove it or the other terms")
@@ -159,7 +159,7 @@ _OWN_FIELDS = frozenset("title author year keywords annotation".split())
 
 
 def kept_entry(name: str) -> Decoder:
-    """What an entry of BibTeX says beyond the record: its `type`, and fields by name, as LaTeX."""
+    """The fields of a BibTeX entry that the record has no place for, by name, as LaTeX; its `type` among them."""
 
     def decode(node: Node, report: Report) -> dict[str, str] | None:
         if type(node) is not Mapping:
@@ -181,12 +181,12 @@ def kept_entry(name: str) -> Decoder:
 
 
 def is_entry_field(name: str) -> bool:
-    """Whether a field of an entry can be kept under this name."""
+    """Return True if a field of an entry can be kept under this name."""
     return name not in _OWN_FIELDS and re.fullmatch(r"[a-z][a-z0-9_.:+-]*", name) is not None
 
 
 def entry_field_problem(name: str, latex: str) -> str:
-    """What keeps a field from being one of an entry of BibTeX; empty if nothing does."""
+    """Return the problem that keeps a field from being one of a BibTeX entry; empty without one."""
     if name in _OWN_FIELDS:
         return "is said by the record itself; remove it here"
     if not is_entry_field(name):
@@ -235,13 +235,13 @@ def url(name: str) -> Decoder:
 
 def url_list(name: str) -> Decoder:
     """A list of different web addresses, at least one."""
-    texts, one = text_list(name), url(name)
+    texts, decode_url = text_list(name), url(name)
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         values = texts(node, report)
         if values is None or type(node) is not Sequence:
             return None
-        return None if None in [one(item, report) for item in node.items] else values
+        return None if None in [decode_url(item, report) for item in node.items] else values
 
     return decode
 
@@ -271,7 +271,7 @@ def field_decoder(field: RecordField) -> Decoder:
 
 
 def url_problem(value: str) -> str:
-    """What keeps a text from being a web address that anyone may open; empty if nothing does."""
+    """Return the problem that keeps a text from being a public web address; empty without one."""
     if re.fullmatch(r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?", value):
         return ""
     scheme, separator, rest = value.partition("://")

@@ -13,7 +13,7 @@ FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 
 
 class FieldKind(StrEnum):
-    """What a field holds."""
+    """The kind of value that a field holds."""
 
     TEXT = "text"
     TEXTS = "texts"
@@ -45,7 +45,7 @@ class Section(StrEnum):
 
 
 class SearchPart(StrEnum):
-    """Where in a record a word was found; a hit names the part that weighs most."""
+    """The part of a record in which a word was found; a hit names the one that weighs most."""
 
     TITLE = "title"
     KEY = "key"
@@ -63,7 +63,7 @@ class SearchPart(StrEnum):
 
 
 class ReviewTopic(StrEnum):
-    """What a person has to judge of a record that is new or changed, since no program can."""
+    """A question about a new or changed record that only a person can judge."""
 
     BIBLIOGRAPHY = "bibliography"
     FIELDS = "fields"
@@ -124,17 +124,17 @@ class RecordField(NamedTuple):
 
     @property
     def is_list(self) -> bool:
-        """Whether it holds several texts."""
+        """Return True if it holds several texts."""
         return self.kind in _LISTS
 
     @property
     def is_bare(self) -> bool:
-        """Whether YAML has its value without quotes although it is no text."""
+        """Return True if YAML has its value without quotes although it is no text."""
         return self.kind in _BARE
 
     @property
     def is_optional(self) -> bool:
-        """Whether a taxonomy can switch it off."""
+        """Return True if a taxonomy can switch it off."""
         return not self.required and self.kind is not FieldKind.PARTS
 
 

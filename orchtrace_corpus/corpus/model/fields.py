@@ -65,12 +65,16 @@ Decoder: TypeAlias = Callable[[Node, Report], Any]
 
 
 class Schema(NamedTuple):
-    """The fields of a kind of record. `title_field` names the one that messages call the record by."""
+    """The fields of a kind of record.
+
+    `title_field` names the one that messages call the record by, `omitted` those that the taxonomy switches off.
+    """
 
     noun: str
     title_field: str
     decoders: MappingType[str, Decoder]
     required: tuple[str, ...]
+    omitted: tuple[str, ...] = ()
 
 
 def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] | None:
@@ -90,7 +94,9 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
     values: dict[str, Any] = {}
     for name, (key_at, value) in entries.items():
         decoder = decoders.get(name)
-        if decoder is None:
+        if name in schema.omitted:
+            report.add("F102", key_at, f"the taxonomy omits the field {quote(name)}; remove it here or there")
+        elif decoder is None:
             hint = suggestion(name, list(decoders), always_list=False)
             report.add("F102", key_at, f"unknown field {quote(name)}{hint}")
         else:
@@ -147,7 +153,7 @@ def is_cite_key(value: str) -> bool:
 
 
 def is_key(value: str) -> bool:
-    """Whether the text is made of ASCII lower-case letters and digits with single hyphens between them."""
+    """Return True if the text is made of ASCII lower-case letters and digits with single hyphens between them."""
     return value.isascii() and value == value.lower() and all(part.isalnum() for part in value.split("-"))
 
 
@@ -210,7 +216,7 @@ def iso_date(name: str) -> Decoder:
 
 @lru_cache(maxsize=4096)
 def is_iso_date(value: str) -> bool:
-    """Whether the text is a day of the calendar as `YYYY-MM-DD`."""
+    """Return True if the text is a day of the calendar as `YYYY-MM-DD`."""
     try:
         return date.fromisoformat(value).isoformat() == value
     except ValueError:
@@ -264,7 +270,7 @@ def authors(name: str) -> Decoder:
 
 
 def is_collective(author: str) -> bool:
-    """Whether an author is marked as a collective: a name in braces, which has no parts."""
+    """Return True if an author is marked as a collective: a name in braces, which has no parts."""
     return len(author) > 2 and author[0] == "{" and author[-1] == "}" and set(author[1:-1]).isdisjoint("{}")
 
 
@@ -274,7 +280,7 @@ def bare_author(author: str) -> str:
 
 
 def _author_problem(item: str) -> str:
-    """What keeps a text from being one author; empty if nothing does."""
+    """Return the problem that keeps a text from being one author; empty without one."""
     if item.startswith(",") or item.endswith(","):
         return "lacks a part of the name: write Family, Given"
     if item != OTHERS and item.lower().strip(". ") in ("et al", "others", "and others"):
@@ -305,7 +311,7 @@ def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder
 
 
 def kind_of(node: Node) -> str:
-    """What a node is, in words."""
+    """Return the kind of a node in words."""
     if type(node) is Scalar:
         return "text" if node.text else "nothing"
     return "a list" if type(node) is Sequence else "a mapping"

@@ -80,18 +80,18 @@ def evidence_fields(item: Evidence) -> dict[str, Value]:
 
 
 def paper_style(taxonomy: Taxonomy) -> Style:
-    """How papers are written."""
+    """Return the style in which papers are written."""
     names = field_names(taxonomy.paper_fields, taxonomy.papers)
     return _style(names, taxonomy.paper_fields, taxonomy.papers, "key" if taxonomy.by_key else "")
 
 
 def exclusion_style(taxonomy: Taxonomy) -> Style:
-    """How exclusions are written."""
+    """Return the style in which exclusions are written."""
     return _style(field_names(EXCLUSION_FIELDS, taxonomy.exclusions), EXCLUSION_FIELDS, taxonomy.exclusions)
 
 
 def candidate_style(taxonomy: Taxonomy) -> Style:
-    """How candidates are written: sorted by key."""
+    """Return the style in which candidates are written: sorted by key."""
     record_fields = (*taxonomy.paper_fields, *CANDIDATE_FIELDS)
     return _style(candidate_field_names(taxonomy), record_fields, taxonomy.papers, "key")
 
@@ -105,7 +105,7 @@ def _style(
 
 
 def dispute_style() -> Style:
-    """How disputes are written."""
+    """Return the style in which disputes are written."""
     return Style(
         ("record", "tag", "stands", "readings", "agreed", "state", "why", "source"), block=frozenset({"readings"})
     )

@@ -21,7 +21,7 @@ Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 
 
 class EvidenceVerdict(StrEnum):
-    """What a source says of the tags that an item of evidence names, from the strongest support to none."""
+    """The support that a source gives to the tags that an item of evidence names, the strongest first."""
 
     SUPPORTED = "supported"
     PARTLY = "partly"
@@ -47,12 +47,12 @@ VERDICT = Facet(
 
 
 def evidence_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
-    """What evidence is classified by: the facets that the taxonomy declares for it, and the verdict."""
+    """Return the facets of evidence: those that the taxonomy declares for it, and the verdict."""
     return (*taxonomy.evidence, VERDICT)
 
 
 class Evidence(NamedTuple):
-    """What a source says of some tags of a paper.
+    """A statement of a source about some tags or facts of a paper.
 
     `location` says where in the source: a page, section or line. `more` holds the facets of evidence
     that the taxonomy declares beside level and confidence. `copy` says that what was read is a hosted copy
@@ -71,7 +71,7 @@ class Evidence(NamedTuple):
 
     @property
     def is_evidence(self) -> bool:
-        """Whether the source says something of the tags, for or against; else the item is no evidence."""
+        """Return True if the source speaks for or against the tags; an item that does neither is no evidence."""
         return self.verdict is not EvidenceVerdict.NOT_FOUND
 
 
@@ -145,7 +145,7 @@ class Paper(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the record is called by: its key."""
+        """The name of the record: its key."""
         return self.key
 
     def value(self, name: str) -> FieldValue | None:
@@ -171,7 +171,7 @@ class Paper(NamedTuple):
 
     @property
     def cited_venue(self) -> str:
-        """What a citation calls the venue: the name of its proceedings, where it is known."""
+        """The venue as a citation has it: the name of its proceedings, where it is known."""
         return self.proceedings or self.venue
 
     @property
@@ -206,7 +206,7 @@ class Exclusion(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the record is called by: its id."""
+        """The name of the record: its id."""
         return self.id
 
 
@@ -260,7 +260,7 @@ def in_published_order(papers: Iterable[Paper], published: PublishedPool | None)
 
 
 class Places:
-    """Where the records of one file are, so that a rule can point at a field.
+    """The places of the records of one file, so that a rule can point at a field.
 
     Only the beginning of each record is kept; a field's place is found by reading its record again.
     """
@@ -316,7 +316,7 @@ class Loaded(NamedTuple):
 
     @property
     def noun(self) -> Noun:
-        """What the survey calls its records."""
+        """The survey's name for its records."""
         return self.pool.taxonomy.noun if self.pool else PAPER_NOUN
 
     @property
@@ -343,14 +343,14 @@ def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
 
 
 def address(url: str) -> str:
-    """What two spellings of a URL have in common: no scheme, no `www.`, no final slash, the host in lower case."""
+    """Return a URL without what its spellings differ in: scheme, `www.`, final slash, case of the host."""
     host, slash, path = url.partition("://")[2].partition("/")
     return (host.lower().removeprefix("www.") + slash + path).rstrip("/")
 
 
 @lru_cache(maxsize=4096)
 def folded_title(title: str, *, between: str = "") -> str:
-    """What two spellings of a title have in common: letters and digits, without case and accents.
+    """Return the part of a title that all its spellings share: letters and digits, without case and accents.
 
     Args:
         title: The title.

@@ -49,14 +49,14 @@ def read_tag(facet: Facet, text: str) -> Tag:
 
 
 def mistakes(facet: Facet, text: str, whole: CommandUseError) -> list[CommandUseError]:
-    """What is wrong with each part of a text that `read_tag` refuses as a `whole`: every one, or the refusal."""
-    found = []
+    """Return the mistake in each part of a text that `read_tag` refuses as a `whole`; without any, the refusal."""
+    errors = []
     for part in filter(str.strip, text.split(",") if facet.kind is not Kind.SINGLE else ()):
         try:
             read_tag(facet, part)
         except CommandUseError as error:
-            found.append(error)
-    return found or [whole]
+            errors.append(error)
+    return errors or [whole]
 
 
 def read_term(facet: Facet, text: str) -> str:
@@ -154,7 +154,7 @@ def assign(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) 
     """
     for facet in facets:
         terms = facet.terms if facet.kind is Kind.LEVELS else ()
-        term = next((one for one in terms if one.id == name or one.code.casefold() == name.casefold() != ""), None)
+        term = next((term for term in terms if term.id == name or term.code.casefold() == name.casefold() != ""), None)
         if term is not None or facet.field == name:
             tag: Tag = {term.id: read_level(facet, text)} if term else read_tag(facet, text)
             tags[facet.field] = joined(facet, tags.get(facet.field), tag)
@@ -175,10 +175,10 @@ def in_order(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
 def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str], unknown: str = "") -> str:
     wanted = text.strip().casefold()
     for name in ("id", "label", "code"):
-        found = [term.id for term in terms if getattr(term, name).casefold() == wanted]
-        if len(found) == 1 and wanted:
-            return found[0]
-        if found and wanted:
-            message = f"{quote(text.strip())} is the {name} of {len(found)} terms of {noun}: {', '.join(found)}"
+        ids = [term.id for term in terms if getattr(term, name).casefold() == wanted]
+        if len(ids) == 1 and wanted:
+            return ids[0]
+        if ids and wanted:
+            message = f"{quote(text.strip())} is the {name} of {len(ids)} terms of {noun}: {', '.join(ids)}"
             raise CommandUseError(message, "Name one of them.")
     raise CommandUseError(f"unknown {unknown or noun} {quote(text.strip())}{suggestion(text.strip(), allowed)}")

@@ -39,7 +39,7 @@ from orchtrace_corpus.corpus.model.tag_rules import (
 
 
 class Noun(NamedTuple):
-    """What a survey calls its records."""
+    """A survey's name for its records."""
 
     one: str = "paper"
     many: str = "papers"
@@ -141,7 +141,7 @@ def _check_table(
 
 
 class Kind(StrEnum):
-    """How many terms a record has on a facet."""
+    """The number of terms that a record has on a facet."""
 
     SINGLE = "single"
     MANY = "many"
@@ -149,14 +149,14 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """Whether a facet is an axis of the survey or a plain description."""
+    """The role of a facet: an axis of the survey, or a plain description."""
 
     AXIS = "axis"
     FACET = "facet"
 
 
 class Standing(StrEnum):
-    """What a level of evidence asks of its source: the record's own work, another primary source, or anything."""
+    """The source that a level of evidence asks for: the record's own work, another primary source, or any."""
 
     OWN = "own"
     PRIMARY = "primary"
@@ -200,7 +200,7 @@ class Facet(NamedTuple):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What a record can have on it: the ids of the terms, and `NA` where that is allowed."""
+        """The values that a record can have on it: the ids of the terms, and `NA` where that is allowed."""
         return (*(term.id for term in self.terms), *((fields.NOT_APPLICABLE,) if self.allows_na else ()))
 
     @property

@@ -49,7 +49,7 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: 
 
 
 def summary(coverage: Coverage) -> str:
-    """How many cells can arise, and how many of them are empty or sparse."""
+    """Return how many cells can arise, and how many of them are empty or sparse."""
     possible = coverage.size - len(coverage.impossible)
     empty = f"{len(coverage.empty)} of {pluralize(possible, 'cell')} are empty"
     sparse = f"{len(coverage.sparse)} sparse (1{f' to {coverage.sparse_limit}' * (coverage.sparse_limit > 1)})"
@@ -128,7 +128,7 @@ def _pairs(crosstab: Crosstab) -> list[list[_Pair]]:
 
 
 def _number(pair: _Pair, crosstab: Crosstab) -> int:
-    """How many papers a cell holds, or the cells of a sum in all."""
+    """Return the number of papers in a cell, or in the cells of a sum."""
     (row, column), aside = pair, (ABSENT, NOT_APPLICABLE)
     rows = [row] if row is not None else [one for one in crosstab.row_values if one not in aside]
     columns = [column] if column is not None else [one for one in crosstab.column_values if one not in aside]
@@ -140,7 +140,7 @@ def _head(value: str | None) -> str:
 
 
 def _mark(cell: Cell, pair: _Pair, coverage: Coverage) -> Cell:
-    """What a cell shows: that it cannot arise, or behind its number that candidates would fill it, or could."""
+    """Return the mark of a cell: that it cannot arise, or behind its number that candidates would fill it, or could."""
     if pair in coverage.impossible:
         return _IMPOSSIBLE
     named = (coverage.candidates or {}).get(pair, ()) if pair in coverage.empty else ()
@@ -148,7 +148,7 @@ def _mark(cell: Cell, pair: _Pair, coverage: Coverage) -> Cell:
 
 
 def _legend(coverage: Coverage) -> list[str]:
-    """What the marks of the matrix mean, and what its sums leave out."""
+    """Return the meaning of the marks of the matrix, and what its sums leave out."""
     crosstab = coverage.crosstab
     aside = [one for one in (NOT_APPLICABLE, ABSENT) if one in (*crosstab.row_values, *crosstab.column_values)]
     told = [f"{_IMPOSSIBLE}: cannot arise"] * bool(coverage.impossible)

@@ -13,14 +13,14 @@ if TYPE_CHECKING:  # `stats` needs none of it
 
 
 def contested_text(contested: int, agreed: int, total: int, noun: Noun) -> str:
-    """How many of the records shown have a contested tag, and what else they can be counted by; empty without one."""
+    """Return how many of the records shown have a contested tag, and the other reading; empty without one."""
     has = "has" if contested == 1 else "have"
     other = f"; --reading sources changes {agreed} of them" if agreed else ""
     return f"{contested} of {noun.counted(total)} {has} a contested tag here{other}" if contested else ""
 
 
 def disputed_text(contested: int, agreed: int, noun: Noun) -> str:
-    """What the column of contested records counts, and how many there are over all claims; empty without one."""
+    """Return a note on the column of contested records, with their number over all claims; empty without one."""
     return (
         f"contested: {noun.many} of disputed tags, {contested} in all; --reading sources changes {agreed}"
         if agreed
@@ -41,7 +41,7 @@ def claim_notes(compared: "Mapping[str, ReadingVerdict]") -> tuple[str, ...]:
 
 
 def reading_word(compared: "ReadingVerdict") -> str:
-    """What a claim comes to by the reading of the sources: one that fails as published cannot fall by it."""
+    """Return the outcome of a claim by the reading of the sources; one that fails as published cannot fall by it."""
     return "falls" if compared.falls_by else "holds" if compared.published else "fails"
 
 
@@ -54,7 +54,7 @@ def agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:
 
 
 def reading_data(compared: "ReadingVerdict") -> dict[str, Any]:
-    """What a claim comes to as published, and the tags by which it falls, for programs."""
+    """Return the outcome of a claim as published, and the tags by which it falls, for programs."""
     tags = [
         {"record": one.record, "tag": one.tag, ReadingName.PUBLISHED.value: one.stands, **one.agreed._asdict()}
         for one in compared.falls_by

@@ -57,7 +57,7 @@ def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
 
 
 def match_text(hit: "Hit[Any]") -> str:
-    """Where the words of a search were found, such as `title, stop implicit?` where that is disputed."""
+    """Return the places of the words of a search, such as `title, stop implicit?` where that is disputed."""
     named: dict[str, set[SearchPart]] = {}
     for found in hit.found:
         name = " ".join(part for part in (found.field, found.value) if part) or found.part.value
@@ -104,7 +104,7 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
 
 
 def _mark(facet: Facet, open_tags: Set[str]) -> str:
-    """What stands behind the tags of a facet of which some are in open dispute."""
+    """Return the mark behind the tags of a facet of which some are in open dispute."""
     if facet.field in open_tags:
         return " (contested)"
     names = [term.id for term in facet.terms if term.id in open_tags]
@@ -188,7 +188,7 @@ def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
 
 
 def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
-    """What a record has in a column: a number, a list, or a text; None where it has nothing."""
+    """Return the value of a record in a column: a number, a list or a text; None without one."""
     if column.facet is not None and column.facet.kind is Kind.LEVELS and column.name == column.facet.field:
         tag = record.tags.get(column.name)
         return tuple(f"{term}={level}" for term, level in tag.items()) if isinstance(tag, dict) else None
@@ -238,7 +238,7 @@ def _term_text(term: str, terms: Sequence[Term]) -> str:
 
 
 def evidence_texts(item: Evidence) -> tuple[str, str, str]:
-    """What an item is for and how far it goes, its note, and its source."""
+    """Return the subject and weight of an item, its note, and its source."""
     return f"for {evidence_about(item)}", item.note, f"{item.source}, {item.location}" if item.location else item.source
 
 

@@ -71,7 +71,9 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
         **{f"facets of {kind}": {facet.field: _facet(facet) for facet in those} for kind, those in facets.items()},
     }
     undecided = Term(NOT_ARISING, "None", "The term does not arise; one that is absent is open.")
-    open_levels = {one.field: one._replace(levels=(*one.levels, undecided)) for one in taxonomy.papers if one.levels}
+    open_levels = {
+        facet.field: facet._replace(levels=(*facet.levels, undecided)) for facet in taxonomy.papers if facet.levels
+    }
     of_papers = [field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive"]
     definitions["fields of candidates"] = {
         **_expanded(_properties(of_papers, "papers"), definitions),
@@ -166,10 +168,10 @@ def _laid_out(value: Any, margin: str = "\n") -> str:
         return encode_basestring(value)
     within = f"{margin}  "
     if isinstance(value, dict) and value:
-        members = [f"{within}{encode_basestring(name)}: {_laid_out(one, within)}" for name, one in value.items()]
+        members = [f"{within}{encode_basestring(name)}: {_laid_out(part, within)}" for name, part in value.items()]
         return f"{{{','.join(members)}{margin}}}"
     if isinstance(value, list) and value:
-        return f"[{','.join([f'{within}{_laid_out(one, within)}' for one in value])}{margin}]"
+        return f"[{','.join([f'{within}{_laid_out(part, within)}' for part in value])}{margin}]"
     if type(value) in (bool, int):
         return str(value).lower()
     return json.dumps(value, ensure_ascii=False)
@@ -177,7 +179,7 @@ def _laid_out(value: Any, margin: str = "\n") -> str:
 
 @cache
 def _templates() -> Any:
-    """What the schemas have in common with those of all taxonomies; nothing in it is ever changed."""
+    """Return the parts that the schemas of all taxonomies share; nothing in it is ever changed."""
     return json.loads(text_beside(__file__, "schemas.json"))
 
 

@@ -53,7 +53,7 @@ class Value(NamedTuple):
 
     @property
     def is_aside(self) -> bool:
-        """Whether it says that there is nothing to say: not applicable, or absent."""
+        """Return True if it is "not applicable" or "absent"."""
         return self.id in (ABSENT, NOT_APPLICABLE)
 
 
@@ -75,7 +75,7 @@ class Field(NamedTuple):
     facet: Facet | None = None
 
     def counts(self) -> list[int]:
-        """How many papers have each value."""
+        """Return how many papers have each value."""
         counted = [0] * len(self.values)
         for indices in self.column:
             for index in indices:
@@ -172,7 +172,7 @@ def _contested_field(papers: Sequence[Paper], fields: Sequence[Field], tags: fro
 
 
 def term_label(term: Term) -> str:
-    """What readers call a term: its code and its label."""
+    """Return the name of a term for readers: its code and its label."""
     return f"{term.code} {term.label}".strip()
 
 
@@ -184,7 +184,7 @@ def papers_address(*filters: tuple[str, str]) -> str:
 
 
 class MatrixCell(NamedTuple):
-    """How many papers have a pair of values.
+    """The number of papers with a pair of values.
 
     Attributes:
         heat: 1 to 4 by its part of the largest cell; 0 for none, and where one of the values says nothing.
@@ -206,7 +206,7 @@ class MatrixRow(NamedTuple):
 
 
 def count_pairs(rows: Field, columns: Field) -> list[list[int]]:
-    """How many papers have each pair of values."""
+    """Return how many papers have each pair of values."""
     counted = [[0] * len(columns.values) for _ in rows.values]
     for ours, theirs in zip(rows.column, columns.column, strict=True):
         for row in ours:

@@ -82,7 +82,7 @@ class Source:
 
     @cached_property
     def drawn(self) -> plan.Source:
-        """What figures are drawn from."""
+        """The data that figures are drawn from."""
         return plan.Source(self.pool, self.summary, self.scale, plan.contested_values(self.pool, self.contested))
 
     @cached_property

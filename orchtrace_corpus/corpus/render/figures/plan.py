@@ -27,7 +27,7 @@ SPARSE_LIMIT = 2
 
 
 class FigureKind(StrEnum):
-    """What a figure shows, which decides who draws it."""
+    """The subject of a figure, which decides who draws it."""
 
     COVERAGE = "coverage"
     LEVELS = "levels"
@@ -51,7 +51,7 @@ class Figure(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What figures are drawn from.
+    """The data that figures are drawn from.
 
     Attributes:
         pool: The corpus.
@@ -78,7 +78,7 @@ class Source(NamedTuple):
 
     @property
     def is_screened(self) -> bool:
-        """Whether screening is on record: records that were left out, or runs of searches."""
+        """Return True if screening is on record: records that were left out, or runs of searches."""
         return bool(self.pool.exclusions) or self.screening is not None
 
     @property
@@ -113,7 +113,7 @@ def figures_of(source: Source) -> tuple[Figure, ...]:
 
 
 def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> dict[str, dict[str, int]]:
-    """How many papers have each value of a disputed tag: by tag, then by value; `NOT_ARISING` among these.
+    """Return how many papers have each value of a disputed tag: by tag, then by value; `NOT_ARISING` among these.
 
     Args:
         pool: The corpus.
@@ -168,7 +168,7 @@ class Caption(NamedTuple):
 
 
 def caption(figure: Figure, source: Source) -> Caption:
-    """What a figure shows."""
+    """Return the caption of a figure."""
     if figure.kind is FigureKind.LEVELS:
         return _levels(source.levels(figure.field), source)
     if figure.kind is FigureKind.TERMS:
@@ -178,7 +178,7 @@ def caption(figure: Figure, source: Source) -> Caption:
 
 
 def called(value: str, terms: Sequence[Term]) -> str:
-    """How people call a counted value: a term by its code and label."""
+    """Return the name of a counted value for people: a term by its code and label."""
     names = {term.id: f"{term.code} {term.label}".strip() for term in terms}
     return (names | {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}).get(value, value)
 
