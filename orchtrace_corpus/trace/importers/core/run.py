@@ -78,7 +78,7 @@ class Run:
         self._form, self._are_peers = form, are_peers
         self._spent, self._unused = Spent(self.report), ImportReport()
         self._called: dict[str, str] = {}
-        self._asides: dict[str, Transcript] = {}
+        self._asides: dict[tuple[str, str], Transcript] = {}
         self._results: list[tuple[str, str, steps.ToolResult]] = []
         self._first_results, self._indexed = dict[tuple[str, str], steps.ToolResult](), 0
         self._settled: list[tuple[str, str, str, Status]] = []
@@ -108,9 +108,15 @@ class Run:
             known.role = masked(role)
         return known
 
-    def aside(self, key: str) -> Transcript:
-        """Return what a program let a model do beside the conversation of an agent, such as to find a title."""
-        return self._asides.setdefault(key, Transcript("", key, aside="side calls"))
+    def aside(self, key: str, what: str = "side calls", file: str = "") -> Transcript:
+        """Return what a program let a model do beside the conversation of an agent, such as to find a title.
+
+        Args:
+            key: The agent.
+            what: What is done.
+            file: The key of the transcript in the log, where it has one of its own.
+        """
+        return self._asides.setdefault((key, file), Transcript("", file or key, aside=what))
 
     def call(
         self, key: str, call_id: str, tool: str, time: float, place: Place, arguments: Any, answer: ModelCall | None
@@ -212,6 +218,8 @@ class Run:
         ref: str = "",
         error: str = "agent_error",
         receiver: str | None = None,
+        *,
+        is_inferred: bool = False,
     ) -> None:
         """Say that a sub-agent has told whoever spawned it, at a step of theirs, what came of its work.
 
@@ -224,8 +232,10 @@ class Run:
             ref: What refers to its result.
             error: What went wrong, if `status` says so.
             receiver: Whose step it is; None for that of the agent that spawned it.
+            is_inferred: Whether the log does not say so.
         """
         done = steps.Return.at_step(step, "", status, error if status is _ERROR else "", ref)
+        done.is_inferred = is_inferred
         self._returned.append((child, done, receiver))
 
     def sent_by(self, delivery: steps.Delivery, sender: str) -> None:
@@ -360,7 +370,7 @@ class Run:
 
     def _name_agents(self) -> None:
         """Give every agent its name, also one without rows; of equal names, later ones get a number."""
-        for key in (*self._tasks, *self._asides):
+        for key in (*self._tasks, *(key for key, _ in self._asides)):
             self.agent(key)
         names = Names()
         names.new(steps.USER)
@@ -373,12 +383,12 @@ class Run:
         for child, tasks in self._tasks.items():
             for task in tasks:
                 self._assign(child, task)
-        for key, aside in self._asides.items():
+        for (key, _), aside in self._asides.items():
             aside.agent, aside.parent = self.agents[key].agent, self.agents[key].parent
         if self._are_peers:
             return
         for transcript in self.agents.values():
-            if transcript.steps and not transcript.is_root and not transcript.parent:
+            if transcript.steps and not (transcript.is_root or transcript.parent or transcript.is_warm_up):
                 self.report.note(Problem.NO_SPAWN, str(transcript.steps[0].place))
 
     def _assign(self, child: str, task: Task) -> None:
@@ -389,6 +399,8 @@ class Run:
         first = min(transcript.steps, key=lambda step: step.at, default=None)
         if self._is_above(child, task.parent):
             self.report.note(Problem.SPAWN_CYCLE, str(task.place or (first.place if first else "")))
+            if isinstance(task.call, ToolCall):
+                task.call.purpose = steps.TOOL
             return
         call = self.calls.get((task.parent, task.call)) if isinstance(task.call, str) else task.call
         is_known = child in self._parents
@@ -407,7 +419,7 @@ class Run:
         if not is_known:
             self._parents[child] = task.parent
             call.role, transcript.parent, transcript.is_root = transcript.role, parent.agent, False
-            if not transcript.steps:
+            if not transcript.steps and transcript.kind is not steps.SCRIPT:
                 self.missing[Missing.TRANSCRIPTS] += 1
                 self.report.note(Problem.NO_TRANSCRIPT, str(call.place))
 
