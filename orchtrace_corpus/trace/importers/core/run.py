@@ -85,6 +85,7 @@ class Run:
         self._tasks: dict[str, list[Task]] = {}
         self._children: dict[tuple[str, str], str] = {}
         self._parents: dict[str, str] = {}
+        self._cut: set[tuple[str, str]] = set()  # children with parents that would be below them
         self._addressed: list[tuple[ToolCall, Transcript]] = []
         self._returned: list[tuple[str, steps.Return, str | None]] = []
         self._senders: list[tuple[steps.Delivery, Transcript]] = []
@@ -268,10 +269,9 @@ class Run:
         is_known = known[0] is not None or known[1] is not None
         if is_odd:
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
-        if is_odd or (is_known and not any(known)):
-            self.report.enter(LedgerLine.NO_NUMBER if is_odd else LedgerLine.ZERO)
-            self.missing[Missing.NUMBERS if is_odd else Missing.USAGE] += 1
-            self._explained.add(id(call))
+            self.miss_number(call)
+        elif is_known and not any(known):
+            self.miss_zero(call)
         if caches_apart or reasoning_apart:
             known = joined(known, caches_apart=caches_apart, reasoning_apart=reasoning_apart)
         if is_known and any(known):
@@ -285,6 +285,17 @@ class Run:
         self.missing[Missing.NUMBERS] += 1
         if call is not None:
             self._explained.add(id(call))
+
+    def miss_zero(self, call: ModelCall) -> None:
+        """Say that the tokens of an answer are stated as 0, which no answer takes."""
+        self.report.enter(LedgerLine.ZERO)
+        self.missing[Missing.USAGE] += 1
+        self._explained.add(id(call))
+
+    def count(self, call: ModelCall, tokens: Tokens, line: LedgerLine) -> None:
+        """Count what an answer spent, for formats that find that out themselves, with the basis that the answer has."""
+        call.spent = tokens
+        self._spent.enter(line, tokens)
 
     def spend_output(self, call: ModelCall, stated: Any) -> None:
         """Count the output of an answer, of which the log states nothing else; leave it out where that is counted."""
@@ -399,6 +410,7 @@ class Run:
         first = min(transcript.steps, key=lambda step: step.at, default=None)
         if self._is_above(child, task.parent):
             self.report.note(Problem.SPAWN_CYCLE, str(task.place or (first.place if first else "")))
+            self._cut.add((child, task.parent))
             if isinstance(task.call, ToolCall):
                 task.call.purpose = steps.TOOL
             return
@@ -435,7 +447,7 @@ class Run:
         recorded = {child for child, _, _ in self._returned}
         for child, done, receiver in self._returned:
             receiver = self._parents.get(child) if receiver is None else receiver
-            if receiver is not None:
+            if receiver is not None and (child, receiver) not in self._cut:
                 done.child = self.agents[child].agent
                 yield self.agents[receiver], done
         for child in self._parents:

@@ -8,13 +8,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
-from orchtrace_corpus.trace.model.import_report import Missing
 from orchtrace_corpus.trace.model.trace import AgentKind, Excluded, Status, TokenBasis, Tokens, Topology
 
 USER = "user"
@@ -78,8 +77,7 @@ class ModelCall(Step):
     """One answer of a model; `time` and `end` are those of its first and last row.
 
     Attributes:
-        tokens: Its tokens by kind, for importers that compare these; None where the log gives none.
-        spent: Its tokens as its event has them, for all others.
+        spent: Its tokens; None where the log gives none.
         final: Whether nothing was to follow: no tool was called.
         error: What went wrong, in a word; empty where nothing did.
         more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.
@@ -88,7 +86,6 @@ class ModelCall(Step):
 
     end: float = 0.0
     model: str = ""
-    tokens: dict[str, int] | None = None
     basis: TokenBasis = TokenBasis.UNKNOWN
     ref: str = ""
     final: bool = True
@@ -316,18 +313,6 @@ class Transcript(Struct):
         more["t_request"] = begin
         if first > 0:
             more["t_first_token"] = max(min(time + first, call.end), begin)
-
-
-class Linked(NamedTuple):
-    """A session put together.
-
-    Attributes:
-        threads: Its transcripts that have steps, with what comes back from sub-agents among these.
-        missing: How many records lack their tokens.
-    """
-
-    threads: list[Transcript]
-    missing: dict[Missing, int]
 
 
 def mark(text: str) -> int:

@@ -336,8 +336,8 @@ class _TranscriptEvents:
         if call.is_dated:
             event.t_request = call.time
         event.model, event.token_basis, event.content_ref = call.model, call.basis, call.ref
-        if (spent := Tokens(**call.tokens) if call.tokens else call.spent) is not None:
-            event.tokens = spent
+        if call.spent is not None:
+            event.tokens = call.spent
         if call.error:
             event.status, event.error_type = Status.ERROR, call.error
         for name, value in call.more.items() if call.more else ():

@@ -115,7 +115,7 @@ class Content:
             thread.add(steps.Note(time, place))
             return None
         if written is not None:
-            self._report.enter_all(_EARLIER, written.call.tokens or {})
+            self._report.enter_all(_EARLIER, written.tokens or {})
             written.rows += 1
         else:
             uuid = string(entry.row.uuid)
@@ -133,7 +133,7 @@ class Content:
             self._written[key] = written
         call = written.call
         call.end = max(call.end, time)
-        call.tokens = spent or call.tokens
+        written.tokens = spent or written.tokens
         written.is_odd = is_odd
         return written
 
@@ -171,7 +171,7 @@ class Content:
                 body = text_field(details, "content") or text_field(details, "message")
                 tool_call.ref = self._privacy.reference(body or given)
                 name = text_field(details, "recipient") or text_field(details, "to")
-                self.evidence.aimed.append(rows.Aimed(tool_call, thread, use, name, steps.mark(body)))
+                self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, name, steps.mark(body)))
             case _:
                 tool_call.ref = self._privacy.reference(given)
                 if tool_call.purpose in (steps.JOIN, steps.CLOSE) or name in background.POLLS:
@@ -179,7 +179,7 @@ class Content:
                     task = next(filter(None, names), "")
                     self._asked_tasks[thread.key, use] = name, task
                     if tool_call.purpose is not steps.TOOL:
-                        self.evidence.aimed.append(rows.Aimed(tool_call, thread, use, task))
+                        self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, task))
 
     def take_user(self, entry: Entry) -> None:
         """A row that goes to the model: results of calls, what a person or the program has entered."""

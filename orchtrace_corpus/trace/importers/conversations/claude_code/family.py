@@ -1,12 +1,16 @@
-"""The family of a Claude Code session: which call, or which script of a workflow, spawned which agent."""
+"""The family of a Claude Code session: which call, or which script of a workflow, spawned which agent.
+
+What tells the spawn of a sub-agent, the most certain first: `toolUseId` in its `.meta.json`; the agent that the
+result of the call names; rows of progress; the `agentId:` at the end of the result's text; of rows among those
+of the session, their parent row; the text of the task.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
-from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
-from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
+from orchtrace_corpus.trace.importers.conversations.claude_code.reading import MAIN, Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -23,41 +27,38 @@ class Family:
     """Who spawned whom in a session.
 
     Attributes:
-        children: The spawn that each child comes from, by the child's name in the log.
-        again: Spawns that set an agent going again that another spawn had brought into being.
-        names: The agents' names in the trace, by every name under which the log speaks of them.
+        children: The spawn that each child comes from, by the child's key.
+        keys: The keys of agents, by every name under which the log speaks of them.
     """
 
     def __init__(self, reading: Reading) -> None:
         self.children: dict[str, rows.Spawn] = {}
-        self.again: list[rows.Spawn] = []
-        self.names: dict[str, str] = {key: thread.agent for key, thread in reading.threads.items()}
-        self._reading = reading
-        self._threads = reading.threads
+        self.keys = {key: MAIN if thread.aside else key for key, thread in reading.threads.items()}
+        self._run, self._reading, self._threads = reading.run, reading, reading.threads
         self._evidence = reading.content.evidence
         self._meta = dict(self._meta_files())
         results: dict[tuple[str, str], rows.Result] = {}
         for result in reading.content.results:
             results.setdefault((result.thread.key, result.id), result)
-        calls: list[rows.Spawn | rows.Aimed] = [*self._evidence.spawns, *self._evidence.aimed]
+        calls: list[rows.Spawn | rows.Addressed] = [*self._evidence.spawns, *self._evidence.addressed]
         for call in calls:
             call.result = results.get((call.thread.key, call.id)) if call.id else None
 
     def _meta_files(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What the files beside transcripts say of agents."""
-        for one in self._reading.sources:
-            if one.part is not Part.META:
+        """Yield what the files beside transcripts say of agents."""
+        for source in self._reading.sources:
+            if source.part is not Part.META:
                 continue
             try:
-                value = logs.JsonDocument(one.file).value
+                value = logs.JsonDocument(source.file).value
             except DataFileError:
                 value = None
             if isinstance(value, dict):
-                yield one.agent, value
-                if one.agent in self._threads:
-                    self._threads[one.agent].role = masked(text_field(value, "agentType"))
+                yield source.agent, value
+                if source.agent in self._threads:
+                    self._threads[source.agent].role = masked(text_field(value, "agentType"))
             else:
-                self._reading.report.note(Problem.UNREADABLE_META, one.shown)
+                self._run.report.note(Problem.UNREADABLE_META, source.shown)
 
     def find_by_ids(self) -> None:
         """Find children by what names the call or the child."""
@@ -83,7 +84,7 @@ class Family:
         for must_have_name in (True, False):
             free: dict[int, list[rows.Spawn]] = {}
             for spawn in self._evidence.spawns:
-                if not spawn.tool_call.target and spawn.prompt and spawn.tool_call.tool != rows.WORKFLOW_TOOL:
+                if not spawn.child and spawn.prompt and spawn.call.tool != rows.WORKFLOW_TOOL:
                     free.setdefault(spawn.prompt, []).append(spawn)
             for key, beginning in self._evidence.beginnings.items():
                 if key in self.children or key not in self._threads:
@@ -96,118 +97,85 @@ class Family:
                         break
 
     def take(self, key: str, spawn: rows.Spawn | None) -> bool:
-        """Make an agent the child of a spawn; whether it became that."""
+        """Make an agent the child of a spawn, and return True if it became that; a second spawn sets it going again."""
         thread = self._threads.get(key)
-        if spawn is None or spawn.tool_call.target or thread is None or thread is spawn.thread:
+        if spawn is None or spawn.child or thread is None or thread is spawn.thread or thread.is_root or thread.aside:
             return False
-        if thread.is_root or thread.aside:
-            return False
+        spawn.child = key
+        self._run.spawn(key, self.keys[spawn.thread.key], spawn.call, waits=False)
         if key in self.children:
-            spawn.tool_call.purpose, spawn.tool_call.target = steps.MESSAGE, thread.agent
-            self.again.append(spawn)
             return False
         self.children[key] = spawn
-        spawn.tool_call.target = thread.agent
-        thread.parent, thread.is_warm_up = spawn.thread.agent, False
-        thread.role = spawn.tool_call.role = spawn.tool_call.role or thread.role
+        thread.is_warm_up = False
+        thread.role = spawn.call.role or thread.role
+        self._run.agent(key, spawn.name)
         if spawn.name:
-            self.names.setdefault(spawn.name, thread.agent)
+            self.keys.setdefault(spawn.name, key)
         return True
 
-    def take_names(self) -> None:
-        """Call agents what those who spawned them do, where that is a name and not only an id."""
-        renamed: dict[str, str] = {}
-        for key, thread in self._threads.items():
-            name = self.children[key].name if key in self.children else ""
-            name = name or text_field(self._meta.get(key), "name")
-            if name and not thread.is_root and not thread.aside:
-                renamed[thread.agent] = thread.agent = self._reading.name(name)
-        for thread in self._threads.values():
-            thread.parent = renamed.get(thread.parent, thread.parent)
+    def name_agents(self) -> None:
+        """Name agents as their own files do, where nobody who spawned them did, and add those without a transcript."""
+        for key, details in self._meta.items():
+            if key in self._run.agents and not self._run.agents[key].is_root:
+                self._run.agent(key, text_field(details, "name"))
         for spawn in self._evidence.spawns:
-            spawn.tool_call.target = renamed.get(spawn.tool_call.target, spawn.tool_call.target)
-        self.names = {name: renamed.get(agent, agent) for name, agent in self.names.items()}
-
-    def break_cycles(self) -> None:
-        """Take back spawns by which an agent would be above itself."""
-        parents = {thread.agent: (thread.parent,) for thread in self._threads.values() if thread.parent}
-        keys = {thread.agent: key for key, thread in self._threads.items() if key in self.children}
-        for _, agent in closing_links(parents):
-            spawn = self.children.pop(keys[agent])
-            self._threads[keys[agent]].parent = ""
-            spawn.tool_call.purpose, spawn.tool_call.target = steps.TOOL, ""
-            self._reading.report.note(Problem.SPAWN_CYCLE, str(spawn.tool_call.place))
-
-    def name_childless(self) -> int:
-        """Name the sub-agents of which there is no transcript, and say how many."""
-        missing = 0
-        for spawn in self._evidence.spawns:
-            tool_call, result = spawn.tool_call, spawn.result
-            if tool_call.target or tool_call.purpose is not steps.SPAWN:
+            call, result = spawn.call, spawn.result
+            if spawn.child:
                 continue
             named = (result.agent or result.run or result.tail) if result is not None else ""
             if result is not None and result.answer.status is Status.ERROR and not named:
-                tool_call.purpose = steps.TOOL  # nothing came into being
+                call.purpose = steps.TOOL  # nothing came into being
                 continue
-            tool_call.target = self._reading.name(
-                spawn.name or named or f"{tool_call.role or 'agent'}:{tool_call.id[-8:]}"
-            )
+            spawn.child = f"{spawn.thread.key} {call.order} (absent)"
+            absent = self._run.agent(spawn.child, spawn.name or named or f"{call.role or 'agent'}:{call.id[-8:]}")
+            absent.role = call.role
+            if call.tool == rows.WORKFLOW_TOOL:
+                absent.kind = steps.SCRIPT
+            self._run.spawn(spawn.child, self.keys[spawn.thread.key], call, waits=False)
             for name in (named, spawn.name, spawn.id):
                 if name:
-                    self.names.setdefault(name, tool_call.target)
-            if tool_call.tool != rows.WORKFLOW_TOOL:
-                missing += 1
-                self._reading.report.note(Problem.NO_TRANSCRIPT, str(tool_call.place))
-        return missing
-
-    def report_orphans(self) -> None:
-        """Say which sub-agents nobody is known to have spawned."""
-        for key, thread in self._threads.items():
-            if thread.steps and not (thread.parent or thread.is_root or thread.aside or thread.is_warm_up):
-                self._reading.report.note(Problem.NO_SPAWN, str(thread.steps[0].place))
-                self.names.setdefault(key, thread.agent)
+                    self.keys.setdefault(name, spawn.child)
 
 
 def find_workflows(reading: Reading, family: Family) -> None:
     """Give each run of a workflow a thread of its own, which spawns the agents of its folder."""
     runs: dict[str, list[Source]] = {}
-    for one in reading.sources:
-        if one.run:
-            runs.setdefault(one.run, []).append(one)
+    for source in reading.sources:
+        if source.run:
+            runs.setdefault(source.run, []).append(source)
     starts = {spawn.result.run: spawn for spawn in reading.content.evidence.spawns if spawn.result is not None}
-    for run, sources in runs.items():
-        _find_run(run, sources, starts.get(run), reading, family)
+    for run_id, sources in runs.items():
+        _find_run(run_id, sources, starts.get(run_id), reading, family)
 
 
-def _find_run(run: str, sources: list[Source], start: rows.Spawn | None, reading: Reading, family: Family) -> None:
-    members = [one.agent for one in sources if one.part is Part.AGENT and reading.threads[one.agent].steps]
+def _find_run(run_id: str, sources: list[Source], start: rows.Spawn | None, reading: Reading, family: Family) -> None:
+    members = [source.agent for source in sources if source.part is Part.AGENT and reading.threads[source.agent].steps]
     members = [key for key in dict.fromkeys(members) if key not in family.children]
     if not members:
         return
-    summary = _summary(sources, reading)
-    thread = reading.threads[run] = steps.Transcript(reading.name(run), run, role="workflow", kind=steps.SCRIPT)
-    family.names.setdefault(run, thread.agent)
+    run, summary = reading.run, _summary(sources, reading)
+    thread = reading.threads[run_id] = run.agent(run_id, role="workflow")
+    thread.kind = steps.SCRIPT
+    family.keys.setdefault(run_id, run_id)
     labels = _labels(summary, reading)
     returned: set[str] | None = None  # the agents of which the run's journal has a result
-    if journal := next((one for one in sources if one.part is Part.JOURNAL), None):
-        noted = logs.rows(journal.file._replace(name=journal.shown), reading.report)
+    if journal := next((source for source in sources if source.part is Part.JOURNAL), None):
+        noted = logs.rows(journal.file._replace(name=journal.shown), run.report)
         returned = {text_field(row, "agentId") for _, row in noted if row.get("type") == "result"}
     for key in members:
         child = reading.threads[key]
         child.role = labels.get(key, "") or child.role
         first = min(child.steps, key=lambda step: step.at)
         last = max(child.steps, key=lambda step: (step.last_time, step.order))
-        tool_call = steps.ToolCall(
-            first.time, first.place, purpose=steps.SPAWN, target=child.agent, role=child.role, is_inferred=True
-        )
-        thread.add(tool_call)
-        child.parent = thread.agent
-        family.children[key] = rows.Spawn(tool_call, thread, "")
+        call = steps.ToolCall(first.time, first.place, is_inferred=True)
+        thread.add(call)
+        run.spawn(key, run_id, call, waits=False)
+        family.children[key] = rows.Spawn(call, thread, "", child=key)
         if returned is None or key in returned:
-            thread.add(steps.Return(last.last_time, last.place, child=child.agent, is_inferred=True))
-    if start is not None and not start.tool_call.target:
-        start.tool_call.role = masked(text_field(summary, "workflowName")) or thread.role
-        family.take(run, start)
+            run.returned(key, steps.Note(last.last_time, last.place, call.order), is_inferred=True)
+    if start is not None and not start.child:
+        start.call.role = masked(text_field(summary, "workflowName")) or thread.role
+        family.take(run_id, start)
 
 
 def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
@@ -216,12 +184,12 @@ def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
     try:
         value = logs.JsonDocument(one.file).value if one is not None else None
     except DataFileError:
-        reading.report.note(Problem.UNREADABLE_WORKFLOW, one.shown if one is not None else "")
+        reading.run.report.note(Problem.UNREADABLE_WORKFLOW, one.shown if one is not None else "")
         value = None
     summary = value if isinstance(value, dict) else {}
     total = summary.get("totalTokens")
     if type(total) is int and total >= 0:
-        reading.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
+        reading.run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
     return summary
 
 
@@ -234,5 +202,5 @@ def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
         if key:
             found[key] = masked(text_field(one, "label"))
             if key not in reading.threads:
-                reading.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
+                reading.run.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
     return found

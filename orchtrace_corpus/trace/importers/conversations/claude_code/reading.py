@@ -5,16 +5,17 @@ from typing import Any
 
 from orchtrace_corpus.trace.importers.conversations.claude_code import background, rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, line
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
 from orchtrace_corpus.trace.importers.core.values import string, text_field
-from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Problem
 
 MAIN = "main"
 """The agent that the user talks to."""
@@ -37,8 +38,7 @@ class Reading:
     """A session as its rows tell; the package puts its evidence together.
 
     Attributes:
-        session: Its name.
-        version: The version of Claude Code that wrote it.
+        run: The run that has its agents.
         sources: Its files, those of the session itself first.
         threads: The threads, each by its name in the log; that of the session is `MAIN`.
         content: What the rows hold.
@@ -48,20 +48,16 @@ class Reading:
         DataFileError: A file cannot be read, or no file has a row of a conversation.
     """
 
-    def __init__(self, files: Sequence[LogFile], privacy: Privacy, report: ImportReport) -> None:
-        self.report = report
-        self.content = Content(privacy, report)
-        self.session = ""
-        self.version = ""
+    def __init__(self, files: Sequence[LogFile], run: Run) -> None:
+        self.run, self.report = run, run.report
+        self.content = Content(run.privacy, run.report)
         self.threads: dict[str, steps.Transcript] = {}
         self.relayed: set[str] = set()
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
         self._copies: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
-        self._names = Names()
-        for name in (steps.USER, MAIN):  # agents may be called so, too
-            self._names.new(name)
+        self.thread(MAIN)  # whose name no other agent gets
         self.sources = sorted(map(source, files), key=lambda one: (one.part is not Part.MAIN, one.run, one.shown))
         self._agents_with_files = {source.agent for source in self.sources if source.part is Part.AGENT}
         for one in self.sources:
@@ -71,20 +67,15 @@ class Reading:
             self._add_copies(self.threads[key], spent)
         if not any(thread.steps for thread in self.threads.values()):
             raise EmptyLogError(f"no row of a conversation in {', '.join(one.shown for one in self.sources[:3])}")
-        self.session = self.session or masked(self.sources[0].shown.partition(".")[0]) or "session"
+        run.name = run.name or self.sources[0].shown.partition(".")[0]
         self._drop_silent_agents()
         self._join_results()
-
-    def name(self, wanted: str) -> str:
-        """A name for an agent that may leave the machine, and that no other agent of the session has."""
-        return self._names.new(masked(wanted) or "agent")
 
     def _read(self, one: Source) -> None:
         is_main = one.part is Part.MAIN
         own = self.thread(MAIN if is_main else one.agent)
         before, time, stamp = NO_TIME, NO_TIME, None
-        for number, found in logs.rows(one.file._replace(name=one.shown), self.report, Line):
-            row = found if type(found) is Line else line(found)
+        for number, row in logs.rows(one.file._replace(name=one.shown), self.report, Line):
             kind = row.kind
             if row.timestamp != stamp:  # the rows of an answer may be written at once
                 stamp = row.timestamp
@@ -106,16 +97,14 @@ class Reading:
                 self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
 
     def thread(self, key: str) -> steps.Transcript:
-        """The thread of that name in the log, made when it is first asked for."""
+        """Return the thread of that name in the log, made when it is first asked for."""
         thread = self.threads.get(key)
         if thread is None:
-            aside, dash, _ = key.partition("-")
-            if key == MAIN:
-                thread = steps.Transcript(MAIN, key, is_root=True)
-            elif dash and aside == "acompact":
-                thread = steps.Transcript(MAIN, key, aside="compaction")
+            if key.startswith("acompact-"):
+                thread = self.run.aside(MAIN, "compaction", key)
             else:
-                thread = steps.Transcript(self.name(key), key)
+                thread = self.run.agent(key)
+                thread.is_root = key == MAIN
             self.threads[key] = thread
         return thread
 
@@ -145,8 +134,8 @@ class Reading:
             return
         if time == NO_TIME:
             self.report.note(Problem.NO_ROW_TIME, str(place))
-        self.session = self.session or masked(string(row.session_id).partition("#")[0])
-        self.version = self.version or masked(string(row.version))
+        self.run.name = self.run.name or string(row.session_id).partition("#")[0]
+        self.run.version = self.run.version or string(row.version)
         if self._is_repeated(row, kind, message, place):
             spent, _ = rows.usage_of(message.get("usage"))
             if spent:
@@ -178,8 +167,8 @@ class Reading:
         if not key or key in self._agents_with_files or not isinstance(inner, dict):
             self.report.pass_over("progress")
             return
-        copy = line(inner)
-        if copy.kind not in ("assistant", "user"):
+        copy = lenient(inner, Line)
+        if copy is None or copy.kind not in ("assistant", "user"):
             self.report.pass_over("progress")
             return
         inner_time = moment(copy.timestamp)
@@ -190,14 +179,14 @@ class Reading:
         """Leave out agents of which progress only shows what they were asked: they have no transcript."""
         for key in sorted(self.relayed):
             if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
-                del self.threads[key]
+                del self.threads[key], self.run.agents[key]
                 self.relayed.discard(key)
                 self.content.evidence.beginnings.pop(key, None)
 
     def _note_copy(self, row: Line, thread: steps.Transcript, place: steps.Place) -> None:
         """A row that the log says was copied from another session: what it spent was spent there."""
-        self.session = self.session or masked(string(row.session_id).partition("#")[0])
-        self.version = self.version or masked(string(row.version))
+        self.run.name = self.run.name or string(row.session_id).partition("#")[0]
+        self.run.version = self.run.version or string(row.version)
         if thread.key not in self._copies:
             thread.steps.insert(0, steps.CopiedHistory(moment(row.timestamp), place, -1.0))
         spent = self._copies.setdefault(thread.key, {})

@@ -75,13 +75,7 @@ class Details(Struct, gc=False):
     total: Any = field(default=None, name="totalTokens")
 
 
-_line = msgspec.json.Decoder(Line).decode
 _details = msgspec.json.Decoder(Details).decode
-
-
-def line(row: Any) -> Line:
-    """A row that was decoded in full, because bytes in it had to be repaired."""
-    return row if type(row) is Line else _line(msgspec.json.encode(row))
 
 
 def details(of: Line) -> Details | None:
@@ -231,16 +225,16 @@ class Written(Struct):
         characters: How many characters of text and thinking they hold.
         is_open: Whether its last row was written before the model stopped: its output is a placeholder.
         is_odd: Whether the usage of its last row gives something for tokens that is no number of them.
-        is_zero: Whether its usage is 0 of every kind, which no answer takes.
+        tokens: What it spent, by kind, as its last row says.
     """
 
     call: steps.ModelCall
     thread: Transcript
+    tokens: dict[str, int] | None = None
     rows: int = 1
     characters: int = 0
     is_open: bool = False
     is_odd: bool = False
-    is_zero: bool = False
 
 
 _CHARACTERS_A_TOKEN = 8
@@ -252,9 +246,9 @@ def is_placeholder(written: Written) -> bool:
 
     The answer says so, or holds more text than so many tokens can, of which none has more than a few characters.
     """
-    if written.is_open or written.call.tokens is None:
+    if written.is_open or written.tokens is None:
         return written.is_open
-    most = _CHARACTERS_A_TOKEN * written.call.tokens.get("output", 0) + _CHARACTERS_OF_NO_ACCOUNT
+    most = _CHARACTERS_A_TOKEN * written.tokens.get("output", 0) + _CHARACTERS_OF_NO_ACCOUNT
     return written.characters > most
 
 
@@ -294,9 +288,10 @@ class Spawn(Struct):
 
     Attributes:
         in_background: Whether the call does not wait for the agent.
+        child: The key of the agent; empty while none is known.
     """
 
-    tool_call: steps.ToolCall
+    call: steps.ToolCall
     thread: Transcript
     id: str
     prompt: int = 0
@@ -305,12 +300,13 @@ class Spawn(Struct):
     row: str = ""
     in_background: bool = False
     result: Result | None = None
+    child: str = ""
 
 
-class Aimed(Struct):
+class Addressed(Struct):
     """A call that is about an agent or task under some name: a message to it, a wait for it, its end."""
 
-    tool_call: steps.ToolCall
+    call: steps.ToolCall
     thread: Transcript
     id: str
     name: str
@@ -353,7 +349,7 @@ class SpawnEvidence(Struct):
 
     written: list[Written] = field(default_factory=list)
     spawns: list[Spawn] = field(default_factory=list)
-    aimed: list[Aimed] = field(default_factory=list)
+    addressed: list[Addressed] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
     progress: dict[str, str] = field(default_factory=dict)

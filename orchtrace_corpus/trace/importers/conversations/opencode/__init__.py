@@ -272,9 +272,7 @@ class _Family:
             more["cost_usd"] = one.cost
         error = message.error if is_last else ""
         ref = one.texts[0] if one.texts else ""  # one text is known by its own hash, as in other formats
-        call = steps.ModelCall(
-            begin, place, 0.0, end, message.model, None, _UNKNOWN, ref, not calls, False, error, "", more
-        )
+        call = steps.ModelCall(begin, place, 0.0, end, message.model, _UNKNOWN, ref, not calls, False, error, "", more)
         for text in one.texts[1:]:
             call.note_text(text, self._privacy)
         thread.add(call)
