@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, as_line
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload
 from orchtrace_corpus.trace.importers.conversations.codex.sources import shown
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import LogFile
@@ -61,8 +61,7 @@ class Copy:
         name = shown(file)
         self._marks: Counter[tuple[Any, ...]] = Counter()
         before = dict.fromkeys(_UNREADABLE, 0)
-        for number, value in logs.rows(file._replace(name=name), self.report, Line):
-            row = as_line(value)
+        for number, row in logs.rows(file._replace(name=name), self.report, Line):
             self.rows.append(Row(Place(name, number), row, self._mark(row), self._gaps_since(before)))
         self.gaps = self._gaps_since(before)
 

@@ -165,27 +165,27 @@ class _Counter:
         if total == before:
             return None
         self._before = total
-        start = total
-        if last is not None:
-            start = tuple(max(amount - of_last, 0) for amount, of_last in zip(total, last, strict=True))
-        is_known_state = start in self._states
         self._states.add(total)
+        difference = total if before is None else tuple(map(sub, total, before))
+        if difference == last:
+            return difference
+        if last is None:
+            if min(difference) < 0:
+                report.note(Problem.COUNTER_RESTARTED, str(count.place))
+                return total
+            return difference
+        start = tuple(max(amount - of_last, 0) for amount, of_last in zip(total, last, strict=True))
         if before is None:
-            if last is None or total == last or not may_inherit:
+            if not may_inherit:
                 return total
             report.enter(LedgerLine.INHERITED_TOTAL, **by_kind(start))
             return last
-        difference = tuple(map(sub, total, before))
-        if difference == last:
-            return difference
-        if min(difference) < 0 or (last is not None and (is_known_state or min(map(sub, difference, last)) < 0)):
+        is_known_state = start in self._states
+        if is_known_state or min(difference) < 0 or min(map(sub, difference, last)) < 0:
             report.note(Problem.COUNTER_RESTARTED, str(count.place))
-            if last is None:
-                return total
             if any(start) and not is_known_state:
                 self.restarts += not is_copied
                 report.enter(LedgerLine.RESTARTED, **by_kind(start))
             return last
-        if last is not None:
-            report.note(Problem.TOTAL_DIFFERS, str(count.place))
+        report.note(Problem.TOTAL_DIFFERS, str(count.place))
         return difference

@@ -23,13 +23,12 @@ _MAX_SECONDS = 1e9
 _HEADER_ENDS = ("\nOutput:\n", "\nFinal output:\n", "\nOutput:")
 _EXITED = re.compile(r"exit(?:ed with)? code:? +(-?\d{1,9})\b")
 _WALL_TIME = re.compile(r"Wall time:? +(\d{1,9}(?:\.\d{1,9})?) seconds")
-_EXIT_LINES = ("Process exited with code ", "Exit code: ", "exit code: ", "Exited with code ")
 _FAILED = re.compile(
     r"(?:apply_patch verification|exec_command|write_stdin|collab \w+) failed\b|failed to parse function arguments"
     r"|unsupported (?:custom tool )?call\b"
 )
 """How Codex itself says that it could not run a call."""
-_SESSION_LINE = "Process running with session ID "
+_SESSION = re.compile(r"Process running with session ID (\d{1,9})")
 _SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
 _TORN_RESULT = re.compile(r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b')
 _BESIDE_EXIT_CODE = frozenset(("chunk_id", "wall_time_seconds", "original_token_count", "output"))
@@ -104,19 +103,15 @@ def _split(text: str) -> tuple[str, str]:
 def _read_header(header: str) -> _Header:
     if not header:
         return _Header(False)
-    code: int | None = None
-    run_time: float | None = None
-    running = ""
-    for line in header.splitlines():
-        if line.startswith("Wall time"):
-            if stated := _WALL_TIME.match(line):
-                run_time = float(stated[1])
-        elif line.startswith(_EXIT_LINES):
-            if stated := _EXITED.search(line.lower()):
-                code = int(stated[1])
-        elif line.startswith(_SESSION_LINE):
-            running = f"session {line[len(_SESSION_LINE) :].strip()}"
-    return _Header(True, code, run_time, running)
+    wall_time = _WALL_TIME.search(header)
+    exited = _EXITED.search(header.lower()) if "xit" in header else None
+    session = _SESSION.search(header) if "session" in header else None
+    return _Header(
+        True,
+        int(exited[1]) if exited else None,
+        float(wall_time[1]) if wall_time else None,
+        f"session {session[1]}" if session else "",
+    )
 
 
 def _seconds(value: Any) -> float | None:

@@ -6,7 +6,7 @@ it, totals that move several times within a second, as no model answers.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
 from math import inf
@@ -18,7 +18,7 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
 from orchtrace_corpus.trace.importers.conversations.codex.copies import Copy, merge_copies
 from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, as_line, path_leaf
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, path_leaf
 from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -172,16 +172,14 @@ class Rollout:
         self._youngest = inf if is_source or meta.created is None else meta.created + _COPYING_SECONDS
         self._row = 0
         self._before, self._time, self._stamp = NO_TIME, NO_TIME, None
-        for place, row in self._lines(files):
-            self._read(place, row)
+        if len(files) == 1:
+            name = shown(files[0])
+            for number, row in logs.rows(files[0]._replace(name=name), self._report, Line):
+                self._read(Place(name, number), row)
+        else:
+            for place, row in merge_copies([Copy(file) for file in files], self._report):
+                self._read(place, row)
         self.conversation.close()
-
-    def _lines(self, files: Sequence[LogFile]) -> Iterable[tuple[Place, Line]]:
-        if len(files) > 1:
-            return merge_copies([Copy(file) for file in files], self._report)
-        name = shown(files[0])
-        lines = logs.rows(files[0]._replace(name=name), self._report, Line)
-        return ((Place(name, number), as_line(row)) for number, row in lines)
 
     def _read(self, place: Place, row: Line) -> None:
         payload = row.payload

@@ -57,14 +57,6 @@ class Line(Struct, gc=False):
     payload: Payload | None = None
 
 
-def as_line(row: Any) -> Line:
-    """Return a row, also one that was decoded in full because of its shape or its bytes."""
-    if type(row) is Line:
-        return row
-    payload = row.get("payload")
-    return Line(row.get("timestamp"), row.get("type"), as_payload(payload) if isinstance(payload, dict) else None)
-
-
 def as_payload(value: Any) -> Payload:
     """Return an object as a payload; an empty one for anything else."""
     return msgspec.convert(value, Payload) if isinstance(value, dict) else Payload()
