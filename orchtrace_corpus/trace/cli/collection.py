@@ -97,9 +97,10 @@ class Collected:
         if request.output_format.is_exact:
             return render_totals.exact_tables(self.totals, groupings)
         limit = None if request.groupings else request.limit
-        tables = render_totals.tables(self.totals, groupings, has_prices=self.has_prices, limit=limit, width=width)
-        folded = [] if limit is None else [name for name in groupings if len(self.totals.by(name).totals) > limit]
-        notes = [*render_totals.notes(self.totals, request.zone_name, tables, prices=self.prices, folded=folded)]
+        breakdowns = {grouping: self.totals.by(grouping, limit) for grouping in groupings}
+        everything = self.totals.all()
+        tables = render_totals.tables(breakdowns, everything, has_prices=self.has_prices, width=width)
+        notes = [*render_totals.notes(breakdowns, everything, len(self.totals), request.zone_name, prices=self.prices)]
         if request.groupings:  # else the list below has it
             notes += render.note_on_missing_ids(self.totals.shared)
         return [*tables[:-1], tables[-1]._replace(notes=tuple(notes))]

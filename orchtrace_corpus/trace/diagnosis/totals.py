@@ -207,6 +207,8 @@ class Totals:
     def _by_day_and_model(self, view: TraceView, models: Mapping[int, str], session: int) -> dict[_Key, list[int]]:
         """Return the events that spent something, by day and model."""
         events, day_of = view.trace.events, self._days.of_times(view.trace)
+        first, last = min(view.graph.times), max([event.t if event.t_end is None else event.t_end for event in events])
+        only_day = day_of(first) if day_of(first) == day_of(last) else None
         numbers: dict[_Key, list[int]] = {}
         for number, event in enumerate(events):
             model = models.get(number)
@@ -214,7 +216,9 @@ class Totals:
                 if event.copied_context or (event.tokens is UNSET and event.cost_usd is None):
                     continue
                 model = event.model
-            day = day_of(event.t if event.t_end is None else event.t_end)
+            day = only_day
+            if day is None:
+                day = day_of(event.t if event.t_end is None else event.t_end)
             numbers.setdefault(_Key(session, day, model), []).append(number)
         return numbers
 
@@ -283,12 +287,15 @@ class Totals:
         begins, ends, works = times.begins, times.ends, times.works
         busy = union([(begins[n], ends[n]) for n in numbers if works[n] > 0])
         zero = self._days.zero(view.trace)
-        if zero is None:
-            return {"": busy}
+        if zero is None or not busy:
+            return {"": busy} if busy else {}
         first = zero + min(view.graph.times) * SECONDS[view.trace.clock.unit]
+        intervals = [(first + begin, first + end) for begin, end in times.with_waits(busy)]
+        if day := self._days.common(intervals[0][0], intervals[-1][1]):
+            return {day: intervals}
         by_day: dict[str, Intervals] = {}
-        for begin, end in times.with_waits(busy):
-            for day, since, until in self._days.divide(first + begin, first + end):
+        for begin, end in intervals:
+            for day, since, until in self._days.divide(begin, end):
                 by_day.setdefault(day, []).append((since, until))
         return by_day
 
@@ -409,6 +416,11 @@ class _Days:
         if not self._start <= moment < self._stop:
             self._turn_to(moment)
         return self._day
+
+    def common(self, begin: float, end: float) -> str:
+        """Return the day in which a whole interval is; empty where there is none."""
+        day = self.of(begin)
+        return day if day and end <= self._stop else ""
 
     def divide(self, begin: float, end: float) -> Iterator[tuple[str, float, float]]:
         """Yield the parts of an interval by day."""

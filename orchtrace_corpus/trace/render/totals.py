@@ -1,6 +1,6 @@
 """Totals over many runs as tables, and as figures for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import printable
@@ -35,24 +35,17 @@ _EXACT = (
 
 
 def tables(
-    totals: Totals,
-    groupings: Sequence[Grouping],
-    *,
-    has_prices: bool,
-    limit: int | None,
-    width: int | None,
+    breakdowns: Mapping[Grouping, Breakdown], everything: Total, *, has_prices: bool, width: int | None
 ) -> list[Table]:
     """Return a table for each grouping, all with the same columns.
 
     Args:
-        totals: The totals.
-        groupings: What they are by.
+        breakdowns: The totals by grouping.
+        everything: The total of all runs.
         has_prices: Whether there is a column of costs.
-        limit: The most rows of a table, the sums left out; all of them where there is none.
         width: The cells of the terminal, in which some columns may have no room; None for none.
     """
-    everything = totals.all()
-    by_grouping = {grouping: _rows(grouping, totals.by(grouping, limit), everything) for grouping in groupings}
+    by_grouping = {grouping: _rows(grouping, breakdown, everything) for grouping, breakdown in breakdowns.items()}
     rows = [row for own in by_grouping.values() for row in own]
     names = [display_width(text) for grouping, own in by_grouping.items() for text in (grouping, *(n for n, _ in own))]
     columns = [name for name in _texts(everything) if has_prices or name != _COST]
@@ -83,31 +76,31 @@ def _rows(grouping: Grouping, breakdown: Breakdown, everything: Total) -> list[t
 
 
 def notes(
-    totals: Totals,
-    zone: str,
-    tables: Sequence[Table],
-    *,
-    prices: Prices | None = None,
-    folded: Sequence[Grouping] = (),
+    breakdowns: Mapping[Grouping, Breakdown], everything: Total, runs: int, zone: str, *, prices: Prices | None = None
 ) -> Iterator[str]:
     """Yield what a reader of the tables should know.
 
     Args:
-        totals: The totals.
+        breakdowns: The totals by grouping.
+        everything: The total of all runs.
+        runs: How many these are.
         zone: What the time zone of the days is called.
-        tables: The tables.
         prices: The prices that costs were computed with; None where the logs state costs, or there are none.
-        folded: The groupings of which not all rows are shown.
     """
     yield f"Days are those of {zone}; --timezone names another time zone."
     yield "Worked: while at least one agent did; by model, while it answered. Sessions side by side count once."
     if prices is not None:
         yield f"Costs are at {prices_of(prices.date, '', prices.source)}."
-    if any(AT_LEAST in str(cell) for table in tables for row in table.rows for cell in row[1:]):
+    if (
+        everything.has_more_tokens
+        or everything.has_more_time
+        or (everything.costs_more and everything.cost_usd is not None)
+    ):
         yield f"{AT_LEAST} at least: something in the logs of these sessions is unknown."
-    if without := len(totals) - totals.all().sessions:
+    if without := runs - everything.sessions:
         have = "session has" if without == 1 else "sessions have"
         yield f"{without:,} more {have} no answers of their own: copies of others, or nothing was asked."
+    folded = [grouping for grouping, breakdown in breakdowns.items() if breakdown.rest is not None]
     if folded:
         yield f"All rows: {' or '.join(f'--by {grouping}' for grouping in folded)}."
 
