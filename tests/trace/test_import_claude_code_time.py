@@ -208,6 +208,36 @@ def test_other_words_of_other_versions_mean_the_same(tmp_path: Path, main: Claud
     assert worked(view_of(tmp_path, main)) == (4 + 56 + 5 + 5, 4 + 56 + 5 + 5)
 
 
+def test_one_row_may_tell_of_several_tasks(tmp_path: Path, main: Claude) -> None:
+    launch(main, 4, "u1", "b1")
+    launch(main, 8, "u2", "b2")
+    main.answer(12, "m1", text("Both run."))
+    main.say(100, notice("b1") + "\n" + notice("b2", "failed"))
+    main.answer(104, "m2", text("Over."))
+
+    view = view_of(tmp_path, main)
+
+    assert status_of(view, "Bash") == ["ok", "error"]
+    assert worked(view) == (4 + 96 + 3 + 92 + 3 + 4, 4 + 96 + 3 + 92 + 3 + 4)
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_the_order_of_rows_changes_nothing(tmp_path: Path, main: Claude, order: slice) -> None:
+    main.answer(3, "m0", text("I build."), stop="tool_use")
+    main.answer(4, "m0", use("u0", "Bash", command="make"), stop="tool_use")
+    main.result(305, "u0", "Command timed out after 5m 0s", is_error=True)
+    launch(main, 310, "u1", "b1")
+    main.answer(320, "m1", text("It runs."))
+    main.say(700, notice("b1"))
+    main.answer(706, "m2", text("Done."))
+    main.rows = main.rows[order]
+
+    view = view_of(tmp_path, main)
+
+    assert worked(view) == (4 + 301 + 5 + 390 + 9 + 6, 4 + 301 + 5 + 390 + 9 + 6)
+    assert causes(view) == []
+
+
 def test_a_command_that_only_prints_such_words_is_none_in_the_background(tmp_path: Path, main: Claude) -> None:
     main.answer(4, "m1", use("u1", "Bash", command="cat notes"), stop="tool_use")
     main.result(5, "u1", "Command running in background with ID: b1", {"stdout": "...", "stderr": ""})

@@ -1,6 +1,6 @@
-"""What the rows of a Claude Code session hold: steps of threads, and evidence about who spawned whom.
+"""Reads the rows of a Claude Code session into steps of threads, and into evidence of who spawned whom.
 
-A model's answer comes in several rows, one for each of its blocks, which repeat its usage; the last one counts.
+A model's answer is written in several rows, one for each of its blocks. They repeat its usage; the last one counts.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ LEAST_ID_LENGTH = 20
 
 
 class Entry(Struct, gc=False):
-    """A row on its way into a thread: `message` is the part of it that counts."""
+    """A row, its message or attachment, and where it belongs."""
 
     row: Line
     message: dict[str, Any]
@@ -50,11 +50,11 @@ class Entry(Struct, gc=False):
 
 
 class Content:
-    """Takes rows in.
+    """The content of the rows read so far.
 
     Attributes:
-        evidence: What tells who spawned whom.
-        signs: What tells of tasks in the background.
+        evidence: The evidence of who spawned whom.
+        signs: The signs of life and of the end of tasks in the background.
         tool_calls: The calls of tools, by thread and id.
         results: The results of calls, in the order of the log.
     """
@@ -71,13 +71,13 @@ class Content:
         self._answers = current_answers()
 
     def take_assistant(self, entry: Entry) -> None:
-        """A row of a model's answer."""
+        """Add a row of a model's answer."""
         row, message, thread = entry.row, entry.message, entry.thread
         time, place = entry.time, entry.place
         if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
             thread.add(steps.Note(time, place))
             return
-        written = self._answer(entry)
+        written = self._find_answer(entry)
         if written is None:
             return
         call = written.call
@@ -100,8 +100,8 @@ class Content:
             elif kind.endswith("tool_result"):
                 self._take_result(entry, block)
 
-    def _answer(self, entry: Entry) -> rows.Written | None:
-        """The answer that a row is a part of; None where another thread holds it already."""
+    def _find_answer(self, entry: Entry) -> rows.Written | None:
+        """Return the answer that a row is a part of; None if another thread has it already."""
         message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
         answer, request = string(message.get("id")), string(entry.row.request_id)
         # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
@@ -133,11 +133,14 @@ class Content:
             self._written[key] = written
         call = written.call
         call.end = max(call.end, time)
+        if NO_TIME != time < call.time:  # rows may stand in any order
+            call.time = time
         written.tokens = spent or written.tokens
         written.is_odd = is_odd
         return written
 
     def _take_use(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
+        """Add a call of a tool."""
         thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
         if use and (thread.key, use) in self.tool_calls:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
@@ -182,7 +185,7 @@ class Content:
                         self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, task))
 
     def take_user(self, entry: Entry) -> None:
-        """A row that goes to the model: results of calls, what a person or the program has entered."""
+        """Add a row that goes to the model: results of calls, and text of a person or of the program."""
         content = entry.message.get("content")
         if not isinstance(content, list):
             self._take_text(entry, content if isinstance(content, str) else "", content)
@@ -222,18 +225,19 @@ class Content:
             thread.add(steps.UserInput(time, place, ref=ref, is_command=is_command))
 
     def _take_notice(self, entry: Entry, text: str) -> None:
-        notice = steps.Notice(entry.time, entry.place)
-        entry.thread.add(notice)
-        task = rows.task(text)
-        ref = self._privacy.reference(task.result)
-        self.evidence.notices.append(rows.Notice(notice, entry.thread, task._replace(result=""), ref))
-        self._take_sign(task, notice)
+        for task in rows.tasks(text):
+            notice = steps.Notice(entry.time, entry.place)
+            entry.thread.add(notice)
+            ref = self._privacy.reference(task.result)
+            self.evidence.notices.append(rows.Notice(notice, entry.thread, task._replace(result=""), ref))
+            self._take_sign(task, notice)
 
     def take_queued(self, row: Line, time: float, place: steps.Place) -> None:
-        """A row of the program's queue, in which a task tells of itself before its agent is told."""
+        """Note the signs in a row of the program's queue, which is written before the agent is told."""
         text = string(row.content)
         if time != NO_TIME and rows.speaker(text) is Speaker.TASK:
-            self._take_sign(rows.task(text), steps.Note(time, place))
+            for task in rows.tasks(text):
+                self._take_sign(task, steps.Note(time, place))
 
     def _take_sign(self, task: rows.Task, step: steps.Step) -> None:
         self.signs.append(background.Sign(task.task, task.call, step, background.ENDS.get(task.status)))
@@ -250,37 +254,38 @@ class Content:
     def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
         content = block.get("content")
         text = rows.text_of(content)
-        found = steps.ToolResult(entry.time, entry.place, ref=self._privacy.reference(text or content))
+        answer = steps.ToolResult(entry.time, entry.place, ref=self._privacy.reference(text or content))
         if block.get("is_error") is True:
-            found.status, found.error = Status.ERROR, rows.error(text)
-            if found.error == rows.FORBIDDEN:
+            answer.status, answer.error = Status.ERROR, rows.error(text)
+            if answer.error == rows.FORBIDDEN:
                 entry.thread.add(steps.SafetyEvent(entry.time, entry.place, error=rows.FORBIDDEN))
-        entry.thread.add(found)
+        entry.thread.add(answer)
         use = text_field(block, "tool_use_id")
         tool_call = self.tool_calls.get((entry.thread.key, use))
-        if tool_call is not None and tool_call.purpose is steps.JOIN and found.error == steps.REJECTED:
-            found.error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
+        if tool_call is not None and tool_call.purpose is steps.JOIN and answer.error == steps.REJECTED:
+            answer.error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
         if self._asked_tasks and (asked := self._asked_tasks.get((entry.thread.key, use))):
-            self._take_answer_about_task(*asked, found, text)
+            self._take_answer_about_task(*asked, answer, text)
         if tool_call is not None and tool_call.purpose in (steps.TOOL, steps.ASK):
-            result = rows.Result(found, entry.thread, use)
-            if found.status is Status.ERROR:
+            result = rows.Result(answer, entry.thread, use)
+        else:
+            result = rows.result(answer, entry.thread, use, text, details(entry.row))
+        if tool_call is None or tool_call.purpose is steps.TOOL:  # the row of the call may stand behind
+            if answer.status is Status.ERROR:
                 result.time_limit = rows.time_limit(text)
             else:
-                result.task = background.launched_task(text, entry.row)
-        else:
-            result = rows.result(found, entry.thread, use, text, details(entry.row))
+                result.background = background.launched_task(text, entry.row)
         self.results.append(result)
 
     def _take_answer_about_task(self, tool: str, task: str, result: steps.ToolResult, text: str) -> None:
-        """The result of a call that asked for the output of a task, or stopped it."""
+        """Note the sign in the result of a call that asked for the output of a task, or stopped it."""
         if result.status is Status.ERROR or not task:
             return
         end = Status.CANCELLED if tool in background.STOPS else background.ENDS.get(rows.element(text, "status"))
         self.signs.append(background.Sign(task, "", result, end))
 
     def take_attachment(self, entry: Entry) -> None:
-        """A row that the program has put beside the conversation: a guard that blocked, a command that waited."""
+        """Add a row beside the conversation: a guard that blocked, a command that waited in the queue."""
         attachment, thread, time, place = entry.message, entry.thread, entry.time, entry.place
         kind = attachment.get("type")
         if kind == "hook_blocking_error":
@@ -297,7 +302,7 @@ class Content:
             self._report.pass_over("attachment")
 
     def take_turn_end(self, row: Line, thread: steps.Transcript, time: float, place: steps.Place) -> None:
-        """A row that says how long a turn took, without the time in which the program showed a question."""
+        """Add the end of a turn with its stated duration, which excludes the time of questions to a person."""
         run_time = duration(row.duration_ms, 1000.0)
         if time != NO_TIME and run_time > 0:
             thread.add(steps.TurnEnd(time, place, run_time=run_time))

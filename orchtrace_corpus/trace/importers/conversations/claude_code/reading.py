@@ -236,8 +236,8 @@ class Reading:
                 steps.answer(tool_call, result.answer)
                 if result.time_limit:
                     _note_time_limit(tool_call, result)
-                if result.task and tool_call.purpose is steps.TOOL:
-                    launches.append(background.Launch(result.task, result.id, tool_call))
+                if result.background and tool_call.purpose is steps.TOOL:
+                    launches.append(background.Launch(result.background, result.id, tool_call))
         background.end_background_calls(launches, self.content.signs, self.content.evidence.notices)
 
 

@@ -97,6 +97,7 @@ _PUT_THERE = (
     "<system-reminder", "Caveat: The messages below", "This session is being continued from a previous conversation",
 )  # fmt: skip
 _NOTIFICATIONS = ("<task-notification", "<bash-notification", "<agent-notification")
+_NOTIFICATION = re.compile(r"<(task|bash|agent)-notification\b.*?(?:</\1-notification>|\Z)", re.DOTALL)
 _COMMANDS = ("<command-name>", "<command-message>", "<bash-input>")
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSALS = (
@@ -152,11 +153,15 @@ def text_of(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def task(text: str) -> Task:
-    """Return the fields of a `<task-notification>`; earlier versions call the task by its kind."""
-    fields = ("task-id", "tool-use-id", "status", "result")
-    found = Task(*(element(text, name) for name in fields))
-    return found if found.task else found._replace(task=element(text, "shell-id") or element(text, "agent-id"))
+def tasks(text: str) -> Iterator[Task]:
+    """Yield the notifications of tasks in a text."""
+    for notification in _NOTIFICATION.finditer(text):
+        part = notification[0]
+        fields = ("task-id", "tool-use-id", "status", "result")
+        task = Task(*(element(part, name) for name in fields))
+        if not task.task:  # earlier versions call it by its kind
+            task = task._replace(task=element(part, "shell-id") or element(part, "agent-id"))
+        yield task
 
 
 def element(text: str, name: str) -> str:
@@ -265,6 +270,7 @@ class Result(Struct):
         refused: Whether it says that nothing was done.
         usage: The usage that it states.
         total: Its `totalTokens`.
+        background: The task in the background that the call of a tool has begun.
         time_limit: The seconds after which the call was stopped, as it says; 0 where it was not.
     """
 
@@ -280,6 +286,7 @@ class Result(Struct):
     refused: bool = False
     usage: dict[str, int] | None = None
     total: int | None = None
+    background: str = ""
     time_limit: float = 0.0
 
 
