@@ -21,7 +21,7 @@ _LAUNCHED = re.compile(
     r"(?:Command running in background with ID: |Command was manually backgrounded by user with ID: "
     r"|(?:was )?moved to the background with ID: |Monitor started \(task )([\w-]+)"
 )
-"""How the text of a result says that its call goes on, where the structured part of the result is missing."""
+"""The words with which a result says that its call goes on, if it has no structured part."""
 
 ENDS = {
     "completed": Status.OK,
@@ -33,7 +33,7 @@ ENDS = {
     "timeout": Status.CANCELLED,
     "timed_out": Status.CANCELLED,
 }
-"""How a task says that it has ended; under any other word it goes on."""
+"""The words for the end of a task; under any other word it goes on."""
 
 POLLS = frozenset(("BashOutput", "TaskOutput", "AgentOutputTool"))
 """The tools that ask for the output of a task."""
@@ -51,13 +51,13 @@ class Launch(NamedTuple):
 
 
 class Sign(Struct):
-    """Something that a log tells of a task.
+    """A sign of life or of the end of a task.
 
     Attributes:
-        task: The task; empty where only the call is named.
-        call: The id of the call that began it; empty where only the task is named.
-        step: When and where it is told.
-        end: How the task ended; None where it goes on.
+        task: The task; empty if only the call is named.
+        call: The id of the call that began it; empty if only the task is named.
+        step: The time and the place of the sign.
+        end: The status of the ended task; None if it goes on.
     """
 
     task: str
@@ -79,11 +79,11 @@ def launched_task(text: str, row: rows.Line) -> str:
 
 
 def end_background_calls(launches: Iterable[Launch], signs: Iterable[Sign], notices: Sequence[rows.Notice]) -> None:
-    """Say of the calls in the background when they ended, and join notices to them.
+    """Give the calls in the background their ends, and join notices to them.
 
     Args:
         launches: The calls that have begun tasks, whose results are joined.
-        signs: What the log tells of tasks.
+        signs: The signs of all tasks.
         notices: The notices among the rows of agents.
     """
     by_task: dict[str, list[steps.ToolCall]] = {}
@@ -109,7 +109,7 @@ def end_background_calls(launches: Iterable[Launch], signs: Iterable[Sign], noti
 
 
 def _note_poll(sign: Sign) -> None:
-    """A call that asks for the output of a task does nothing itself: while it waits, the task works."""
+    """Note that a call for the output of a task does nothing itself: while it waits, the task works."""
     poll = sign.step.tool_call if isinstance(sign.step, steps.ToolResult) else None
     if poll is not None and poll.tool in POLLS:
         poll.more = {**(poll.more or {}), "run_time": 0.0}
@@ -122,7 +122,7 @@ def _launch(
     by_task: Mapping[str, Sequence[steps.ToolCall]],
     by_call: Mapping[str, steps.ToolCall],
 ) -> steps.ToolCall | None:
-    """The call that began a task: the one that is named, else the last of the task's name before a time."""
+    """Return the call that began a task: the one that is named, else the last of the task's name before a time."""
     if call_id and call_id in by_call:
         return by_call[call_id]
     earlier = [call for call in by_task.get(task, ()) if call.time <= time]

@@ -1,7 +1,7 @@
-"""The family of a Claude Code session: which call, or which script of a workflow, spawned which agent.
+"""The family of a Claude Code session: the call, or the script of a workflow, that spawned each agent.
 
-What tells the spawn of a sub-agent, the most certain first: `toolUseId` in its `.meta.json`; the agent that the
-result of the call names; rows of progress; the `agentId:` at the end of the result's text; of rows among those
+The spawn of a sub-agent follows from, the most certain first: `toolUseId` in its `.meta.json`; the agent that the
+result of the call names; rows of progress; the `agentId:` at the end of the result's text; for rows among those
 of the session, their parent row; the text of the task.
 """
 
@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.sources import P
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.values import text_field
+from orchtrace_corpus.trace.importers.core.values import mapping, objects, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
 
@@ -24,7 +24,7 @@ _MOST_COMPARED = 100
 
 
 class Family:
-    """Who spawned whom in a session.
+    """The sub-agents of a session and their spawns.
 
     Attributes:
         children: The spawn that each child comes from, by the child's key.
@@ -179,14 +179,14 @@ def _find_run(run_id: str, sources: list[Source], start: rows.Spawn | None, read
 
 
 def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
-    """What the program itself says of the run when it is over."""
-    one = next((one for one in sources if one.part is Part.RUN), None)
-    try:
-        value = logs.JsonDocument(one.file).value if one is not None else None
-    except DataFileError:
-        reading.run.report.note(Problem.UNREADABLE_WORKFLOW, one.shown if one is not None else "")
-        value = None
-    summary = value if isinstance(value, dict) else {}
+    """Return the summary of a run that the program writes when it is over; empty if there is none."""
+    summary: dict[str, Any] = {}
+    source = next((source for source in sources if source.part is Part.RUN), None)
+    if source is not None:
+        try:
+            summary = mapping(logs.JsonDocument(source.file).value)
+        except DataFileError:
+            reading.run.report.note(Problem.UNREADABLE_WORKFLOW, source.shown)
     total = summary.get("totalTokens")
     if type(total) is int and total >= 0:
         reading.run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
@@ -194,13 +194,12 @@ def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
 
 
 def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
-    """What the script calls each agent, by the agent's name in the log."""
-    listed = summary.get("workflowProgress")
-    found = {}
-    for one in listed if isinstance(listed, list) else []:
-        key = text_field(one, "agentId")
+    """Return the names that the script gives its agents, by their keys."""
+    labels = {}
+    for progress in objects(summary.get("workflowProgress")):
+        key = text_field(progress, "agentId")
         if key:
-            found[key] = masked(text_field(one, "label"))
+            labels[key] = masked(text_field(progress, "label"))
             if key not in reading.threads:
                 reading.run.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
-    return found
+    return labels

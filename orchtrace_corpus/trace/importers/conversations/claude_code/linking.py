@@ -1,4 +1,4 @@
-"""What came back from the agents of a Claude Code session, and what they wrote to one another."""
+"""The returns and messages of the agents of a Claude Code session."""
 
 from collections.abc import Iterator
 

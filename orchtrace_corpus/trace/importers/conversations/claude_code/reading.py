@@ -1,4 +1,4 @@
-"""Reads the files of a Claude Code session into threads: one for the session itself, one for each sub-agent."""
+"""Reads the files of a Claude Code session into a run: a thread for the session itself, and one for each sub-agent."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ MAIN = "main"
 """The agent that the user talks to."""
 
 _STOPPING_SECONDS = 10.0
-"""So long may it take to stop a command at its limit, and to note its result."""
+"""The longest time that stopping a command at its limit takes."""
 
 
 _SILENT = frozenset(
@@ -31,18 +31,18 @@ _SILENT = frozenset(
         "worktree-state",
     )
 )  # fmt: skip
-"""Rows in which the program keeps notes for itself; those of progress may name the call that spawned an agent."""
+"""Notes of the program for itself."""
 
 
 class Reading:
-    """A session as its rows tell; the package puts its evidence together.
+    """A session as far as its rows are read, before its agents are linked.
 
     Attributes:
         run: The run that has its agents.
         sources: Its files, those of the session itself first.
         threads: The threads, each by its name in the log; that of the session is `MAIN`.
         content: What the rows hold.
-        relayed: The sub-agents of which only rows of progress are known, by their names in the log.
+        relayed: The sub-agents that only rows of progress show, by their names in the log.
 
     Raises:
         DataFileError: A file cannot be read, or no file has a row of a conversation.
@@ -58,24 +58,24 @@ class Reading:
         self._last_inline = ""
         self._copies: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
         self.thread(MAIN)  # whose name no other agent gets
-        self.sources = sorted(map(source, files), key=lambda one: (one.part is not Part.MAIN, one.run, one.shown))
-        self._agents_with_files = {source.agent for source in self.sources if source.part is Part.AGENT}
-        for one in self.sources:
-            if one.part in (Part.MAIN, Part.AGENT):
-                self._read(one)
+        self.sources = sorted(map(source, files), key=lambda file: (file.part is not Part.MAIN, file.run, file.shown))
+        self._agents_with_files = {file.agent for file in self.sources if file.part is Part.AGENT}
+        for file in self.sources:
+            if file.part in (Part.MAIN, Part.AGENT):
+                self._read(file)
         for key, spent in self._copies.items():
             self._add_copies(self.threads[key], spent)
         if not any(thread.steps for thread in self.threads.values()):
-            raise EmptyLogError(f"no row of a conversation in {', '.join(one.shown for one in self.sources[:3])}")
+            raise EmptyLogError(f"no row of a conversation in {', '.join(file.shown for file in self.sources[:3])}")
         run.name = run.name or self.sources[0].shown.partition(".")[0]
         self._drop_silent_agents()
         self._join_results()
 
-    def _read(self, one: Source) -> None:
-        is_main = one.part is Part.MAIN
-        own = self.thread(MAIN if is_main else one.agent)
+    def _read(self, file: Source) -> None:
+        is_main = file.part is Part.MAIN
+        own = self.thread(MAIN if is_main else file.agent)
         before, time, stamp = NO_TIME, NO_TIME, None
-        for number, row in logs.rows(one.file._replace(name=one.shown), self.report, Line):
+        for line, row in logs.rows(file.file._replace(name=file.shown), self.report, Line):
             kind = row.kind
             if row.timestamp != stamp:  # the rows of an answer may be written at once
                 stamp = row.timestamp
@@ -86,13 +86,13 @@ class Reading:
                 before = time
             thread = self._inline_thread(row) if is_main and row.is_sidechain is True else own
             if isinstance(row.forked_from, dict):
-                self._note_copy(row, thread, steps.Place(one.shown, number))
+                self._note_copy(row, thread, steps.Place(file.shown, line))
             elif kind in ("assistant", "user"):
-                self._take(row, kind, thread, time, steps.Place(one.shown, number))
+                self._take(row, kind, thread, time, steps.Place(file.shown, line))
             elif kind == "attachment" and isinstance(row.attachment, dict):
-                self.content.take_attachment(Entry(row, row.attachment, thread, time, steps.Place(one.shown, number)))
+                self.content.take_attachment(Entry(row, row.attachment, thread, time, steps.Place(file.shown, line)))
             elif isinstance(kind, str) and kind in _SILENT:
-                self._take_silent(row, kind, thread, time, steps.Place(one.shown, number))
+                self._take_silent(row, kind, thread, time, steps.Place(file.shown, line))
             else:
                 self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
 
@@ -109,10 +109,10 @@ class Reading:
         return thread
 
     def _inline_thread(self, row: Line) -> steps.Transcript:
-        """The thread of a sub-agent whose rows stand among those of the session (1.x).
+        """Return the thread of a sub-agent whose rows stand among those of the session (1.x).
 
-        Such rows name no agent. Each belongs to that of its parent row; one whose parent row is missing, to
-        that of the row before; and one whose parent row is of the session itself begins a new thread.
+        Such rows name no agent. Each belongs to the thread of its parent row; if that is missing, to the thread of
+        the row before. A row whose parent row is of the session itself begins a new thread.
         """
         key, uuid, parent = string(row.agent_id), string(row.uuid), string(row.parent_uuid)
         if not key:
@@ -148,7 +148,7 @@ class Reading:
             self.content.take_user(Entry(row, message, thread, time, place))
 
     def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: steps.Place) -> None:
-        """A note that the program keeps for itself: of an agent at work, of a turn, of a task in its queue."""
+        """Read a note of the program for itself: of an agent at work, of a turn, of a task in its queue."""
         if kind == "progress" and text_field(row.data, "type") == "agent_progress":
             self._take_progress(row, time, place)
             return
@@ -160,7 +160,7 @@ class Reading:
             self.content.take_queued(row, time, place)
 
     def _take_progress(self, row: Line, time: float, place: steps.Place) -> None:
-        """A row of a sub-agent, passed on to the session: all that is known of an agent without a transcript."""
+        """Read a row of a sub-agent that the session repeats, if the sub-agent has no transcript."""
         key = text_field(row.data, "agentId")
         self.content.evidence.progress.setdefault(key, string(row.parent_tool_use))
         inner = row.data.get("message")
@@ -176,7 +176,7 @@ class Reading:
         self._take(copy, copy.kind, self.thread(key), time if inner_time == NO_TIME else inner_time, place)
 
     def _drop_silent_agents(self) -> None:
-        """Leave out agents of which progress only shows what they were asked: they have no transcript."""
+        """Remove agents whose rows of progress have their task alone."""
         for key in sorted(self.relayed):
             if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
                 del self.threads[key], self.run.agents[key]
@@ -184,7 +184,7 @@ class Reading:
                 self.content.evidence.beginnings.pop(key, None)
 
     def _note_copy(self, row: Line, thread: steps.Transcript, place: steps.Place) -> None:
-        """A row that the log says was copied from another session: what it spent was spent there."""
+        """Note a row that was copied from another session, where its tokens count."""
         self.run.name = self.run.name or string(row.session_id).partition("#")[0]
         self.run.version = self.run.version or string(row.version)
         if thread.key not in self._copies:
@@ -198,30 +198,30 @@ class Reading:
             self.report.pass_over("row copied from another session")
 
     def _add_copies(self, thread: steps.Transcript, spent: dict[tuple[str, str], dict[str, int]]) -> None:
-        """Say what copied history had spent, at the time of the first step behind it."""
-        copied, *own = thread.steps
+        """Enter the tokens of copied history, at the time of the first step behind it."""
+        copied, *others = thread.steps
         if isinstance(copied, steps.CopiedHistory) and spent:
-            copied.tokens = {kind: sum(one.get(kind, 0) for one in spent.values()) for kind, _ in rows.USAGE}
+            copied.tokens = {kind: sum(tokens.get(kind, 0) for tokens in spent.values()) for kind, _ in rows.USAGE}
             self.report.enter(LedgerLine.COPIED_HISTORY, len(spent), **copied.tokens)
-        copied.time = min((step.time for step in own if step.time != NO_TIME), default=copied.time)
+        copied.time = min((step.time for step in others if step.time != NO_TIME), default=copied.time)
 
     def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: steps.Place) -> bool:
-        """Whether the row is one that came before, as in a session that goes on in a second file."""
+        """Return True if the row was read before, as in a session that goes on in a second file."""
         uuid = row.uuid
         if type(uuid) is not str or not uuid:
             return False
         content = message.get("content")
         size = len(content) if type(content) is list or type(content) is str else 0
         mark = hash((kind, string(row.timestamp), string(message.get("id")), size))
-        known = self._rows.get(uuid)
-        if known is None:
+        earlier = self._rows.get(uuid)
+        if earlier is None:
             self._rows[uuid] = mark
-        elif known != mark:
+        elif earlier != mark:
             self.report.note(Problem.ROW_ID_USED_TWICE, str(place))
-        return known == mark
+        return earlier == mark
 
     def _join_results(self) -> None:
-        """Join results to the calls that they answer, once every step has its time."""
+        """Join results to their calls, once every step has its time."""
         for thread in self.threads.values():
             thread.fill_times()
         launches = []
@@ -242,7 +242,7 @@ class Reading:
 
 
 def _note_time_limit(tool_call: steps.ToolCall, result: rows.Result) -> None:
-    """A command that was stopped at its limit worked until then; what is left beyond a moment, it waited before."""
+    """Note the run time of a command that was stopped at its limit; before, it waited."""
     took = result.answer.time - tool_call.time
     run_time = took if took - result.time_limit <= _STOPPING_SECONDS else result.time_limit
     tool_call.more = {"run_time": round(run_time, 6)}

@@ -1,7 +1,6 @@
-"""The rows of a Claude Code file as far as they are read, what the texts in them are, and what spawns they tell of.
+"""The rows of a Claude Code file, as far as they are read, and the evidence that they give.
 
-Decoding passes over everything else. Nothing is said of the types of fields here, since rows of some version
-have another type in each.
+Decoding skips everything else. Fields have no types here, since each of them has another type in some version.
 """
 
 import re
@@ -20,7 +19,7 @@ _NOTHING = Raw(b"null")
 
 
 class Opening(Struct, gc=False, rename="camel"):
-    """A row among the first of a file, as far as it tells what the file is, and of which session.
+    """A row among the first of a file, with the fields that identify the file and its session.
 
     Attributes:
         kind: Its type.
@@ -38,9 +37,8 @@ class Line(Opening, gc=False, rename="camel"):
     """A row.
 
     Attributes:
-        forked_from: Of a row that was copied from another session: which, and which row of it.
-        tool_use_result: The structured part of a result, which repeats what the tool has printed; decoded by
-            `details` where something is to be learnt from it.
+        forked_from: The session and the row of which this row is a copy.
+        tool_use_result: The structured part of a result, which repeats the output of the tool; `details` decodes it.
     """
 
     parent_uuid: Any = None
@@ -62,7 +60,7 @@ class Line(Opening, gc=False, rename="camel"):
 
 
 class Details(Struct, gc=False):
-    """What the structured part of a result says of agents and of what they have spent."""
+    """The structured part of a result: agents, tasks, and usage."""
 
     agent: Any = field(default=None, name="agentId")
     teammate: Any = field(default=None, name="agent_id")
@@ -79,7 +77,7 @@ _details = msgspec.json.Decoder(Details).decode
 
 
 def details(of: Line) -> Details | None:
-    """The structured part of a result; None where it has none, or only a text."""
+    """Return the structured part of a result; None if it is missing, or only a text."""
     content = bytes(of.tool_use_result)
     if not content.startswith(b"{"):
         return None
@@ -110,7 +108,7 @@ _DENIALS = ("Permission to use", "Permission for this", "Claude requested permis
 
 
 class Speaker(StrEnum):
-    """Who speaks in the text of a user row."""
+    """The author of the text in a user row."""
 
     PERSON = "person"
     COMMAND = "command"
@@ -121,7 +119,7 @@ class Speaker(StrEnum):
 
 
 class Task(NamedTuple):
-    """What a background task tells of itself; fields that it leaves out are empty."""
+    """The fields of a notification of a task in the background; missing ones are empty."""
 
     task: str
     call: str
@@ -130,7 +128,7 @@ class Task(NamedTuple):
 
 
 def speaker(text: str) -> Speaker:
-    """Who speaks in a text."""
+    """Return the author of a text."""
     text = text.lstrip()
     if text.startswith(_NOTIFICATIONS):
         return Speaker.TASK
@@ -144,7 +142,7 @@ def speaker(text: str) -> Speaker:
 
 
 def text_of(content: Any) -> str:
-    """The text of a content: a string, or blocks of which some are text."""
+    """Return the text of a content, which is a string or a list of blocks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -170,7 +168,7 @@ def element(text: str, name: str) -> str:
 
 
 def teammate_messages(text: str) -> Iterator[tuple[str, str]]:
-    """Who wrote each `<teammate-message>` in a text, and what."""
+    """Yield the sender and the body of each `<teammate-message>` in a text."""
     at = text.find("<teammate-message")
     while at >= 0:
         opening, begin = _between(text, "<teammate-message", ">", at)
@@ -182,14 +180,14 @@ def teammate_messages(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _between(text: str, opening: str, closing: str, start: int = 0) -> tuple[str, int]:
-    """What stands between two marks, and where the second ends; nothing and -1 where one is missing."""
+    """Return the text between two marks, and the place behind the second; empty and -1 if one is missing."""
     begin = text.find(opening, start)
     end = text.find(closing, begin + len(opening)) if begin >= 0 else -1
     return (text[begin + len(opening) : end], end + len(closing)) if end >= 0 else ("", -1)
 
 
 def error(text: str) -> str:
-    """What kind of error a result tells of: refused or broken off by a person, forbidden by a rule, or any other."""
+    """Return the kind of error of a result: refused or interrupted by a person, forbidden by a rule, or any other."""
     text = text.lstrip()
     if text.startswith(_REFUSALS):
         return steps.REJECTED
@@ -223,13 +221,13 @@ WORKFLOW_TOOL = "Workflow"
 
 
 class Written(Struct):
-    """An answer of a model while its rows come in.
+    """An answer of a model, as far as its rows have been read.
 
     Attributes:
-        rows: How many of its rows there are.
-        characters: How many characters of text and thinking they hold.
+        rows: The number of its rows.
+        characters: The characters of text and thinking in them.
         is_open: Whether its last row was written before the model stopped: its output is a placeholder.
-        is_odd: Whether the usage of its last row gives something for tokens that is no number of them.
+        is_odd: Whether the usage of its last row has a count that is no number.
         tokens: What it spent, by kind, as its last row says.
     """
 
@@ -249,7 +247,7 @@ _CHARACTERS_OF_NO_ACCOUNT = 400
 def is_placeholder(written: Written) -> bool:
     """Return True if the count of an answer's output was noted before the model had written.
 
-    The answer says so, or holds more text than so many tokens can, of which none has more than a few characters.
+    The answer says so, or holds more text than so many tokens can.
     """
     if written.is_open or written.tokens is None:
         return written.is_open
@@ -340,7 +338,7 @@ class Arrival(Struct):
 
 
 class Beginning(Struct):
-    """How the thread of a sub-agent begins, by which its spawn can be found; 0 and empty where that is unknown."""
+    """The beginning of a sub-agent's thread, by which its spawn is found; 0 and empty if unknown."""
 
     prompt: int = 0
     parent_row: str = ""
@@ -364,36 +362,36 @@ class SpawnEvidence(Struct):
 
 
 def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
-    """The tokens of a `usage`, and whether it gives something for tokens that is no number of them.
+    """Return the tokens of a `usage`, None if it has none, and True if one of its counts is no number.
 
-    There are none where it has none. Claude's input excludes what was read from caches.
+    Claude's input excludes what was read from caches.
     """
     if type(value) is not dict:
         return None, False
-    found, is_odd = {}, False
+    tokens, is_odd = {}, False
     for kind, name in USAGE:
-        number = value.get(name)
-        if type(number) is int and 0 <= number <= MAX_COUNT:  # as `count` has it, which takes longer
-            found[kind] = number
-        elif (known := count(number)) is not None:
-            found[kind] = known
-        elif number is not None:
+        stated = value.get(name)
+        if type(stated) is int and 0 <= stated <= MAX_COUNT:  # as `count` has it, which takes longer
+            tokens[kind] = stated
+        elif (amount := count(stated)) is not None:
+            tokens[kind] = amount
+        elif stated is not None:
             is_odd = True
-    for_an_hour = value.get("cache_creation")
-    if type(for_an_hour) is dict and (kept := count(for_an_hour.get("ephemeral_1h_input_tokens"))):
-        found["cache_write_1h"] = min(kept, found.get("cache_write", 0))
-    return found or None, is_odd
+    by_duration = value.get("cache_creation")
+    if type(by_duration) is dict and (for_an_hour := count(by_duration.get("ephemeral_1h_input_tokens"))):
+        tokens["cache_write_1h"] = min(for_an_hour, tokens.get("cache_write", 0))
+    return tokens or None, is_odd
 
 
 def result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, structured: Details | None) -> Result:
-    """What a result says of agents, in its text and in its structured part."""
+    """Return a result with the agents and the usage in its text and its structured part."""
     tail, _ = _between(text[-1000:] + "\n", "agentId:", "\n")
-    found = Result(answer, thread, call, tail=tail.strip().split(" ", 1)[0], done="<status>completed" in text)
-    found.refused = '"success": false' in text or '"success":false' in text
+    result = Result(answer, thread, call, tail=tail.strip().split(" ", 1)[0], done="<status>completed" in text)
+    result.refused = '"success": false' in text or '"success":false' in text
     if structured is not None:
-        found.agent = string(structured.agent) or string(structured.teammate)
-        found.run, found.task = string(structured.run), string(structured.task)
-        found.launched = structured.is_async is True or string(structured.status).endswith(("_launched", "_spawned"))
-        found.usage, _ = usage_of(structured.usage)
-        found.total = count(structured.total)
-    return found
+        result.agent = string(structured.agent) or string(structured.teammate)
+        result.run, result.task = string(structured.run), string(structured.task)
+        result.launched = structured.is_async is True or string(structured.status).endswith(("_launched", "_spawned"))
+        result.usage, _ = usage_of(structured.usage)
+        result.total = count(structured.total)
+    return result

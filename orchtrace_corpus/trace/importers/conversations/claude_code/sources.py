@@ -1,9 +1,9 @@
-"""Which files make up a Claude Code session, and what each of them is.
+"""The files of a Claude Code session, and the part that each of them is.
 
-Claude Code keeps a session in `<session>.jsonl`. Its sub-agents were rows among those of the session first
-(1.x), then files beside it (`agent-<id>.jsonl`, 2.0), then files in `<session>/subagents/`, with what spawned
-them in `agent-<id>.meta.json`; those of a workflow in `<session>/subagents/workflows/<run>/`, with a
-`journal.jsonl`, and a summary of the run in `<session>/workflows/<run>.json`.
+Claude Code keeps a session in `<session>.jsonl`. Its sub-agents were rows of that file at first (1.x), then files
+beside it (`agent-<id>.jsonl`, 2.0), then files in `<session>/subagents/`, each with its spawn in
+`agent-<id>.meta.json`. Those of a workflow are in `<session>/subagents/workflows/<run>/`, with a `journal.jsonl`;
+the summary of the run is `<session>/workflows/<run>.json`.
 """
 
 import os
@@ -22,15 +22,15 @@ _ROW_TYPES = frozenset(
     ("user", "assistant", "system", "summary", "progress", "attachment", "queue-operation", "file-history-snapshot")
 )
 _DOCUMENTS = ({"agentType"}, {"toolUseId"}, {"runId", "workflowName"}, {"runId", "workflowProgress"})
-"""By which fields the files beside transcripts are known."""
+"""The fields that identify the files beside transcripts."""
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".meta")
 _AGENT = "agent-"
 _LEAST_ID_LENGTH = 32
-"""Shorter ids are made up by people; the same one in two files says nothing."""
+"""Shorter ids are made up by people, so that the same id in two files joins nothing."""
 
 
 class Part(StrEnum):
-    """What a file of a session is."""
+    """The part of a session that a file is."""
 
     MAIN = "main"
     AGENT = "agent"
@@ -44,10 +44,10 @@ class Source(NamedTuple):
 
     Attributes:
         file: The file.
-        part: What it is.
-        shown: How events call it: its path from the session's own folder on, which names no project.
-        agent: The agent that it is about, by its file name; empty where it is about none.
-        run: The workflow that it belongs to; empty where it belongs to none.
+        part: The part that it is.
+        shown: Its name in events: the path from the session's own folder on, which names no project.
+        agent: The agent that it is about, by its file name; empty if it is about none.
+        run: The workflow that it belongs to; empty if it belongs to none.
     """
 
     file: LogFile
@@ -58,24 +58,28 @@ class Source(NamedTuple):
 
 
 def beside(opened: Opened) -> list[LogFile]:
-    """The files beside a log that may be transcripts of its sub-agents, where Claude Code has put them.
+    """Return the files beside a log that may be transcripts of its sub-agents.
 
-    They are in `SESSION/` for `SESSION.jsonl`, or, as `agent-ID.jsonl`, in its own folder. Whether they belong to
-    the session is told by their ties.
+    They are in `SESSION/` for `SESSION.jsonl`, or, as `agent-ID.jsonl`, in its own folder. Their ties say whether
+    they belong to the session.
     """
     path = opened.file.path
     folder, name = os.path.split(path)
-    own, ending = os.path.splitext(path)
+    session, ending = os.path.splitext(path)
     if ending not in logs.SUFFIXES or name.startswith(_AGENT):
         return []
-    found = logs.find(own).files if os.path.isdir(own) and os.listdir(own) else []
-    names = sorted(os.listdir(folder or os.curdir))
-    agents = [os.path.join(folder, one) for one in names if one.startswith(_AGENT) and one.endswith(ending)]
-    return [*found, *(LogFile(one, masked_path(os.path.basename(one))) for one in agents if os.path.isfile(one))]
+    files = []
+    if os.path.isdir(session) and os.listdir(session):
+        files += logs.find(session).files
+    for name in sorted(os.listdir(folder or os.curdir)):
+        agent = os.path.join(folder, name)
+        if name.startswith(_AGENT) and name.endswith(ending) and os.path.isfile(agent):
+            files.append(LogFile(agent, masked_path(name)))
+    return files
 
 
 def recognises(beginning: Head) -> bool:
-    """Whether a file that begins like this belongs to a Claude Code session."""
+    """Return True if a file with this beginning belongs to a Claude Code session."""
     if not any(map(_is_row, beginning.rows)) and not any(names <= beginning.outline for names in _DOCUMENTS):
         return False
     is_qwen_code = any(map(is_qwen, beginning.rows)) or {"agentType", "parentSessionId"} <= beginning.outline
@@ -96,7 +100,7 @@ def _is_row(row: dict[str, Any]) -> bool:
 
 
 def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
-    """What a file is, as its path tells, or, where that of a sub-agent was given another name, its first rows.
+    """Return a file as a part of its session, by its path, or by its first rows if it was renamed.
 
     Args:
         file: The file.
@@ -129,15 +133,15 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
 
 
 def _openings(opened: Opened) -> list[Opening]:
-    """The rows of the conversation among the first of a file."""
+    """Return the rows of the conversation among the first of a file."""
     return [row for row in opened.rows(Opening) if row.kind in ("user", "assistant")]
 
 
 def ties(opened: Opened) -> list[str]:
-    """What ties a file to others of its session.
+    """Return the ties of a file to others of its session.
 
-    Sub-agents go to the session in whose folder they are, or else to that which their rows name. A session
-    that goes on in a second file, which repeats rows of the first or says whose it is, is one with it.
+    Sub-agents belong to the session in whose folder they are, or else to the one that their rows name. A session
+    that goes on in a second file, which repeats rows of the first or names its session, is one session.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -151,13 +155,13 @@ def ties(opened: Opened) -> list[str]:
     part = source(file, openings).part
     if part is Part.RUN:
         return ["/".join(inside[:-1])]
-    named = next((row.session_id for row in openings if isinstance(row.session_id, str)), "")
-    if part is Part.AGENT and named:
-        return [f"{folder}/{named.partition('#')[0]}"]
-    found = [f"{folder}/{name.removesuffix('.jsonl')}"]
+    session = next((row.session_id for row in openings if isinstance(row.session_id, str)), "")
+    if part is Part.AGENT and session:
+        return [f"{folder}/{session.partition('#')[0]}"]
+    names = [f"{folder}/{name.removesuffix('.jsonl')}"]
     if part is Part.MAIN:
-        if len(named) >= _LEAST_ID_LENGTH:
-            found.append(f"{folder}/{named}")
+        if len(session) >= _LEAST_ID_LENGTH:
+            names.append(f"{folder}/{session}")
         ids = [row for row in openings[:2] if len(string(row.uuid)) >= _LEAST_ID_LENGTH]
-        found += [f"{folder}\n{row.uuid} {row.timestamp}" for row in ids]
-    return found
+        names += [f"{folder}\n{row.uuid} {row.timestamp}" for row in ids]
+    return names

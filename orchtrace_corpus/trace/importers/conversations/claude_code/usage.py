@@ -1,4 +1,4 @@
-"""What the answers of a Claude Code session spent, and how far the log can be relied on for it."""
+"""The usage of the answers of a Claude Code session, and how far it can be relied on."""
 
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
 from orchtrace_corpus.trace.importers.conversations.claude_code.content import LEAST_ID_LENGTH
@@ -16,7 +16,7 @@ _PLACEHOLDER, _REPORTED, _ONCE = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, To
 
 
 def account(reading: Reading, family: Family, links: Links) -> None:
-    """Give every answer its tokens, and put down in the ledger where they are from."""
+    """Give every answer its tokens, and enter them in the ledger."""
     run, written = reading.run, reading.content.evidence.written
     by_call = {id(answer.call): answer for answer in written}
     replaced: set[int] = set()
