@@ -61,17 +61,20 @@ def test_one_event_with_its_place_and_what_depends_on_it() -> None:
 
 
 def test_the_time_of_an_event_says_what_is_stated_and_what_follows_from_it() -> None:
-    log = str(ROOT / "tests" / "data" / "logs" / "claude_code" / "settled.jsonl")
+    logs = ROOT / "tests" / "data" / "logs"
+    settled, asked = str(logs / "claude_code" / "settled.jsonl"), str(logs / "kimi_code" / "team")
+    shown = ((settled, "e3"), (settled, "e4"), (settled, "e8"), (settled, "e11"), (asked, "e19"))
     times = [
         run_corpus("trace", "show", log, "--event", name).stdout.partition("Status")[0].partition("Time")[2].split()
-        for name in ("e3", "e4", "e8", "e11")
+        for log, name in shown
     ]
 
     assert list(map(" ".join, times)) == [
         "at 4 s, 20 s, behind 9 min 40 s of waiting that follow from the stated duration of its turn",
         "at 24 s, 20 s after its call",
         "at 32 s, 13 min 16 s, in the background",
-        "at 37 s, 2 min 01 s, as the log states",
+        "at 37 s, 2 min 01 s",
+        "at 14 s, 800 ms, behind 200 ms that were no work of its own",
     ]
 
 

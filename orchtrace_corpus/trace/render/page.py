@@ -118,7 +118,8 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
         "Finding": ", ".join(dict.fromkeys(kinds)),
     }
     rows["Time"] += ", perhaps waiting" if opened else ""
-    notes = _notes_on_time(event, times.stated.people.get(number, []), times.unit)
+    idle = times.begins[number] - times.starts[number]
+    notes = _notes_on_time(event, idle, times.stated.people.get(number, []), times.unit)
     rows["Time"] += "".join(f", {note}" for note in notes)
     lines = [line(clip(f"{printable(event.id, limit=60)}: {_act(event, names)}", room), "heading")]
     for label, text in rows.items():
@@ -196,10 +197,10 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     yield from map(line, break_lines(glyphs.separator.join(parts), room))
 
 
-def _notes_on_time(event: Event, waits: Intervals, unit: str) -> Iterator[str]:
-    """Yield what is stated, and what follows from it, of the time of an event."""
-    if event.run_time is not None:
-        yield "as the log states"
+def _notes_on_time(event: Event, idle: float, waits: Intervals, unit: str) -> Iterator[str]:
+    """Yield what is known of the time of an event beside its length."""
+    if event.run_time is not None and idle > 0:
+        yield f"behind {duration(idle, unit)} that were no work of its own"
     if event.background:
         yield "in the background"
     if event.unfinished:
