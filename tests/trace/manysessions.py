@@ -1,13 +1,15 @@
-"""A folder of made-up sessions of Claude Code and Codex, and what they spent, counted from their lines alone.
+"""A folder of made-up sessions of Claude Code, Codex and OpenCode, and what they spent, counted from what they hold.
 
-The count knows nothing of the package: it reads the files that were written, with `json`.
+The count knows nothing of the package: it reads the files that were written, with `json` and `sqlite3`.
 """
 
 import json
 import random
 import shutil
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -87,6 +89,27 @@ class _Maker:
         day = f"{at:%Y/%m/%d}"
         _write(self._folder / "codex" / "sessions" / day / f"rollout-{at:%Y-%m-%dT%H-%M-%S}-{name}.jsonl", rows)
 
+    def opencode(self, number: int) -> None:
+        """Write a session of OpenCode into the database of all of them."""
+        name, project = f"ses_{number:08x}", self._random.choice(PROJECTS)
+        at, model = self._begin(), self._random.choice((SONNET, GPT))
+        path = self._folder / "opencode" / "opencode.db"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path)) as database, database:
+            database.executescript(_TABLES)
+            database.execute("INSERT INTO session VALUES (?, NULL, '1.18.33', ?, ?)", (name, _ms(at), project))
+            for answer in range(self._random.randint(2, 20)):
+                at += timedelta(seconds=self._random.randint(1, 900))
+                _insert(database, name, f"{answer:04}a", at, [{"type": "text", "text": "Go on."}], role="user",
+                        time={"created": _ms(at)})  # fmt: skip
+                begin, at = at, at + timedelta(seconds=self._random.randint(2, 60))
+                caches = {"read": self._random.randint(0, 50_000), "write": 0 if model == GPT else 77}
+                tokens = {"input": self._random.randint(10, 3000), "output": self._random.randint(5, 900),
+                          "reasoning": 0, "cache": caches}  # fmt: skip
+                parts = [{"type": "text", "text": "Done."}, {"type": "step-finish", "reason": "stop", "tokens": tokens}]
+                _insert(database, name, f"{answer:04}b", begin, parts, role="assistant", modelID=model, tokens=tokens,
+                        time={"created": _ms(begin), "completed": _ms(at)})  # fmt: skip
+
     def _begin(self) -> datetime:
         return _FIRST + timedelta(minutes=self._random.randint(0, 40 * 24 * 60))
 
@@ -125,15 +148,16 @@ class _Maker:
 
 
 def make(folder: Path, sessions: int, seed: int = 31) -> None:
-    """Write sessions: two of three of Claude Code, the others of Codex, and copies of some in a folder beside."""
+    """Write sessions: five of ten of Claude Code, three of Codex, two of OpenCode; copies of some are beside them."""
     maker = _Maker(folder, seed)
     for number in range(sessions):
-        (maker.codex if number % 3 == 2 else maker.claude)(number)
+        programs = (maker.claude, maker.codex, maker.claude, maker.opencode, maker.claude)
+        (programs[number % 5] if number % 10 != 8 else maker.codex)(number)
+    (folder / "backup").mkdir()
+    shutil.copy(folder / "opencode" / "opencode.db", folder / "backup")
     for number, path in enumerate(sorted(folder.rglob("*.jsonl"))):
         if number % 10 == 0 and "subagents" not in path.parts:
-            backup = folder / "backup" / path.name
-            backup.parent.mkdir(exist_ok=True)
-            shutil.copy(path, backup)
+            shutil.copy(path, folder / "backup")
 
 
 class Count:
@@ -151,6 +175,8 @@ class Count:
         for path in sorted(folder.rglob("*.jsonl")):
             rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
             answers.update(_codex_answers(rows) if rows[0]["type"] == "session_meta" else _claude_answers(rows))
+        for path in folder.rglob("*.db"):
+            answers.update(_opencode_answers(path))
         for moment, project, model, tokens in answers.values():
             day = datetime.fromisoformat(moment).astimezone(self._zone).date().isoformat()
             prices = PRICES[model.removesuffix("-20251101").removesuffix("-20250929")]
@@ -189,6 +215,47 @@ def _codex_answers(rows: list[dict[str, Any]]) -> Iterator[tuple[object, tuple[s
                     "cache_write": 0,
                 }
                 yield (meta["id"], before), (row["timestamp"], meta["cwd"], GPT, tokens)
+
+
+def _opencode_answers(path: Path) -> Iterator[tuple[object, tuple[str, str, str, Mapping[str, int]]]]:
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute(
+            "SELECT message.id, directory, data FROM message JOIN session ON session.id = session_id"
+        ).fetchall()
+    for name, project, text in rows:
+        data = json.loads(text)
+        if data["role"] == "assistant":
+            moment = datetime.fromtimestamp(data["time"]["completed"] / 1000, UTC).isoformat()
+            used = data["tokens"]
+            tokens = {
+                "input": used["input"],
+                "output": used["output"],
+                "cache_read": used["cache"]["read"],
+                "cache_write": used["cache"]["write"],
+            }
+            yield name, (moment, project, data["modelID"], tokens)
+
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS session (id text, parent_id text, version text, time_created integer, directory text);
+CREATE TABLE IF NOT EXISTS message (id text, session_id text, time_created integer, data text);
+CREATE TABLE IF NOT EXISTS part (id text, message_id text, session_id text, data text);
+"""
+
+
+def _insert(
+    database: sqlite3.Connection, session: str, name: str, at: datetime, parts: list[dict[str, Any]], **data: Any
+) -> None:
+    """Add a message with its parts."""
+    message = f"msg_{session}_{name}"
+    database.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (message, session, _ms(at), json.dumps(data)))
+    for place, part in enumerate(parts):
+        values = (f"prt_{session}_{name}_{place}", message, session, json.dumps(part))
+        database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", values)
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
 
 
 def _codex(at: datetime, kind: str, /, **payload: Any) -> dict[str, Any]:

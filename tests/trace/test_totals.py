@@ -372,7 +372,9 @@ def test_totals_that_do_not_exist_are_refused(night: Path, words: list[str], sai
     ("form", "log", "folder"),
     [
         ("claude_code", "claude_code", ""),
-        ("kimi_code", "wd_shop_c6604f1ed37b/session_1/agents/main/wire.jsonl", "shop"),
+        ("kimi_code", "sessions/wd_shop_c6604f1ed37b/session_1/agents/main/wire.jsonl", "shop"),
+        ("kimi_code", "logs/team/session_1/agents/main/wire.jsonl", ""),
+        ("gemini_cli", "logs/team/chats/session-1.json", ""),
         ("gemini_cli", "tmp/shop/chats/session-1.json", "shop"),
         ("qwen_code", "projects/-srv-shop/chats/1.jsonl", "srv-shop"),
         ("qwen_code", "elsewhere/-srv-shop/chats/1.jsonl", ""),

@@ -163,7 +163,7 @@ class Folders:
             if path not in self._of_files:
                 self._of_files[path] = ask(LogFile(path, os.path.basename(path)))
             if folder := self._of_files[path].get(trace.trace_id):
-                return folder
+                return homes.project_folder(folder)
         return homes.folder_of(form, path)
 
 

@@ -34,6 +34,9 @@ _FIELDS = {"claude_code": "cwd", "codex": "cwd", "qwen_code": "cwd", "copilot_cl
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
 """How many levels above the file of a session the folder of its project is, where the program keeps its sessions."""
 
+_ABOVE_PROJECTS = {"claude_code": "projects", "qwen_code": "projects", "gemini_cli": "tmp", "kimi_code": "sessions"}
+"""The folder in which a program keeps those of projects."""
+
 _WORKTREES = re.compile(r"/\.claude/worktrees/.*")
 """Where Claude Code works on a branch beside the folder of the project."""
 
@@ -112,17 +115,22 @@ def folder_of(form: str, path: str) -> str:
         with suppress(DataFileError), Opened(LogFile(path, os.path.basename(path))) as opened:
             for beginning in (opened.first, opened.head):
                 if named := re.search(rf'"{_FIELDS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")', beginning().text):
-                    return _WORKTREES.sub("", _text(named[1]).replace("\\", "/"))
+                    return project_folder(_text(named[1]))
     levels = _LEVELS_UP.get(form)
     parts = path.split(os.sep)
     if levels is None or len(parts) < levels + 2:
         return ""
     above, folder = parts[-2 - levels], parts[-1 - levels]
+    if above != _ABOVE_PROJECTS[form]:
+        return ""
     if form == "kimi_code":
         return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
-    if form == "gemini_cli":
-        return folder
-    return _without_home(folder) if above == "projects" else ""
+    return folder if form == "gemini_cli" else _without_home(folder)
+
+
+def project_folder(folder: str) -> str:
+    """Return the folder of the project that a session ran in, with slashes on every system."""
+    return _WORKTREES.sub("", folder.replace("\\", "/"))
 
 
 def _text(encoded: str) -> str:
