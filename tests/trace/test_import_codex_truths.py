@@ -1,13 +1,16 @@
 """Codex rollouts as real sessions have them: scripts and their cells, refusals, copies, counters, searches."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.importers.conversations.codex.outputs import Output, read_output
 from orchtrace_corpus.trace.view import TraceView
+from tests.effort import tries
 from tests.trace.conversationlogs import (
     Codex,
     by_agent,
@@ -265,6 +268,16 @@ def test_what_runs_on_is_unfinished_until_a_call_sees_its_end(
     last_seen = 20 if status else 14
     assert readings == pytest.approx([59, 59 + (60 - last_seen) * runs_on])
     assert [call.cause for call in view.open_calls] == ["unfinished"] * runs_on
+
+
+def test_a_long_call_behind_which_a_script_goes_on_worked_until_its_output(tmp_path: Path, main: Codex) -> None:
+    execute(main, 4, "c1")
+    says(main, 44, "c1", script("running with cell ID 3", 40.0))
+    main.says(60, "Done.")
+    main.write(tmp_path)
+
+    view = TraceView(checked(trace_of(tmp_path)))
+    assert [sum(times.works) for times in (view.timing_if_waiting, view.timing)] == [59, 59 + 16]
 
 
 @pytest.mark.parametrize(("milliseconds", "slept"), [(100_000, 0), (99_200, 0), (40_000, 60), (None, 0)])
@@ -608,3 +621,130 @@ def test_a_counter_that_begins_anew_hides_what_no_answer_of_the_log_explains(
     if hidden:
         assert trace["reasons"]["costs.tokens"].startswith("counters that begin anew with tokens of answers that are")
     assert ledger(trace)["counted: difference of two cumulative totals"] == 1 + len(states)
+
+
+# All of it together
+
+
+class Story:
+    """A session made up at random, with what really happened in it.
+
+    Attributes:
+        rows: Its rollout.
+        models: How long the model answered, in seconds.
+        tools: How long tools ran.
+        waited: How long a person was waited for.
+        errors: How many calls failed.
+        tokens: What its answers spent.
+        agents: The agents that it spawned.
+        cells: The cells that nobody saw the end of.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.rows = Codex(P)
+        self.rows.typed(1, "Go.")
+        self.models = self.tools = self.waited = 0.0
+        self.errors = self.tokens = 0
+        self.agents: set[str] = set()
+        self.cells: set[str] = set()
+        self._chance = random.Random(seed)
+        self._time, self._calls = 1.0, 0
+        acts = (self._execute, self._execute, self._wait, self._command, self._ask, self._spawn, self._fail_to_spawn)
+        for _ in range(self._chance.randint(3, 14)):
+            self.models += self._pass(1, 20)
+            self._calls += 1
+            self._chance.choice(acts)(f"c{self._calls}")
+            self._count()
+        self.models += self._pass(1, 20)
+        self.rows.says(self._time, "Done.")
+        self._count()
+
+    def _pass(self, least: float, most: float) -> float:
+        seconds = round(self._chance.uniform(least, most), 1)
+        self._time = round(self._time + seconds, 1)
+        return seconds
+
+    def _count(self) -> None:
+        read, written = self._chance.randint(100, 5000), self._chance.randint(5, 300)
+        self.rows.count(self._time, read, self._chance.randint(0, read), written, 0, rows=self._chance.randint(1, 2))
+        self.tokens += read + written
+
+    def _execute(self, name: str) -> None:
+        execute(self.rows, self._time, name)
+        self._end_script(name, name)
+
+    def _wait(self, name: str) -> None:
+        if not self.cells:
+            return self._execute(name)
+        cell = self._chance.choice(sorted(self.cells))
+        self.cells.remove(cell)
+        self.rows.call(self._time, "wait", name, cell_id=cell)
+        return self._end_script(name, cell)
+
+    def _end_script(self, name: str, cell: str) -> None:
+        seconds, code = self._pass(0.1, 60), self._chance.choice([0, 0, 1, 127, None])
+        self.tools += seconds
+        output = script("completed", seconds, result(code, seconds / 2))
+        if self._chance.random() < 0.4:
+            output = script(f"running with cell ID {cell}", seconds)
+            self.cells.add(cell)
+        else:
+            self.errors += bool(code)
+        self.rows.item(self._time, "custom_tool_call_output", call_id=name, output=output)
+
+    def _command(self, name: str) -> None:
+        self.rows.call(self._time, "exec_command", name, cmd="make")
+        seconds, code = self._pass(0.1, 400), self._chance.choice([0, 0, 3])
+        self.tools, self.errors = self.tools + seconds, self.errors + bool(code)
+        self.rows.output(self._time, name, command(seconds, code))
+
+    def _ask(self, name: str) -> None:
+        self.rows.call(self._time, "exec_command", name, cmd="make", sandbox_permissions="require_escalated")
+        waited, seconds = self._pass(1.5, 900), self._pass(0.1, 60)
+        self.tools, self.waited = self.tools + seconds, self.waited + waited
+        self.rows.output(self._time, name, command(seconds))
+
+    def _spawn(self, name: str) -> None:
+        agent = f"helper_{name}"
+        self.rows.call(self._time, "spawn_agent", name, task_name=agent, message=name)
+        self.rows.event(self._time, "sub_agent_activity", event_id=name, kind="started", agent_thread_id=f"t-{name}",
+                        agent_path=f"/root/{agent}")  # fmt: skip
+        self.rows.output(self._time, name, {"task_name": f"/root/{agent}"})
+        self.agents.add(agent)
+
+    def _fail_to_spawn(self, name: str) -> None:
+        self.rows.call(self._time, "spawn_agent", name, task_name="helper", message="Go.")
+        self.rows.output(self._time, name, self._chance.choice(REFUSALS))
+        self.errors += 1
+
+    def write(self, folder: Path) -> None:
+        """Write the rollout, with a copy of its beginning in another form, and two of its rows on one line."""
+        path = self.rows.write(folder)
+        copied = self.rows.rows[: self._chance.randint(1, len(self.rows.rows))]
+        form = COPIES[self._chance.choice(sorted(COPIES))]
+        write(folder / "copy" / "full.jsonl", [form(row) for row in copied])
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+        joined = self._chance.randrange(len(lines) - 1)
+        lines[joined] = lines[joined].rstrip("\n")
+        path.write_text("".join(lines), "utf-8")
+
+
+@pytest.mark.parametrize("seed", range(tries(200, 25)))
+def test_a_session_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
+    story = Story(seed)
+    story.write(tmp_path)
+
+    diagnosis = diagnose(checked(trace_of(tmp_path)))
+    view = diagnosis.view
+    sure, events = view.timing_if_waiting, view.timing.of.events
+    by_kind = {True: 0.0, False: 0.0}
+    for number, event in enumerate(events):
+        if event.agent == "main":
+            by_kind[event.type == "tool_call"] += sure.works[number]
+    assert by_kind[False] == pytest.approx(story.models, abs=0.01)
+    assert by_kind[True] == pytest.approx(story.tools, abs=0.01)
+    assert view.timing.waited == pytest.approx(story.waited, abs=0.01)
+    assert (diagnosis.summary.errors, diagnosis.tokens.known) == (story.errors, story.tokens)
+    assert {one.agent for one in diagnosis.team} == {"main", *story.agents}
+    assert diagnosis.tokens.is_least == bool(story.agents)
+    assert sorted(call.cause for call in view.open_calls) == ["unfinished"] * len(story.cells)

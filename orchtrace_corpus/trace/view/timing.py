@@ -245,7 +245,8 @@ def _clock(of: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int
     if timed:
         begins = starts.copy()
         for index in timed:
-            begins[index] = max(starts[index], ends[index] - (events[index].run_time or 0.0) * scale)
+            last_seen = seen.get(index, ends[index])  # of what goes on, the run time is that until then
+            begins[index] = max(starts[index], last_seen - (events[index].run_time or 0.0) * scale)
     return finished, Clock(starts, begins, ends, blocked_until), seen
 
 

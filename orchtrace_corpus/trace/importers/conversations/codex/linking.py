@@ -101,11 +101,10 @@ class Links:
             call.purpose = steps.TOOL
             return
         threads = [thread for thread, start in evidence.started.items() if start.call_id == spawn.call_id]
-        names = [name for name in (*spawn.names, *threads[:1]) if name]
         key = f"{rollout.meta.id} {call.order}"
-        self._run.agent(key, spawn.nickname or _choose_name(spawn, names), call.role)
+        self._run.agent(key, spawn.nickname or _choose_name(spawn, threads), call.role)
         self._run.spawn(key, rollout.meta.id, call, waits=False)
-        self._note_names((*names, spawn.nickname), key)
+        self._note_names((*spawn.names, *threads[:1], spawn.nickname), key)
 
     def _add_started_agent(self, thread: str, start: Start, rollout: Rollout) -> None:
         """Add a sub-agent that has no rollout, and no call that spawned it: a script may have called."""
@@ -178,9 +177,10 @@ class _SpawnIndex:
                 self.by_task.setdefault(spawn.task_mark, []).append(spawn)
 
 
-def _choose_name(spawn: Spawn, names: Sequence[str]) -> str:
-    """Choose a name for an agent that has only a call: that of its task, else its id, else its role."""
-    tasks = [leaf for name in names if not is_uuid(name) and (leaf := path_leaf(name))]
+def _choose_name(spawn: Spawn, threads: Sequence[str]) -> str:
+    """Choose a name for an agent that has only a call: that of its task, else its thread, else its role."""
+    tasks = [leaf for name in spawn.names if not is_uuid(name) and (leaf := path_leaf(name))]
     if tasks:
         return tasks[-1]
-    return names[-1] if names else f"{spawn.call.role or 'agent'}:{spawn.call.id[-8:]}"
+    names = [name for name in (*threads[:1], *spawn.names) if name]
+    return names[0] if names else f"{spawn.call.role or 'agent'}:{spawn.call.id[-8:]}"
