@@ -416,6 +416,21 @@ def test_a_command_that_was_stopped_at_its_limit_worked_until_then(
     assert worked(view) == (pytest.approx(4 + worked_s + 6), pytest.approx(4 + worked_s + 6))
 
 
+@pytest.mark.parametrize(("begin", "ran"), [(4, 600), (5, 600), (590, 14)])
+def test_progress_says_since_when_a_command_ran(tmp_path: Path, main: Claude, begin: int, ran: float) -> None:
+    main.answer(4, "m1", use("u1", "Bash", command="make"), stop="tool_use")
+    for seconds in (3, 4, 9):
+        data = {"type": "bash_progress", "output": "", "elapsedTimeSeconds": seconds, "totalLines": 0}
+        main.row("progress", begin + seconds, data=data, toolUseID=f"bash-progress-{seconds}", parentToolUseID="u1")
+    main.result(604, "u1", "ok")
+    main.answer(610, "m2", text("Done."))
+
+    view = view_of(tmp_path, main)
+
+    assert causes(view) == []
+    assert worked(view) == (4 + ran + 6, 4 + ran + 6)
+
+
 # Counts that were noted before the model had written
 
 

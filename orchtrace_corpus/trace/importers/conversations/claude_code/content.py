@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration
-from orchtrace_corpus.trace.importers.core.values import string, text_field
+from orchtrace_corpus.trace.importers.core.values import mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
 
@@ -57,12 +57,14 @@ class Content:
         signs: The signs of life and of the end of tasks in the background.
         tool_calls: The calls of tools, by thread and id.
         results: The results of calls, in the order of the log.
+        run_begins: The time at which a command began to run, by the id of its call, as far as progress shows it.
     """
 
     def __init__(self, privacy: Privacy, report: ImportReport) -> None:
         self.evidence = rows.SpawnEvidence()
         self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}
         self.results: list[rows.Result] = []
+        self.run_begins: dict[str, float] = {}
         self.signs: list[background.Sign] = []
         self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
         self._privacy = privacy
@@ -300,6 +302,13 @@ class Content:
                 thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
         else:
             self._report.pass_over("attachment")
+
+    def take_progress(self, row: Line, time: float) -> None:
+        """Note when a command began to run: a row of its progress says for how long it has."""
+        call_id, elapsed = string(row.parent_tool_use), mapping(row.data).get("elapsedTimeSeconds")
+        if call_id and time != NO_TIME and type(elapsed) in (int, float):
+            begin = time - duration(elapsed)
+            self.run_begins[call_id] = min(self.run_begins.get(call_id, begin), begin)
 
     def take_turn_end(self, row: Line, thread: steps.Transcript, time: float, place: steps.Place) -> None:
         """Add the end of a turn with its stated duration, which excludes the time of questions to a person."""

@@ -23,6 +23,9 @@ MAIN = "main"
 _STOPPING_SECONDS = 10.0
 """The longest time that stopping a command at its limit takes."""
 
+_PROGRESS_SECONDS = 2.0
+"""The inaccuracy of progress, which counts whole seconds."""
+
 
 _SILENT = frozenset(
     (
@@ -153,7 +156,9 @@ class Reading:
             self._take_progress(row, time, place)
             return
         self.report.pass_over(kind)
-        if kind == "system" and row.subtype == "turn_duration":
+        if kind == "progress" and text_field(row.data, "type") == "bash_progress":
+            self.content.take_progress(row, time)
+        elif kind == "system" and row.subtype == "turn_duration":
             if not self._is_repeated(row, kind, {}, place):
                 self.content.take_turn_end(row, thread, time, place)
         elif kind == "queue-operation":
@@ -235,14 +240,17 @@ class Reading:
             else:
                 steps.answer(tool_call, result.answer)
                 if result.time_limit:
-                    _note_time_limit(tool_call, result)
+                    _note_run_time(tool_call, result, result.time_limit, _STOPPING_SECONDS)
+                elif result.id in self.content.run_begins and tool_call.purpose is steps.TOOL:
+                    ran = result.answer.time - self.content.run_begins[result.id]
+                    _note_run_time(tool_call, result, ran, _PROGRESS_SECONDS)
                 if result.background and tool_call.purpose is steps.TOOL:
                     launches.append(background.Launch(result.background, result.id, tool_call))
         background.end_background_calls(launches, self.content.signs, self.content.evidence.notices)
 
 
-def _note_time_limit(tool_call: steps.ToolCall, result: rows.Result) -> None:
-    """Note the run time of a command that was stopped at its limit; before, it waited."""
+def _note_run_time(tool_call: steps.ToolCall, result: rows.Result, seconds: float, tolerance: float) -> None:
+    """Note how long a command ran: all the time until its result, or the last seconds of it; before, it waited."""
     took = result.answer.time - tool_call.time
-    run_time = took if took - result.time_limit <= _STOPPING_SECONDS else result.time_limit
+    run_time = took if took - seconds <= tolerance else max(seconds, 0.0)
     tool_call.more = {"run_time": round(run_time, 6)}
