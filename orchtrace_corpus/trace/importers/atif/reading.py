@@ -272,7 +272,7 @@ def _stated(metrics: Metrics | None) -> tuple[Any, ...]:
 
 def _totals(value: Any) -> tuple[int, int] | None:
     """Return the prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
-    found = value if isinstance(value, dict) else {}
+    found = mapping(value)
     prompt, completion = count(found.get("total_prompt_tokens")), count(found.get("total_completion_tokens"))
     return None if prompt is None or completion is None else (prompt, completion)
 

@@ -12,6 +12,7 @@ import msgspec
 from orchtrace_corpus.trace.importers.core.builder import token_totals
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.values import object_field, objects
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind, total
 
@@ -48,10 +49,10 @@ def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
         found["copied_context"] = True
     if message := step.get("message"):
         found["content_ref"] = message
-    metrics = _inside(step, "metrics")
+    metrics = object_field(step, "metrics")
     if (cost := metrics.get("cost_usd")) is not None:
         found["cost_usd"] = cost
-    further = _inside(metrics, "extra")
+    further = object_field(metrics, "extra")
     prompt, cached, written = (
         metrics.get("prompt_tokens"),
         metrics.get("cached_tokens"),
@@ -94,13 +95,13 @@ def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) 
         document = msgspec.json.decode(data)
     except UnicodeDecodeError:
         document = msgspec.json.decode(data.decode("utf-8", "replace"))
-    own = _inside(_inside(document, "extra"), KEY)
+    own = object_field(object_field(document, "extra"), KEY)
     if not isinstance(own.get("trace"), dict):
         return None
     found = sorted(_events(document), key=lambda one: one[0])
     events = [event for _, event in found]
     names = {str(event.get("id")) for event in events}
-    edges = _objects(own.get("edges"))
+    edges = objects(own.get("edges"))
     kept = [edge for edge in edges if {str(edge.get("src")), str(edge.get("dst"))} <= names]
     for event in events:
         content = event.get("content_ref", "")
@@ -137,30 +138,21 @@ def _events(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     waiting = [document]
     while waiting:
         one = waiting.pop()
-        agent = _inside(one, "agent").get("name")
-        for step in _objects(one.get("steps")):
+        agent = object_field(one, "agent").get("name")
+        for step in objects(one.get("steps")):
             yield from _event(step, fields_of_step(step, agent))
-            for call in _objects(step.get("tool_calls")):
+            for call in objects(step.get("tool_calls")):
                 yield from _event(call, fields_of_call(call, agent))
-            for result in _objects(_inside(step, "observation").get("results")):
+            for result in objects(object_field(step, "observation").get("results")):
                 yield from _event(result, fields_of_result(result, agent))
-        waiting += _objects(one.get("subagent_trajectories"))
+        waiting += objects(one.get("subagent_trajectories"))
 
 
 def _event(holder: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    kept = _inside(_inside(holder, "extra"), KEY)
+    kept = object_field(object_field(holder, "extra"), KEY)
     if isinstance(kept.get("event"), dict) and type(kept.get("number")) is int:
         found = {**said, **kept["event"]}
         yield kept["number"], {name: value for name, value in found.items() if value is not None}
-
-
-def _inside(value: Any, name: str) -> dict[str, Any]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _masked(value: Any, privacy: Privacy) -> Any:

@@ -249,7 +249,7 @@ class _Reading:
         call.model = masked(string(response.model))
         usage = response.usage if isinstance(response.usage, dict) else {}
         details = (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details"))
-        read, written = (one if isinstance(one, dict) else {} for one in details)
+        read, written = (mapping(one) for one in details)
         self._run.spend(call, (prompt, completion, read.get("cached_tokens"), None, written.get("reasoning_tokens")))
 
     def _say(self, said: _Said, called: _Called | None) -> None:
@@ -313,7 +313,7 @@ class _Reading:
             self._answers.note(message["id"], "", place.file, place.line)
         call.note_text(self._thoughts.pop(source, ""), self._run.privacy)
         call.note_text(string(content), self._run.privacy)
-        stated = usage if isinstance(usage, dict) else {}
+        stated = mapping(usage)
         response = called.response if called is not None else Response()
         self._spend(call, stated.get("prompt_tokens"), stated.get("completion_tokens"), response)
         agent.add(call)

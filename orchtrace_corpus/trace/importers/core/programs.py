@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchtrace_corpus.trace.importers.core.logs import Head
+from orchtrace_corpus.trace.importers.core.values import object_field
 
 _UUID_DIGITS = 36
 
@@ -17,21 +18,18 @@ def program_of(beginning: Head) -> str:
     return next((name for row in beginning.rows for name, wrote in _BY_ROW.items() if wrote(row)), "")
 
 
-def _inside(row: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = row.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def is_qwen(row: dict[str, Any]) -> bool:
     """Return True if a row is of Qwen Code: it has nearly those of Claude Code, with messages in parts."""
     return (
-        "parts" in _inside(row, "message") or "systemPayload" in row or row.keys() >= {"agentType", "parentSessionId"}
+        "parts" in object_field(row, "message")
+        or "systemPayload" in row
+        or row.keys() >= {"agentType", "parentSessionId"}
     )
 
 
 def _is_iflow(row: dict[str, Any]) -> bool:
     """Its session ids are `session-` and a UUID; what its tools return is in the form of Gemini CLI."""
-    if _inside(row, "toolUseResult").keys() >= {"toolName", "status", "timestamp"}:
+    if object_field(row, "toolUseResult").keys() >= {"toolName", "status", "timestamp"}:
         return True
     session = row.get("sessionId")
     return (
@@ -45,5 +43,5 @@ def _is_iflow(row: dict[str, Any]) -> bool:
 _BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "iFlow": _is_iflow,
     "the list of prompts of Gemini CLI": lambda row: row.keys() >= {"sessionId", "messageId", "message", "type"},
-    "kimi-cli": lambda row: _inside(row, "message").keys() >= {"type", "payload"},
+    "kimi-cli": lambda row: object_field(row, "message").keys() >= {"type", "payload"},
 }

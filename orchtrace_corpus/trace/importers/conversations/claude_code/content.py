@@ -159,7 +159,7 @@ class Content:
         thread.add(tool_call)
         if use:
             self.tool_calls[thread.key, use] = tool_call
-        details = given if isinstance(given, dict) else {}
+        details = mapping(given)
         match tool_call.purpose:
             case steps.SPAWN:
                 prompt = text_field(details, "prompt") or text_field(details, "script")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.trace.importers.conversations.codex.rows import parsed, text_of
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
-from orchtrace_corpus.trace.importers.core.values import text_field
+from orchtrace_corpus.trace.importers.core.values import mapping, text_field
 
 FORBIDDEN = "forbidden"
 """The error of a call that a rule or guardian does not allow."""
@@ -56,7 +56,7 @@ class Output(NamedTuple):
 
 def read_output(value: Any) -> Output:
     """Read the output of a call, in any of the forms that versions of Codex have for it."""
-    inner = value if isinstance(value, dict) else {}
+    inner = mapping(value)
     content = inner.get("content_items", value)
     text = text_field(inner, "content") or text_of(content)
     if text.startswith("Script ") and (script := _SCRIPT.match(text)):

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.core.values import text_field
+from orchtrace_corpus.trace.importers.core.values import mapping, text_field
 from orchtrace_corpus.trace.model.trace import Status
 
 
@@ -107,7 +107,7 @@ def parsed(value: Any) -> dict[str, Any]:
             value = msgspec.json.decode(value.encode("utf-8", "replace"))
         except (msgspec.DecodeError, RecursionError):
             return {}
-    return value if isinstance(value, dict) else {}
+    return mapping(value)
 
 
 def asks_for_approval(arguments: Any) -> bool:
@@ -159,7 +159,7 @@ def endings(statuses: Any) -> Iterator[tuple[str, Status, str]]:
     if not isinstance(statuses, dict):
         return
     for agent, state in statuses.items():
-        words = state if isinstance(state, dict) else {}
+        words = mapping(state)
         if isinstance(state, str):
             words = {state: ""}
         for word, content in words.items():
