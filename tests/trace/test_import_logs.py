@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from orchtrace_corpus.trace.importers.core.logs import JsonDocument, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.conftest import ROOT, run_corpus
-from tests.effort import mostly_slow, tries
+from tests.effort import cpu_seconds, mostly_slow, tries
 from tests.trace.spanlogs import LOGS, sdk_span, usage
 
 GOOD = json.dumps(sdk_span("g", None, "generation", 0, 1, usage=usage(10, 1))) + "\n"
@@ -204,6 +205,19 @@ def test_each_object_on_a_line_is_a_record(tmp_path: Path, line: str, expected: 
 
     assert rows == [(1, C), *((2, row) for row in expected)]
     assert {reason: noted["number"] for reason, noted in report["dropped"].items()} == dropped
+
+
+@pytest.mark.parametrize(("begin", "lost"), [("", 1), ('{"type": "row", "in": [', 2)])
+def test_a_log_without_line_ends_takes_time_that_grows_with_it(tmp_path: Path, begin: str, lost: int) -> None:
+    paths = [tmp_path / f"{objects}.jsonl" for objects in (10_000, 40_000)]
+    for path in paths:
+        path.write_text(begin + json.dumps(A) * int(path.stem) + '{"type": "row", "at": ')
+
+    few, many = (cpu_seconds(partial(read, path)) for path in paths)
+    assert many < 12 * few
+    rows, report = read(paths[0])
+    assert len(rows) + (lost > 1) == 10_000
+    assert report["dropped"]["cut off at the end"]["number"] == lost
 
 
 def test_a_format_is_recognised_by_the_second_object_of_a_line(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ _MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with 
 _MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
 _MOST_NAMES = 4  # so many names are taken from it at once
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_MAX_LINE_PARTS = 100
+_MAX_TORN_PARTS = 20  # of one line: each costs a look at all of its rest
 _Shape = TypeVar("_Shape")
 _NOTHING = object()  # the value of a line that has none; `null` is one
 
@@ -215,19 +215,33 @@ def _decode_objects(line: str) -> list[Any]:
         return [_NOTHING]
     scan = json.JSONDecoder().raw_decode
     values: list[Any] = []
-    at = 0
-    while at < len(line) and len(values) < _MAX_LINE_PARTS:
+    at, torn = 0, 0
+    while at < len(line) and torn < _MAX_TORN_PARTS:
         try:
             end = scan(line, at)[1]
-            value = msgspec.json.decode(line[at:end].encode())
+            values.append(msgspec.json.decode(line[at:end].encode()))
         except (ValueError, RecursionError):
-            value, end = _NOTHING, line.find(opening, at + 1)
-            while end > 0 and line[:end].rstrip()[-1] in ":,[":  # the value of a member, no row
-                end = line.find(opening, end + 1)
-            end = end if end > 0 else len(line)
-        values.append(value)
-        at = end + len(line[end:]) - len(line[end:].lstrip())
+            values.append(_NOTHING)
+            torn += 1
+            end = _find_row(line, opening, at + 1)
+        at = end
+        while at < len(line) and line[at].isspace():
+            at += 1
+    if at < len(line):
+        values.append(_NOTHING)
     return values
+
+
+def _find_row(line: str, opening: str, at: int) -> int:
+    """Return where the next row begins on a line, as all rows of a log do; its end where none does."""
+    while (at := line.find(opening, at)) >= 0:
+        before = at - 1
+        while line[before].isspace():
+            before -= 1
+        if line[before] not in ":,[":  # else it is the value of a member
+            return at
+        at += 1
+    return len(line)
 
 
 def contents(file: LogFile) -> bytes:
