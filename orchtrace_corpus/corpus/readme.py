@@ -201,7 +201,8 @@ def item(
     """
     title, summary = markdown_text(paper.title), markdown_text(paper.summary)
     names_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
-    source = markdown_text(paper.venue) + ("" if names_year else f" {paper.cited_year}")
+    year = "" if names_year or not paper.cited_year else str(paper.cited_year)
+    source = " ".join(filter(None, (markdown_text(paper.venue), year)))
     code = f", [code]({address(paper.code)})" if paper.code else ""
     tags = (_tag(paper.key, paper.tags.get(facet.field), facet, contested) for facet in facets)
     links = "".join(
@@ -212,8 +213,9 @@ def item(
     )
     values = (_field_chip(paper, field) for field in own_fields if field.kind not in _ADDRESSES)
     chips = (_chip(text) for text in (*values, *tags) if text)
+    origin = (f"{source}{code}{links}.".removeprefix(", "),) if source or code or links else ()
     sentence = summary if summary.endswith((".", "!", "?")) else f"{summary}."
-    return f"- [{title}]({address(paper.urls[0])}) - {' '.join((f'{source}{code}{links}.', *chips, sentence))}"
+    return f"- [{title}]({address(paper.urls[0])}) - {' '.join((*origin, *chips, sentence))}"
 
 
 _ADDRESSES = (FieldKind.URL, FieldKind.URLS)
@@ -289,7 +291,7 @@ def _body(name: str, sources: _Sources) -> str:
         return markdown(pools_table(sources.verdicts()))
     if kind == "papers":
         papers = parse(argument.split(), paper_attributes(pool.taxonomy)).select(pool.papers)
-        rows = tuple((paper.title, paper.year, paper.venue, paper.summary) for paper in papers)
+        rows = tuple((paper.title, paper.year or None, paper.venue, paper.summary) for paper in papers)
         links = tuple(address(paper.urls[0]) for paper in papers)
         return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows, links=links))
     if kind == "figures" and argument:

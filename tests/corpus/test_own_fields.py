@@ -339,11 +339,42 @@ def test_a_change_is_told_in_the_words_of_the_survey(grown: Path, tmp_path: Path
     assert "rows: 1250.5 -> 15" in told
 
 
+def test_a_list_of_programs_needs_no_authors_years_and_venues(root: Path, tmp_path: Path) -> None:
+    edit(root / "data" / "taxonomy.yaml", ("\nfields:\n", "\noptional: [authors, year, venue]\nfields:\n"))
+    edit(
+        root / "data" / "papers.yaml",
+        ('  authors: ["{Example Company}"]\n', ""),
+        ("  venue: Product documentation\n", ""),
+    )
+    named = ("https://example.org/tool", "--title", "A Tool", "--summary", "Lends a hand.", "--license", "MIT")
+    tagged = ("--retriever", "NA", "--knowledge", "code", "--stages", "none", "--category", "benchmark")
+
+    added = run(root, "add", *named, *tagged, "--no-fetch", "--yes")
+    built = run(root, "build")
+    assert (added.code, built.code) == (0, 0), added.stderr + built.stderr
+    (item,) = json.loads(run(root, "export", "csl", "--where", "authors=", "--where", "year=").stdout)
+
+    assert "- [A Tool](https://example.org/tool) - `SPDX License: MIT` `Code` Lends a hand.\n" in written(
+        root, "README.md"
+    )
+    assert "(https://example.org/helpdesk) - 2024. `SPDX License" in written(root, "README.md")
+    assert {"author", "issued"}.isdisjoint(item)
+    assert run(root, "export", "bibtex", "--where", "year=").stdout == (
+        "@misc{tool,\n  title         = {A Tool},\n  url           = {https://example.org/tool},\n}\n"
+    )
+    assert "PY" not in run(root, "export", "ris", "--where", "year=").stdout
+    assert "year" not in json.loads(run(root, "show", "tool", "--format", "json").stdout)["records"][0]
+    for command in ("check", "stats", "gaps", "list", "figures", "validate"):
+        assert run(root, command).code == 0, command
+    assert run(root, "site", "-o", str(tmp_path / "site")).code == 0
+
+
 @pytest.mark.parametrize(
     ("declared", "finding"),
     [
         ("noun: {one: dataset}\n", "F101 missing field 'many'"),
         ("noun: {one: '*data*', many: datasets}\n", "F107 '*data*' is not a noun: write words of letters and digits"),
+        ("optional: [title]\n", "V101 unknown field that can be optional 'title'"),
         ("omit: [title]\n", "V101 unknown optional field 'title'"),
         ("fields: [{field: year, label: Y, kind: year, help: H.}]\n", "F107 'year' is the name of a fixed field"),
         ("fields: [{field: retriever, label: R, kind: text, help: H.}]\n", "F108 'retriever' is the name of another"),

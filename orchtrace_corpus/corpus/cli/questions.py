@@ -112,11 +112,14 @@ class Questions:
         venue = paper.venue
         paper = paper._replace(
             title=paper.title or self._option("Title", "--title", _read_text),
-            authors=paper.authors
-            or self._option("Authors, as Family, Given; Family, Given", "--authors", _read_authors),
-            year=paper.year or self._option("Year", "--year", _read_year),
         )
-        if not details.venue and venue in ("", PREPRINT):
+        optional = self._taxonomy.optional
+        if not paper.authors and "authors" not in optional:
+            names = self._option("Authors, as Family, Given; Family, Given", "--authors", _read_authors)
+            paper = paper._replace(authors=names)
+        if not paper.year and "year" not in optional:
+            paper = paper._replace(year=self._option("Year", "--year", _read_year))
+        if not details.venue and venue in ("", PREPRINT) and "venue" not in optional:
             venue = self._option("Venue, such as NeurIPS 2025", "--venue", _read_text, venue)
         paper = paper._replace(
             venue=venue,

@@ -114,7 +114,7 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
         ("title", protect_capitals(paper.title, encode)),
         ("author", "" if is_edited(paper) else format_names(paper.authors, encode)),
         (venue_field, encode(paper.cited_venue)),
-        ("year", "" if is_dated else str(paper.cited_year)),
+        ("year", "" if is_dated else str(paper.cited_year or "")),
         *(("type" if name == _TYPE_FIELD else name, value) for name, value in kept.items()),
         ("eprint", paper.arxiv_id or ""),
         ("archivePrefix", _ARXIV if paper.arxiv_id else ""),

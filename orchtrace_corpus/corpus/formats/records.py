@@ -208,7 +208,9 @@ def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
         "title": paper.title,
         "author": [] if is_edited(paper) else _csl_names(paper.authors),
         "editor": _csl_names(editors(paper)),
-        "issued": {"date-parts": [[paper.cited_year, month] if month else [paper.cited_year]]},
+        "issued": {"date-parts": [[paper.cited_year, month] if month else [paper.cited_year]]}
+        if paper.cited_year
+        else {},
         **{place: re.sub("--+|\u2013", "-", text) for place, text in entry_texts(paper, _PLACES).items()},
         venue: paper.cited_venue,
         "archive": _ARXIV if paper.arxiv_id else "",

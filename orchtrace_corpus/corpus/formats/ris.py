@@ -84,11 +84,13 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     for tag, names in (("AU", () if is_edited(paper) else paper.authors), ("ED", editors(paper))):
         for name in map(name_of, names):  # the suffix last
             yield tag, ", ".join(filter(None, (name.family, name.given, name.suffix)))
-    yield "PY", str(paper.cited_year)
+    if paper.cited_year:
+        yield "PY", str(paper.cited_year)
     if month := month_of(paper):
         yield "DA", f"{paper.cited_year}/{month:02}//"
     venue_tag = "PB" if paper_kind(paper) in PUBLISHED_BY else "T2"
-    yield venue_tag, paper.cited_venue
+    if paper.cited_venue:
+        yield venue_tag, paper.cited_venue
     for tag, value in entry_texts(paper, _PLACES).items():
         if tag == venue_tag:
             continue

@@ -363,7 +363,7 @@ def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[
 def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
     """Return the missing fields of a paper that was made of a draft."""
     names = {"title": "title", "authors": "authors", "year": "year", "venue": "venue", "urls": "url"}
-    gaps = [Gap(option) for name, option in names.items() if not getattr(paper, name)]
+    gaps = [Gap(option) for name, option in names.items() if name not in taxonomy.optional and not getattr(paper, name)]
     gaps += [
         Gap(field.name, demand=field.help, declared=field)
         for field in taxonomy.fields

@@ -98,6 +98,7 @@ class RecordField(NamedTuple):
         is_filter: Whether the site offers its values as a filter.
         is_listed: Whether the list in the README shows it.
         in_candidates: Whether candidates have it, too.
+        is_relaxable: Whether a taxonomy can make it optional, though it is required.
         bibtex, csl, ris: What carries it in a citation: the field of an entry, the variable of an item, the tag of a
             record; empty where none does, or where `formats` makes it of several fields, as for those of the venue.
     """
@@ -118,6 +119,7 @@ class RecordField(NamedTuple):
     is_filter: bool = False
     is_listed: bool = False
     in_candidates: bool = True
+    is_relaxable: bool = False
     bibtex: str = ""
     csl: str = ""
     ris: str = ""
@@ -174,6 +176,7 @@ PAPER_FIELDS = (
         search=SearchPart.NAME,
         review=ReviewTopic.AUTHORS,
         question="Only as above: Family, Given; Family, Given. Write others for those left out.",
+        is_relaxable=True,
         is_column=True,
     ),
     RecordField(
@@ -193,6 +196,7 @@ PAPER_FIELDS = (
         required=True,
         review=_BIBLIOGRAPHY,
         question="Only as above.",
+        is_relaxable=True,
         is_filter=True,
     ),
     RecordField(
@@ -211,6 +215,7 @@ PAPER_FIELDS = (
         search=SearchPart.NAME,
         review=_BIBLIOGRAPHY,
         question="Where it was published, if not on arXiv alone: such as NeurIPS 2025.",
+        is_relaxable=True,
         is_column=True,
     ),
     RecordField(

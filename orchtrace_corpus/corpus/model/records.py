@@ -150,8 +150,10 @@ class Paper(NamedTuple):
 
     def value(self, name: str) -> FieldValue | None:
         """Return the value of a field of `Taxonomy.paper_fields` by its name; None for an absent one."""
-        value: FieldValue | None = getattr(self, name) if name in self._fields else self.more.get(name)
-        return value
+        if name not in self._fields:
+            return self.more.get(name)
+        member: FieldValue | None = getattr(self, name)
+        return member or None
 
     def with_values(self, values: Mapping[str, FieldValue]) -> "Paper":
         """Return the paper with other values of some fields, by name."""

@@ -225,7 +225,8 @@ class Taxonomy(NamedTuple):
 
     `published` and `published_exclusions` are the columns of the tables that the survey has published, if it has any;
     `by_key` says whether the file of papers is sorted by their keys. `fields` are those of the survey's own that
-    papers have beside their tags, `omit` the fixed ones that it has no use for. A section of the README's list that
+    papers have beside their tags, `omit` the fixed ones that it has no use for, `optional` the required ones
+    that a paper may lack. A section of the README's list that
     takes more than `page_above` KiB is a page of its own.
     """
 
@@ -243,13 +244,18 @@ class Taxonomy(NamedTuple):
     noun: Noun = PAPER_NOUN
     fields: tuple[RecordField, ...] = ()
     omit: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
     @property
     def paper_fields(self) -> tuple[RecordField, ...]:
         """The fields of a paper beside its tags, in canonical order: fixed ones that are in use, and the survey's."""
-        if not self.fields and not self.omit:
+        if not self.fields and not self.omit and not self.optional:
             return PAPER_FIELDS
-        used = [field for field in PAPER_FIELDS if field.name not in self.omit]
+        used = [
+            field._replace(required=False) if field.name in self.optional else field
+            for field in PAPER_FIELDS
+            if field.name not in self.omit
+        ]
         behind = next(index for index, field in enumerate(used) if field.section is Section.RECORD)
         return (*used[:behind], *self.fields, *used[behind:])
 
@@ -384,6 +390,7 @@ _FACET = Schema(
     },
     ("field", "label", "kind", "role", "definition", "terms"),
 )
+_RELAXABLE = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
 _OPTIONAL = tuple(field.name for field in PAPER_FIELDS if field.is_optional)
 _KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.PARTS)
 _FIELD = Schema(
@@ -466,6 +473,7 @@ _TAXONOMY = Schema(
         "noun": _noun,
         "fields": fields.record_list("fields", _FIELD, _own_field),
         "omit": decoders.term_list("omit", "optional field", _OPTIONAL, code="V101"),
+        "optional": decoders.term_list("optional", "field that can be optional", _RELAXABLE, code="V101"),
         **{name: fields.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
         "crosstabs": _pairs("crosstabs"),
         "rules": fields.record_list("rules", RULE, build_rule),

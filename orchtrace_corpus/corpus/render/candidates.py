@@ -173,8 +173,6 @@ def _card_markdown(candidate: Candidate, taxonomy: Taxonomy) -> str:
 def _mapping(candidate: Candidate) -> dict[str, Any]:
     """The candidate as plain mappings, lists and texts, with the names of its open tags."""
     paper = {name: value for name, value in as_mapping(candidate.paper).items() if value not in ([], "")}
-    if not candidate.paper.year:
-        del paper["year"]
     readings = []
     for reading in candidate.readings:
         fields = {name: value for name, value in reading._asdict().items() if value and name != "is_copy"}

@@ -8,6 +8,7 @@ from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_tex
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind
 from orchtrace_corpus.corpus.model.field_table import (
     EXCLUSION_FIELDS,
+    PAPER_FIELDS,
     FieldKind,
     RecordField,
     SearchPart,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 100
 _HEADINGS = ("key", "id", "title")
 """Fields that head a card."""
+_RELAXABLE = frozenset(field.name for field in PAPER_FIELDS if field.is_relaxable)
+"""Required fields that a record may lack all the same, if its taxonomy says so."""
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
 
 
@@ -150,7 +153,7 @@ def as_mapping(record: Record) -> dict[str, Any]:
             mapping.update({"waive": [item._asdict() for item in value]} if value else {})
         elif field == "bibtex":
             mapping.update({"bibtex": dict(value)} if value else {})
-        elif value not in (None, ()):
+        elif value not in (None, ()) and (value or field not in _RELAXABLE):
             mapping[field] = list(value) if isinstance(value, tuple) else value
     return mapping
 

@@ -120,7 +120,7 @@ def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, G
     if any(paper.published is not None for paper in papers):
         yield "published", Group.RECORD, None
     for field in taxonomy.paper_fields:
-        if field.is_filter and (field.required or any(field.name in paper.more for paper in papers)):
+        if field.is_filter and (field.name == "year" or any(field.name in paper.more for paper in papers)):
             yield field.name, Group.RECORD, None
     if any(paper.code for paper in papers):
         yield CODE, Group.RECORD, None
