@@ -90,11 +90,17 @@ class Evidence(Struct):
     started: dict[str, Start] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
 
-    def is_refused(self, spawn: Spawn) -> bool:
-        """Return True if a call spawned no agent: the log says so, or has a sentence where it would name the agent."""
-        if spawn.call_id in self.failed:
-            return True
-        return spawn.is_declined and all(start.call_id != spawn.call_id for start in self.started.values())
+    def refused(self) -> set[int]:
+        """Return the calls, by `id`, that spawned no agent.
+
+        The log says so, or has a sentence where it would name the agent.
+        """
+        started = {start.call_id for start in self.started.values()}
+        return {
+            id(spawn.call)
+            for spawn in self.spawns
+            if spawn.call_id in self.failed or (spawn.is_declined and spawn.call_id not in started)
+        }
 
     def leave_out(self, row: int) -> None:
         """Leave out what stands in rows up to this one, which were copied from another thread."""

@@ -64,12 +64,22 @@ class Links:
             self._run.spawn(meta.id, parent.meta.id, spawn.call, waits=False)
             self._note_names(spawn.names, meta.id)
         for rollout in self._rollouts:
-            for spawn in rollout.conversation.evidence.spawns:
-                if id(spawn) not in spawned:
-                    self._add_absent_agent(spawn, rollout)
+            evidence = rollout.conversation.evidence
+            refused = evidence.refused()
+            threads = {start.call_id: thread for thread, start in reversed(evidence.started.items())}
+            for spawn in evidence.spawns:
+                if id(spawn) in spawned:
+                    continue
+                if id(spawn.call) in refused and spawn.call.answer is not None:
+                    spawn.call.answer.status = Status.ERROR
+                    spawn.call.answer.error = spawn.call.answer.error or "tool_error"
+                self._add_absent_agent(spawn, rollout, threads.get(spawn.call_id, ""))
         for rollout in self._rollouts:
-            for thread, start in rollout.conversation.evidence.started.items():
-                if not (self._keys.get(thread) or self._keys.get(start.path)):
+            evidence = rollout.conversation.evidence
+            calls = {spawn.call_id for spawn in evidence.spawns}
+            for thread, start in evidence.started.items():
+                is_known = self._keys.get(thread) or self._keys.get(start.path)
+                if thread and not is_known and start.call_id not in calls:
                     self._add_started_agent(thread, start, rollout)
 
     def _find_spawn(self, rollout: Rollout, parent: Rollout, spawned: set[int]) -> Spawn | None:
@@ -91,25 +101,19 @@ class Links:
             del candidates[0]
         return candidates[0] if candidates else None
 
-    def _add_absent_agent(self, spawn: Spawn, rollout: Rollout) -> None:
-        """Add a sub-agent that has no rollout among the files; a call that was refused spawned none, and failed."""
-        call, evidence = spawn.call, rollout.conversation.evidence
-        result = call.answer
-        if result is not None and evidence.is_refused(spawn):
-            result.status, result.error = Status.ERROR, result.error or "tool_error"
-        if result is not None and result.status is Status.ERROR:
+    def _add_absent_agent(self, spawn: Spawn, rollout: Rollout, thread: str) -> None:
+        """Add a sub-agent that has no rollout among the files; a call that failed spawned none."""
+        call = spawn.call
+        if call.answer is not None and call.answer.status is Status.ERROR:
             call.purpose = steps.TOOL
             return
-        threads = [thread for thread, start in evidence.started.items() if start.call_id == spawn.call_id]
         key = f"{rollout.meta.id} {call.order}"
-        self._run.agent(key, spawn.nickname or _choose_name(spawn, threads), call.role)
+        self._run.agent(key, spawn.nickname or _choose_name(spawn, thread), call.role)
         self._run.spawn(key, rollout.meta.id, call, waits=False)
-        self._note_names((*spawn.names, *threads[:1], spawn.nickname), key)
+        self._note_names((*spawn.names, thread, spawn.nickname), key)
 
     def _add_started_agent(self, thread: str, start: Start, rollout: Rollout) -> None:
         """Add a sub-agent that has no rollout, and no call that spawned it: a script may have called."""
-        if not thread or start.call_id in {spawn.call_id for spawn in rollout.conversation.evidence.spawns}:
-            return
         self._run.agent(thread, path_leaf(start.path))
         rollout.thread.steps.append(start.concluded)
         self._run.spawn(thread, rollout.meta.id, start.concluded, waits=False)
@@ -166,9 +170,11 @@ class _SpawnIndex:
     def __init__(self, evidence: Evidence, threads: Iterable[str]) -> None:
         self.by_name: dict[str, Spawn] = {}
         self.by_task: dict[int, list[Spawn]] = {}
+        refused = evidence.refused()
         for spawn in evidence.spawns:
-            self.by_name.setdefault(spawn.call_id, spawn)
-            if evidence.is_refused(spawn):
+            if spawn.call_id:
+                self.by_name.setdefault(spawn.call_id, spawn)
+            if id(spawn.call) in refused:
                 continue
             for name in spawn.names:
                 if name:
@@ -177,10 +183,10 @@ class _SpawnIndex:
                 self.by_task.setdefault(spawn.task_mark, []).append(spawn)
 
 
-def _choose_name(spawn: Spawn, threads: Sequence[str]) -> str:
+def _choose_name(spawn: Spawn, thread: str) -> str:
     """Choose a name for an agent that has only a call: that of its task, else its thread, else its role."""
     tasks = [leaf for name in spawn.names if not is_uuid(name) and (leaf := path_leaf(name))]
     if tasks:
         return tasks[-1]
-    names = [name for name in (*threads[:1], *spawn.names) if name]
+    names = [name for name in (thread, *spawn.names) if name]
     return names[0] if names else f"{spawn.call.role or 'agent'}:{spawn.call.id[-8:]}"
