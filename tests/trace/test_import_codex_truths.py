@@ -748,3 +748,96 @@ def test_a_session_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
     assert {one.agent for one in diagnosis.team} == {"main", *story.agents}
     assert diagnosis.tokens.is_least == bool(story.agents)
     assert sorted(call.cause for call in view.open_calls) == ["unfinished"] * len(story.cells)
+
+
+class Team:
+    """A tree of threads made up at random, with what really happened in it.
+
+    Attributes:
+        threads: The rollouts that there are.
+        parents: Who spawned each agent.
+        tokens: What the answers of each agent spent that has a rollout.
+        returns: How many agents handed in their result.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.threads: list[Codex] = []
+        self.parents = {"user": "", "main": ""}
+        self.tokens: dict[str, int] = {}
+        self.returns = 0
+        self._chance = random.Random(seed)
+        self._run("/root", None, 0)
+
+    def _run(self, path: str, parent: Codex | None, second: float) -> float:
+        """Let an agent work, and return when it was done."""
+        name = "main" if parent is None else path.rpartition("/")[2]
+        thread = self._begin(path, parent, second)
+        self.tokens[name] = 0
+        second += 1
+        for step in range(self._chance.randint(1, 4)):
+            second += self._chance.randint(2, 9)
+            if path.count("/") < 4 and self._chance.random() < 0.5:
+                second = self._spawn(thread, path, name, second)
+            else:
+                execute(thread, second, f"{name}{step}")
+                second += 2
+                thread.item(second, "custom_tool_call_output", call_id=f"{name}{step}", output=script("completed", 2.0))
+                self._count(thread, name, second)
+        thread.says(second + 3, "Done.")
+        self._count(thread, name, second + 3)
+        if parent is not None and name not in self.parents.values() and self._chance.random() < 0.2:
+            del self.tokens[name]  # nobody kept its rollout
+        else:
+            self.threads.append(thread)
+        return second + 3
+
+    def _begin(self, path: str, parent: Codex | None, second: float) -> Codex:
+        number = len(self.parents)
+        thread = Codex(f"019fbf{number:02}-0000-7000-8000-{number:012}", second)
+        if parent is None:
+            thread.typed(second + 0.5, "Go.")
+            return thread
+        above = path.rpartition("/")[0]
+        thread.rows[0]["payload"]["source"] = spawned(parent.thread, agent_path=path)
+        if self._chance.random() < 0.3:
+            thread.rows[0]["payload"]["forked_from_id"] = parent.thread
+            thread.rows += [{**row, "timestamp": moment(second + 0.01)} for row in parent.rows[1:]]
+            thread.total = parent.total
+        task = f"Message Type: NEW_TASK\nTask name: {path}\nSender: {above}\nPayload:\nDo {path}.\n"
+        thread.item(second + 0.5, "agent_message", author=above, recipient=path, content=[text(task)])
+        return thread
+
+    def _spawn(self, thread: Codex, path: str, name: str, second: float) -> float:
+        child = f"agent{len(self.parents)}"
+        number = len(self.parents)
+        self.parents[child] = name
+        thread.call(second, "spawn_agent", child, task_name=child, message=f"Do {path}/{child}.")
+        thread.event(second + 0.1, "sub_agent_activity", event_id=child, kind="started", agent_path=f"{path}/{child}",
+                     agent_thread_id=f"019fbf{number + 1:02}-0000-7000-8000-{number + 1:012}")  # fmt: skip
+        thread.output(second + 0.2, child, {"task_name": f"{path}/{child}"})
+        self._count(thread, name, second + 0.2)
+        second = self._run(f"{path}/{child}", thread, second + 0.3) + 1
+        words = f"Message Type: FINAL_ANSWER\nTask name: {path}\nSender: {path}/{child}\nPayload:\nDone.\n"
+        thread.item(second, "agent_message", author=f"{path}/{child}", recipient=path, content=[text(words)])
+        self.returns += 1
+        return second
+
+    def _count(self, thread: Codex, name: str, second: float) -> None:
+        read, written = self._chance.randint(100, 900), self._chance.randint(5, 50)
+        thread.count(second + 0.05, read, self._chance.randint(0, 90), written, 0, rows=self._chance.randint(1, 2))
+        self.tokens[name] += read + written
+
+
+@pytest.mark.parametrize("seed", range(tries(200, 25)))
+def test_a_team_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
+    """Agents below agents, some without a rollout, some with a copy of the history above them."""
+    team = Team(seed)
+    for thread in team.threads:
+        thread.write(tmp_path)
+
+    trace = trace_of(tmp_path)
+    own = [event for event in trace["events"] if not event.get("copied_context")]
+    spent = {agent: sum(tokens[:4]) for agent, tokens in by_agent({**trace, "events": own}).items()}
+    assert (parents(trace), spent) == (team.parents, team.tokens)
+    assert len(of_type(trace, "return")) == team.returns
+    assert (trace["costs"]["tokens"] is None) == (len(team.tokens) < len(team.parents) - 1)
