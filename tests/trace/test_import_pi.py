@@ -222,6 +222,124 @@ def test_a_sub_agent_that_there_is_none_of_is_a_failed_call(tmp_path: Path) -> N
     assert problems(trace) == {}
 
 
+def spent(agent: str, *usage: int, cost: float = 0, **more: Any) -> Row:
+    """The result of a sub-agent, of whose answers it has but the sum of their usage."""
+    used = dict(zip(("input", "output", "cacheRead", "cacheWrite"), usage, strict=True))
+    return {"agent": agent, "exitCode": 0, "usage": {**used, "cost": cost, "turns": 2}, **more}
+
+
+def test_of_a_sub_agent_of_which_only_the_usage_is_known_one_answer_stands_for_all(tmp_path: Path) -> None:
+    one = spent("scout", 7, 3, 2, 1, cost=0.5, model="m", finalOutput="Found.", progressSummary={"durationMs": 4_000})
+    rows = [header(), typed(0), answer(0, 1, call("c")), done(9, "c", **team("single", one)), answer(9, 10)]
+    trace = trace_of(write(tmp_path / "s.jsonl", rows))
+
+    (stand_in,) = [event for event in trace["events"] if (event["agent"], event["type"]) == ("scout", "inference")]
+    assert (stand_in["t"], stand_in["t_end"], stand_in["cost_usd"]) == (5, 9, 0.5)
+    assert by_agent(trace) == {"main": (20, 10, 0, 0, 0), "scout": (7, 3, 2, 1, 0)}
+    assert ledger(trace)["counted: total of a sub-agent, whose answers are not in the log"] == 1
+    assert of_type(trace, "return") == ["scout return > main"]
+    assert problems(trace) == {}
+
+
+NAME = f"2031-06-01T08-00-00-000Z_{ID}"
+
+
+def session_with(folder: Path, *rows: Row, **children: list[Row]) -> Path:
+    """Write a session and those of its sub-agents, by the names of their runs; `__` begins the name of one below."""
+    for run, its_rows in children.items():
+        path = folder / NAME / "/run-0/session/".join(run.split("__")) / "run-0" / "session.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, its_rows)
+    return write(folder / f"{NAME}.jsonl", [header(), typed(0), *rows])
+
+
+def of_run(run: str, *usage: int, **more: Any) -> Row:
+    return spent("scout", *usage, sessionFile=f"/home/somebody/sessions/{NAME}/{run}/run-0/session.jsonl", **more)
+
+
+def child_rows(*answers: Row) -> list[Row]:
+    return [{**header(), "id": ID[::-1]}, typed(2), *answers]
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["the session is named", "its folder is named"])
+def test_the_files_of_sub_agents_belong_to_their_session(tmp_path: Path, is_named: bool) -> None:
+    result = team("single", of_run("r1", 9, 5, 0, 0))
+    rows = [answer(0, 1, call("c")), done(9, "c", **result), answer(9, 10)]
+    first, last = answer(2, 4, call("d"), usage=(4, 2, 0, 0)), answer(5, 8, usage=(5, 3, 0, 0))
+    path = session_with(tmp_path, *rows, r1=child_rows(first, done(5, "d"), last))
+
+    (trace,) = traces(path if is_named else tmp_path)
+    assert parents(trace) == {"user": "", "main": "", "scout": "main"}
+    assert by_agent(trace) == {"main": (20, 10, 0, 0, 0), "scout": (9, 5, 0, 0, 0)}
+    assert [(event["t"], event["t_end"]) for event in trace["events"] if event["agent"] == "scout" and "t_end" in event] == [
+        (2, 4), (5, 8),
+    ]  # fmt: skip
+    assert of_type(trace, "return") == ["scout return > main"]
+    assert ledger(trace)["left out: total of a sub-agent, whose answers are counted"] == 1
+    assert problems(trace) == {}
+
+
+def test_a_file_of_a_sub_agent_alone_is_read(tmp_path: Path) -> None:
+    session_with(tmp_path, r1=child_rows(answer(2, 4)))
+    trace = trace_of(tmp_path / NAME / "r1" / "run-0" / "session.jsonl")
+
+    assert trace["costs"]["tokens"] == 15
+
+
+def test_sub_agents_of_sub_agents_lie_below_them(tmp_path: Path) -> None:
+    rows = [answer(0, 1, call("c")), done(9, "c", **team("single", of_run("r1", 10, 5, 0, 0)))]
+    inner = team("single", {**of_run("r1/run-0/session/r2", 10, 5, 0, 0), "agent": "reader"})
+    above = child_rows(answer(2, 3, call("d")), done(8, "d", **inner))
+    path = session_with(tmp_path, *rows, r1=above, r1__r2=child_rows(answer(4, 6)))
+
+    (trace,) = traces(path)
+    assert parents(trace) == {"user": "", "main": "", "scout": "main", "reader": "scout"}
+    assert trace["costs"]["tokens"] == 45
+
+
+def test_a_sub_agent_in_the_background_returns_when_the_session_is_told(tmp_path: Path) -> None:
+    begun = done(2, "c", details={"mode": "single", "results": [], "asyncId": "r1"})
+    told_of = entry(12, kind="custom_message", content="Background run finished.")
+    rows = [answer(0, 1, call("c")), begun, answer(2, 3), told_of, answer(12, 13)]
+    path = session_with(tmp_path, *rows, **{"async-r1": child_rows(answer(2, 9))})
+
+    (trace,) = traces(path)
+    spawned, returned = (
+        next(event for event in trace["events"] if event["type"] == kind) for kind in ("spawn", "return")
+    )
+    assert (spawned["t"], returned["t"], returned["agent"]) == (1, 12, "agent")
+    assert trace["costs"]["tokens"] == 60
+    assert problems(trace) == {}
+
+
+def test_a_sub_agent_that_begins_with_a_fork_repeats_its_session(tmp_path: Path) -> None:
+    asked = answer(0, 1, call("c"))
+    result = team("single", of_run("r1", 10, 5, 0, 0))
+    path = session_with(tmp_path, asked, done(9, "c", **result), r1=child_rows(typed(0), asked, answer(2, 4)))
+
+    (trace,) = traces(path)
+    assert by_agent(trace) == {"main": (10, 5, 0, 0, 0), "scout": (10, 5, 0, 0, 0)}
+    assert ledger(trace)["left out: usage of an answer that the log states again"] == 1
+
+
+def test_sub_agents_at_once_that_are_answered_in_one_instant_are_two(tmp_path: Path) -> None:
+    result = team("parallel", of_run("r1", 1, 1, 0, 0), of_run("r2", 2, 2, 0, 0))
+    one, other = (child_rows(answer(2, 4, usage=(number, number, 0, 0))) for number in (1, 2))
+    path = session_with(tmp_path, answer(0, 1, call("c")), done(9, "c", **result), r1=one, r2=other)
+
+    (trace,) = traces(path)
+    assert by_agent(trace) == {
+        "main": (10, 5, 0, 0, 0), "scout": (1, 1, 0, 0, 0), "scout#2": (2, 2, 0, 0, 0),
+    }  # fmt: skip
+
+
+def test_sub_agents_belong_to_the_session_that_their_folder_is_called_by(tmp_path: Path) -> None:
+    session_with(tmp_path, answer(0, 1), r1=child_rows(answer(2, 4)))
+    write(tmp_path / "other.jsonl", [{**header(), "id": ID[::-1].replace("0", "9")}, typed(0), answer(0, 1)])
+
+    assert sorted(trace["costs"]["tokens"] for trace in traces(tmp_path)) == [15, 30]
+
+
 # Versions, forks and copies
 
 

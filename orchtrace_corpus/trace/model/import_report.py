@@ -113,6 +113,7 @@ class LedgerLine(StrEnum):
     COPIED_HISTORY = "left out: history copied from another thread, counted there"
     COVERED = "counted with the answer behind them: answers without a count of their own"
     OWN = "counted: model call's own usage"
+    SUBAGENT_TOTAL = "counted: total of a sub-agent, whose answers are not in the log"
     OUTPUT_ALONE = "counted: output of an answer, of which the log states nothing else"
     NO_CACHES = "unknown: what went from and to caches for answers that state their other tokens"
     NO_INPUT = "unknown: input of answers that state their output alone"

@@ -1,8 +1,9 @@
 """Pi sessions: one JSON Lines file each, a header and the entries of a tree. What `pi --mode json` prints is read, too.
 
 The time of an entry is when it was written. A message has a time of its own: of an answer that is when the model was
-asked, so answers have both ends. Sub-agents are an extension: the result of its tool holds all their messages, each
-with its own time alone. Entries of abandoned branches were paid for, and count. Shapes: pi-coding-agent 0.73.1.
+asked, so answers have both ends. Sub-agents are an extension: they have files of their own, or the result of its tool
+holds their messages, each with its own time alone, or but what they spent. Entries of abandoned branches were paid for,
+and count. Shapes: pi-coding-agent 0.73.1 with its example of sub-agents, pi-subagents 0.67.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,18 +11,30 @@ from typing import Any
 
 from msgspec import Struct
 
+from orchtrace_corpus.trace.importers.conversations.pi_sessions import (
+    ROLES,
+    agent_of,
+    beside,
+    parents,
+    recognises,
+    stated_by,
+    text_of,
+    ties,
+    usage_of,
+)
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
-from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment, moment_ms
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment, moment_ms
 from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
-_ROLES = frozenset(("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"))
+__all__ = ("beside", "read", "recognises", "ties")
+
 _SUMMARIES = frozenset(("compaction", "branch_summary"))
 """Entries for which a model was asked aside; none states its usage."""
 _SILENT = frozenset(
@@ -33,7 +46,7 @@ _SILENT = frozenset(
     )
 )  # fmt: skip
 """Entries and printed events that say nothing about agents, calls or tokens, or say it again."""
-_TELLING = ("role", "timestamp", "toolCallId")
+_TELLING = ("role", "timestamp", "toolCallId", "usage")
 """What tells a message from others of its session, whose ids versions of the program give anew."""
 _ASKING = frozenset(("question", "questionnaire"))
 """The tools by which extensions of the program ask a person."""
@@ -57,51 +70,43 @@ class _Untimed(Struct, gc=False):
     tool_calls: list[steps.ToolCall]
 
 
-def recognises(beginning: Head) -> bool:
-    """Return True if a file that begins like this is a session of Pi, also one that has lost its header."""
-    return any(_is_header(row) or _is_message(row) for row in beginning.rows[:5])
-
-
-def _is_header(row: dict[str, Any]) -> bool:
-    return row.get("type") == "session" and "cwd" in row and all(text_field(row, name) for name in ("id", "timestamp"))
-
-
-def _is_message(row: dict[str, Any]) -> bool:
-    is_entry = row.get("type") == "message" and row.keys() >= {"id", "parentId", "timestamp"}
-    return is_entry and text_field(row.get("message"), "role") in _ROLES
-
-
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: the id of its session, which copies share and forks do not.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
-    row = next(iter(opened.first().rows), {})
-    return [f"pi {row['id']}" if _is_header(row) else opened.file.path]
-
-
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a run.
 
     Raises:
         DataFileError: A file cannot be read, or nothing ran.
     """
-    reading = _Reading(privacy)
-    for file in files:
-        reading.take(file)
+    reading = _Reading(privacy, files)
+    for file, above in parents(files).items():
+        reading.take(file, reading.key_of(file, above))
     yield reading.trace(files[0])
 
 
 class _Reading:
     """Reads the files of a run."""
 
-    def __init__(self, privacy: Privacy) -> None:
+    def __init__(self, privacy: Privacy, files: Sequence[LogFile]) -> None:
         self._run = Run("pi", privacy)
+        self._own_files = {agent_of(file.path) for file in files}
+        self._keys: dict[LogFile, str] = {}
+        self._background: dict[str, tuple[str, str]] = {}  # runs in the background: who has begun them by which call
+        self._unreturned: dict[str, str] = {}
+        self._notices: list[tuple[str, steps.Step]] = []  # that runs in the background have ended, perhaps
         self._seen = SeenRows()
         self._untimed: dict[str, _Untimed] = {}
 
-    def take(self, file: LogFile) -> None:
+    def key_of(self, file: LogFile, above: LogFile | None) -> str:
+        """Return the key of the agent of a file, and note who has spawned it where no result says so."""
+        key = ROOT if above is None else agent_of(file.path)
+        self._keys[file] = key
+        if above is not None and not self._run.is_spawned(key):
+            parent, call_id = self._background.get(key.split("/")[0], (self._keys[above], ""))
+            self._run.agent(key, "agent")
+            self._run.spawn(key, parent, call_id, waits=False)
+            self._unreturned[key] = parent
+        return key
+
+    def take(self, file: LogFile, key: str) -> None:
         """Read the entries of a file, each once.
 
         Raises:
@@ -111,24 +116,28 @@ class _Reading:
         self._seen.begin_file()
         for line, row in logs.rows(file, run.report, _Row):
             message = mapping(row.message)
-            if row.type == "session":
+            if row.type == "session" and key != ROOT:
+                run.report.pass_over("header of a sub-agent's session")
+            elif row.type == "session":
                 run.name = run.name or string(row.id)
                 run.version = run.version or str(count(row.version) or 1)
             elif self._seen.is_new((str(row.type), str(row.timestamp), *(str(message.get(name)) for name in _TELLING))):
-                self._take(row, message, steps.Place(file.name, line))
+                self._take(key, row, message, steps.Place(file.name, line))
             else:
                 run.report.pass_over("copy of an entry")
                 if message.get("role") == "assistant":
-                    run.leave_out(LedgerLine.REPEATED_USAGE, _usage(message), caches_apart=True)
+                    run.leave_out(LedgerLine.REPEATED_USAGE, usage_of(message), caches_apart=True)
 
-    def _take(self, row: _Row, message: dict[str, Any], place: steps.Place) -> None:
+    def _take(self, key: str, row: _Row, message: dict[str, Any], place: steps.Place) -> None:
         time, kind = moment(row.timestamp), string(row.type)
         if kind in ("message", "message_end"):
-            self._take_message(ROOT, message, time, place)
+            self._take_message(key, message, time, place)
         elif kind in _SUMMARIES and row.from_hook is not True:
-            self._run.aside(ROOT).add(steps.ModelCall(time, place, end=time, is_dated=True))
+            self._run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
         elif kind == "custom_message":
-            self._run.agent(ROOT).add(steps.Note(time, place))
+            note = steps.Note(time, place)
+            self._run.agent(key).add(note)
+            self._notices.append((key, note))
         elif kind in _SILENT or kind in _SUMMARIES:
             self._run.report.pass_over(kind)
         else:
@@ -152,12 +161,12 @@ class _Reading:
         elif role == "toolResult":
             self._take_result(key, message, time, place)
         elif role == "user" and key == ROOT:
-            ref = run.privacy.reference(_text(message.get("content")))
+            ref = run.privacy.reference(text_of(message.get("content")))
             agent.add(steps.UserInput(dated if dated != NO_TIME else time, place, ref=ref))
         elif role == "bashExecution":
             ref = run.privacy.reference(message.get("command"))
             agent.add(steps.UserInput(time, place, ref=ref, is_command=True))
-        elif role in _ROLES:
+        elif role in ROLES:
             agent.add(steps.Note(time, place))
         else:
             run.report.note_unknown(masked(f"message of {role or 'nobody'}"))
@@ -178,10 +187,10 @@ class _Reading:
         content = objects(message.get("content"))
         for part in content:
             call.note_text(text_field(part, "thinking") or text_field(part, "text"), run.privacy)
-        call.more = {**(call.more or {}), **_stated(message)}
+        call.more = {**(call.more or {}), **stated_by(message)}
         if ending == "error":
             call.error = "model_error"
-        usage = _usage(message)
+        usage = usage_of(message)
         if not call.error or call.ref or any(map(count, usage)):  # the service refused, and was paid nothing
             run.spend(call, usage, caches_apart=True)
         calls = [
@@ -209,24 +218,35 @@ class _Reading:
         call_id = text_field(message, "toolCallId")
         is_error = message.get("isError") is True
         status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
-        result = self._run.result(key, call_id, time, place, _text(message.get("content")), status, error)
-        call = self._run.calls.get((key, call_id))
-        if call is not None and call.purpose is steps.TOOL and key == ROOT and NO_TIME not in (call.time, time):
-            call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks nobody for leave
+        result = self._run.result(key, call_id, time, place, text_of(message.get("content")), status, error)
         details = mapping(message.get("details"))
-        runs = [run for run in objects(details.get("results")) if text_field(run, "agent") and "messages" in run]
+        call = self._run.calls.get((key, call_id))
+        if background := text_field(details, "asyncId"):
+            self._background.setdefault(f"async-{background}", (key, call_id))
+            self._notices.append((key, result))
+        runs = [child_run for child_run in objects(details.get("results")) if self._has_run(child_run)]
+        if call is not None and not runs and call.purpose is steps.TOOL and NO_TIME not in (call.time, time):
+            call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks nobody for leave
         is_parallel = details.get("mode") == "parallel"
-        children = [f"{key}{call_id or place}/{number}" for number in range(len(runs))]
-        for number, (child, child_run) in enumerate(zip(children, runs, strict=True)):
-            messages = objects(child_run["messages"])
-            if number and not is_parallel and messages:  # one after another: each ends where the next begins
-                self._end_untimed(children[number - 1], moment_ms(messages[0].get("timestamp")))
-            if messages:
-                self._take_child(child, key, call_id, child_run, messages, result)
-        for child in children:
-            if is_parallel:
-                self._untimed.pop(child, None)
-            self._end_untimed(child, time)
+        untimed: list[str] = []
+        for number, child_run in enumerate(runs):
+            messages = objects(child_run.get("messages"))
+            if untimed and not is_parallel and messages:  # one after another: each ends where the next begins
+                self._end_untimed(untimed[-1], moment_ms(messages[0].get("timestamp")))
+            child = f"{key}{call_id or place}/{number}"
+            own_file = agent_of(text_field(child_run, "sessionFile"))
+            if own_file in self._own_files:
+                child, messages = own_file, []
+            self._take_child(child, key, call_id, child_run, messages, result)
+            untimed.append(child)
+        for child in untimed:
+            self._end_untimed(child, NO_TIME if is_parallel else time)
+
+    def _has_run(self, child_run: dict[str, Any]) -> bool:
+        """Return True if a sub-agent has begun: it said or spent something, or has a file of its own."""
+        is_own = agent_of(text_field(child_run, "sessionFile")) in self._own_files
+        has_begun = objects(child_run.get("messages")) or any(map(count, usage_of(child_run))) or is_own
+        return bool(text_field(child_run, "agent") and has_begun)
 
     def _take_child(
         self,
@@ -237,20 +257,33 @@ class _Reading:
         messages: list[dict[str, Any]],
         returned: steps.ToolResult,
     ) -> None:
-        """Take the messages of a sub-agent, which stand in the result of the tool that ran it."""
+        """Take what the result of a tool says of a sub-agent that it ran: its messages, or but its usage."""
         run, place, name = self._run, returned.place, text_field(child_run, "agent")
         run.agent(child, name, role=name)
         run.spawn(child, key, call_id, place)
         for message in messages:
             self._take_message(child, message, NO_TIME, place)
+        usage = usage_of(child_run)
+        if any(map(count, usage)):
+            if messages or child in self._own_files:
+                run.leave_out(LedgerLine.CHILD_TOTAL, usage, caches_apart=True)
+            else:
+                self._stand_in(child, child_run, returned)
         ending = text_field(child_run, "stopReason")
         status = Status.ERROR if child_run.get("exitCode") or ending == "error" else Status.OK
-        status = Status.CANCELLED if ending == "aborted" else status
-        is_answer = text_field(messages[-1], "role") == "assistant"
-        said = _text(messages[-1].get("content")) if is_answer else None
+        status = Status.CANCELLED if ending == "aborted" or child_run.get("interrupted") is True else status
+        last = messages[-1] if messages else {}
+        said = text_of(last.get("content")) if last.get("role") == "assistant" else child_run.get("finalOutput")
         run.returned(child, returned, status, run.privacy.reference(said))
-        if mapping(child_run.get("usage")):
-            run.leave_out(LedgerLine.CHILD_TOTAL, _usage(child_run), caches_apart=True)
+
+    def _stand_in(self, child: str, child_run: dict[str, Any], returned: steps.ToolResult) -> None:
+        """Let one answer stand for a sub-agent of which the log has but its usage: it ends with the result."""
+        took = duration(mapping(child_run.get("progressSummary")).get("durationMs"), 1000)
+        begin = returned.time if returned.time == NO_TIME else max(returned.time - took, 0.0)
+        answer = steps.ModelCall(begin, returned.place, end=returned.time, model=masked(text_field(child_run, "model")))
+        answer.is_dated, answer.more = True, stated_by(child_run)
+        self._run.agent(child).add(answer)
+        self._run.spend(answer, usage_of(child_run), LedgerLine.SUBAGENT_TOTAL, caches_apart=True)
 
     def trace(self, file: LogFile) -> Trace:
         """Return the trace.
@@ -259,27 +292,9 @@ class _Reading:
             EmptyLogError: Nothing ran.
         """
         self._run.name = self._run.name or file.name
+        for child, parent in self._unreturned.items():
+            ended = max((step.last_time for step in self._run.agent(child).steps), default=0.0)
+            notices = (step for key, step in self._notices if key == parent and step.time >= ended)
+            if (notice := next(notices, None)) is not None:
+                self._run.returned(child, notice)
         return self._run.trace()
-
-
-def _text(content: Any) -> Any:
-    """Return the texts of a content, or the content itself where it has none."""
-    texts = [text_field(part, "text") for part in objects(content)]
-    return "\n".join(filter(None, texts)) or content
-
-
-def _stated(message: dict[str, Any]) -> dict[str, Any]:
-    """Return what a log says of an answer besides its tokens: how it ended, and what it cost."""
-    stated: dict[str, Any] = {}
-    if ending := masked(text_field(message, "stopReason")):
-        stated["finish_reason"] = ending
-    cost = mapping(mapping(message.get("usage")).get("cost")).get("total")
-    if isinstance(cost, (int, float)) and cost is not True and 0 < cost < 1e300:  # 0 where the program knows no price
-        stated["cost_usd"] = float(cost)
-    return stated
-
-
-def _usage(message: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the usage of an answer as it is stated, its kinds of input apart."""
-    used = mapping(message.get("usage"))
-    return used.get("input"), used.get("output"), used.get("cacheRead"), used.get("cacheWrite"), None
