@@ -265,18 +265,17 @@ class Run:
             The same as counts, the input with caches and the output with reasoning; None for what is no count.
         """
         known = counts(stated)
-        is_odd = known is not stated and has_odd(stated, known)
-        is_known = known[0] is not None or known[1] is not None
-        if is_odd:
+        if known is not stated and has_odd(stated, known):
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
             self.miss_number(call)
-        elif is_known and not any(known):
-            self.miss_zero(call)
         if caches_apart or reasoning_apart:
             known = joined(known, caches_apart=caches_apart, reasoning_apart=reasoning_apart)
-        if is_known and any(known):
-            call.spent, call.basis = divided(known, self.report), _REPORTED
-            self._spent.enter(line, call.spent)
+        if known[0] is not None or known[1] is not None:
+            if any(known):
+                call.spent, call.basis = divided(known, self.report), _REPORTED
+                self._spent.enter(line, call.spent)
+            elif id(call) not in self._explained:
+                self.miss_zero(call)
         return known
 
     def miss_number(self, call: ModelCall | None) -> None:
@@ -407,9 +406,8 @@ class Run:
         transcript, parent = self.agents[child], self.agents.get(task.parent)
         if parent is None or not parent.steps:
             return
-        first = min(transcript.steps, key=lambda step: step.at, default=None)
         if self._is_above(child, task.parent):
-            self.report.note(Problem.SPAWN_CYCLE, str(task.place or (first.place if first else "")))
+            self.report.note(Problem.SPAWN_CYCLE, str(task.place or transcript.begins_at or ""))
             self._cut.add((child, task.parent))
             if isinstance(task.call, ToolCall):
                 task.call.purpose = steps.TOOL
@@ -417,7 +415,7 @@ class Run:
         call = self.calls.get((task.parent, task.call)) if isinstance(task.call, str) else task.call
         is_known = child in self._parents
         if call is None or call.target:  # one that nobody noted, or that has spawned another, too
-            begin = first or call
+            begin = min(transcript.steps, key=lambda step: step.at, default=call)
             if is_known or begin is None:
                 return
             if call is None:

@@ -250,7 +250,7 @@ class _Family:
             self._report.enter_all(_RESTATED, {"total": of_message[2]})
             if len(rounds) == 1 and of_message != first.stated:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
-        if all(step.cost is None for step in rounds):
+        if rounds[-1].cost is None and all(step.cost is None for step in rounds):
             rounds[-1].cost = dollars(message.cost)
         over = message.created
         for one in rounds:

@@ -217,7 +217,7 @@ class Store:
         elif not is_end:
             self._report.note_unknown(masked(f"part {kind}"))
         usage, cost = (row.tokens, row.cost) if is_end else (None, None)
-        parts[name] = Part(kind, begin, end, ref, is_typed, usage, cost=cost)
+        parts[name] = Part(kind, begin, end, ref, is_typed, usage, None, None, "", cost)
 
     def _call(self, state: State, row: PartRow, place: steps.Place) -> Part:
         """Return a call of a tool, with its result where there is one."""
