@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, Purpose, Step, ToolCall, Transcript
 from orchtrace_corpus.trace.importers.core.transcript_events import add_events
-from orchtrace_corpus.trace.importers.core.usage import Spent, counts, divided, has_odd, joined
+from orchtrace_corpus.trace.importers.core.usage import Spent, counts, divided, has_odd
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
 
@@ -262,17 +262,15 @@ class Run:
             reasoning_apart: Whether the output is stated without reasoning.
 
         Returns:
-            The same as counts, the input with caches and the output with reasoning; None for what is no count.
+            The same with None for what is no count.
         """
         known = counts(stated)
         if known is not stated and has_odd(stated, known):
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
             self.miss_number(call)
-        if caches_apart or reasoning_apart:
-            known = joined(known, caches_apart=caches_apart, reasoning_apart=reasoning_apart)
         if known[0] is not None or known[1] is not None:
             if any(known):
-                call.spent, call.basis = divided(known, self.report), _REPORTED
+                call.spent, call.basis = divided(known, self.report, caches_apart, reasoning_apart), _REPORTED
                 self._spent.enter(line, call.spent)
             elif id(call) not in self._explained:
                 self.miss_zero(call)
@@ -313,8 +311,7 @@ class Run:
         self, line: LedgerLine, stated: tuple[Any, ...], *, caches_apart: bool = False, reasoning_apart: bool = False
     ) -> None:
         """Note usage that is counted elsewhere, stated as for `spend`."""
-        known = joined(counts(stated), caches_apart=caches_apart, reasoning_apart=reasoning_apart)
-        self._spent.enter(line, divided(known, self._unused))
+        self._spent.enter(line, divided(counts(stated), self._unused, caches_apart, reasoning_apart))
 
     def cover(self, calls: Iterable[ModelCall]) -> None:
         """Say of answers without usage that it is counted with another."""

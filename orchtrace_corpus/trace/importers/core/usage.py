@@ -44,22 +44,6 @@ def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
     return any(count is None and value is not None for value, count in zip(stated, known, strict=True))
 
 
-def joined(known: tuple[int | None, ...], *, caches_apart: bool, reasoning_apart: bool) -> tuple[int | None, ...]:
-    """Return the first five counts of a `Usage` with caches in the input, and reasoning in the output.
-
-    Args:
-        known: Input, output, cache reads, cache writes, reasoning.
-        caches_apart: Whether the input is stated without what came from and went to caches.
-        reasoning_apart: Whether the output is stated without reasoning.
-    """
-    put, got, read, written, reasoning = known
-    if caches_apart and put is not None:
-        put += (read or 0) + (written or 0)
-    if reasoning_apart and got is not None:
-        got += reasoning or 0
-    return put, got, read, written, reasoning
-
-
 _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
 """Where a usage has these, which is Anthropic's, its input is stated without them."""
 
@@ -86,22 +70,34 @@ def _first(values: Mapping[str, Any], *names: str) -> int | None:
     return next((count(values[name]) for name in names if values.get(name) is not None), None)
 
 
-def divided(usage: tuple[int | None, ...], report: ImportReport) -> Tokens:
+def divided(
+    usage: tuple[int | None, ...], report: ImportReport, caches_apart: bool = False, reasoning_apart: bool = False
+) -> Tokens:
     """Return the first five counts of a `Usage` as the schema has them.
 
-    Formats define the input with all that was read from or written to a cache, the output with hidden reasoning
+    Most formats define the input with all that was read from or written to a cache, the output with hidden reasoning
     (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where the figures
     contradict that, as some programs write them, they are taken to be apart.
+
+    Args:
+        usage: Input, output, cache reads, cache writes, reasoning.
+        report: Where such a contradiction is noted.
+        caches_apart: Whether the format states the input without what came from and went to caches.
+        reasoning_apart: Whether the format states the output without reasoning.
     """
     input_tokens, output, read, written, reasoning = usage[:5]
-    cached = (read or 0) + (written or 0)
-    if input_tokens is not None and cached > input_tokens:
-        report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)
-    elif input_tokens is not None:
-        input_tokens -= cached
-    if output is not None and reasoning and reasoning > output:
-        report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
-        output += reasoning
+    if not caches_apart and input_tokens is not None and (read or written):
+        cached = (read or 0) + (written or 0)
+        if cached > input_tokens:
+            report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)
+        else:
+            input_tokens -= cached
+    if reasoning and output is not None:
+        if reasoning_apart:
+            output += reasoning
+        elif reasoning > output:
+            report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
+            output += reasoning
     return Tokens(input_tokens, output, read, written, reasoning)
 
 
