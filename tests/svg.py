@@ -35,8 +35,9 @@ def labels(root: ElementTree.Element) -> list[Label]:
 
 
 def rows(root: ElementTree.Element) -> list[list[str]]:
-    """The texts of each group, such as a row of a table."""
-    return [[text.text or "" for text in group.iter(f"{NAMESPACE}text")] for group in root.iter(f"{NAMESPACE}g")]
+    """Return the texts of each group, such as a row of a table; a link is a group, too."""
+    groups = [element for element in root.iter() if element.tag in (f"{NAMESPACE}g", f"{NAMESPACE}a")]
+    return [[text.text or "" for text in group.iter(f"{NAMESPACE}text")] for group in groups]
 
 
 def _label(element: ElementTree.Element) -> Label:

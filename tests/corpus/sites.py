@@ -89,7 +89,18 @@ def hostile_source(root: Path) -> Source:
     amount = parse_amount("3")
     source.scale = [
         Observation(
-            HOSTILE, group, "agents", amount, HOSTILE, Support.PAPER, (SCRIPT, HOSTILE), True, "paper-0", HOSTILE
+            HOSTILE,
+            group,
+            "agents",
+            amount,
+            HOSTILE,
+            Support.PAPER,
+            (SCRIPT, HOSTILE),
+            True,
+            "paper-0",
+            None,
+            HOSTILE,
+            HOSTILE,
         )
         for group in Group
     ]

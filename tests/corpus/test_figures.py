@@ -271,6 +271,7 @@ def test_the_scale_gap_shows_every_system_and_its_number(toy_source: Source) -> 
         ["Little Garden", "2"],
         ["Changing Garden", "2 to 3"],
     ]
+    assert [link.get("href") for link in root.iter(f"{NAMESPACE}a")] == ["https://e.org"] * 4
     text = [label.text for label in labels(root)]
     assert [tick for tick in ("1", "10", "100", "1k") if tick in text] == ["1", "10", "100", "1k"]
     assert "not verified training traces" in (root.findtext(f"{NAMESPACE}desc") or "")
@@ -385,7 +386,7 @@ def test_no_label_breaks_out_of_its_place(word: str) -> None:
     for name, svg in drawn(source_of(pool)._replace(scale=scale)).items():
         check_figure(name, svg)
         assert {element.tag.removeprefix(NAMESPACE) for element in parse(svg).iter()} <= {
-            *("svg", "title", "desc", "style", "defs", "pattern", "path", "rect", "line", "circle", "text", "g")
+            *("svg", "title", "desc", "style", "defs", "pattern", "path", "rect", "line", "circle", "text", "g", "a")
         }
 
 

@@ -19,6 +19,7 @@ from orchtrace_corpus.corpus.model.scale import (
     Amount,
     Group,
     Observation,
+    Phase,
     ScaleFile,
     Support,
     compare,
@@ -54,10 +55,12 @@ TWO_GROUPS = """\
   group: academic
   record: rose-garden
   quantity: beds
+  phase: training
   value: 4
   unit: beds
   evidence: paper
   sources: [https://example.org/roses]
+  quote: There are four beds.
   verified: true
   note: Counted in the plan.
 
@@ -166,6 +169,8 @@ def test_observations_are_decoded() -> None:
         sources=("https://example.org/roses",),
         verified=True,
         record="rose-garden",
+        phase=Phase.TRAINING,
+        quote="There are four beds.",
         note="Counted in the plan.",
     )
     assert [observation.value is None for observation in file.observations] == [False, True, False, False]
@@ -204,32 +209,33 @@ def test_only_quantities_of_both_groups_are_compared() -> None:
     assert [observation.system for observation in comparison.academic] == ["Four Beds"]
     assert span(comparison.deployments) == Amount(300, 300)
     assert span(comparison.deployments[1:]) is None
-    assert overview(comparison) == "Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown)."
+    assert overview(comparison) == "Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4 (1 counted)."
     only_unknown = comparison._replace(deployments=comparison.deployments[1:])
-    assert overview(only_unknown) == "Beds: unknown in use (1), 4 in experiments (1 known, 0 unknown)."
+    assert overview(only_unknown) == "Beds: in use unknown (1); in experiments 4 (1 counted)."
 
 
 def test_the_page_opens_with_the_answer(root: Path) -> None:
     assert run(root, "scale") == (
         0,
         """\
-Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown).
+Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4 (1
+counted).
 Reported envelopes against open evaluation regimes, not verified training
 traces.
 
 Beds in use
-system     value                  status    read in
-Park       up to 300 flower beds  reported  vendor, copy
-Allotment  unknown                unknown   vendor
+system     value                  phase  status    read in
+Park       up to 300 flower beds         reported  vendor, copy
+Allotment  unknown                       unknown   vendor
 
 Beds in experiments
-system     value   status    read in
-Four Beds  4 beds  verified  publication
+system     value   phase     status    read in
+Four Beds  4 beds  training  verified  publication
 
 What is known of one group only
-quantity  value               status    read in
+quantity  value               phase  status    read in
 Park
-  cost    about 2.5 millions  reported  third party
+  cost    about 2.5 millions         reported  third party
 Copies and third parties are second-hand: the page they speak of was not read itself.
 """,
         "",
@@ -246,11 +252,11 @@ def test_the_comparison_as_a_document(root: Path) -> None:
     text = run(root, "scale", "--format", "markdown").stdout
 
     assert text.startswith(
-        "Beds: 300 in use (1 known, 1 unknown), 4 in experiments (1 known, 0 unknown).\n\n"
+        "Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4 (1 counted).\n\n"
         f"{BOUNDARY}\n\n## Beds in use\n\n| system"
     )
     assert text.count(BOUNDARY) == 1
-    assert "| Park      | up to 300 flower beds | reported | vendor, copy |" in text
+    assert "| Park      | up to 300 flower beds |       | reported | vendor, copy |" in text
 
 
 def test_the_comparison_for_programs(root: Path) -> None:
@@ -261,8 +267,24 @@ def test_the_comparison_for_programs(root: Path) -> None:
     assert document["comparisons"] == [
         {
             "quantity": "beds",
-            "deployment": {"low": 300, "high": 300, "known": 1, "unknown": 1},
-            "academic": {"low": 4, "high": 4, "known": 1, "unknown": 0},
+            "deployment": {
+                "low": None,
+                "high": None,
+                "counted": 0,
+                "lowest_limit": 300,
+                "highest_limit": 300,
+                "limits": 1,
+                "unknown": 1,
+            },
+            "academic": {
+                "low": 4,
+                "high": 4,
+                "counted": 1,
+                "lowest_limit": None,
+                "highest_limit": None,
+                "limits": 0,
+                "unknown": 0,
+            },
         }
     ]
     assert document["observations"][0] == {
@@ -270,6 +292,7 @@ def test_the_comparison_for_programs(root: Path) -> None:
         "group": "deployment",
         "record": None,
         "quantity": "beds",
+        "phase": None,
         "value": "up to 300",
         "bound": "<=",
         "low": 300,
@@ -279,6 +302,7 @@ def test_the_comparison_for_programs(root: Path) -> None:
         "evidence": "vendor_copy",
         "second_hand": "yes",
         "sources": ["https://example.org/park", "https://example.com/copy"],
+        "quote": None,
         "note": None,
     }
     assert document["observations"][3]["low"] == 2.5
@@ -375,7 +399,7 @@ def test_a_readme_can_show_the_scale_gap(root: Path) -> None:
 
     assert run(root, "readme").code == 0
     text = (root / "README.md").read_text(encoding="utf-8")
-    assert "Beds: 300 in use (1 known, 1 unknown), 4 in experiments" in text
+    assert "Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4" in text
     assert "(docs/figures/scale-gap.svg)" in text
 
 
@@ -434,13 +458,31 @@ def test_the_published_envelopes_are_there(observations: tuple[Observation, ...]
     assert {agents[name] for name in ("OpenAI Codex app", "OpenAI Codex sub-agents", "Anthropic Research")} == {
         "unknown"
     }
-    assert {agents[name] for name in ("MAGRPO", "Puppeteer", "WideSeek-R1", "M-GRPO")} == {"unknown"}
-    comparison = compare(observations)[0]
-    academic = span(comparison.academic)
-    deployed = span(comparison.deployments)
-    assert academic == Amount(2, 4)
-    assert deployed is not None
-    assert deployed.high == 300
+    assert [agents[name] for name in ("WideSeek-R1", "LangMARL (Pistonball)", "M-GRPO")] == ["10", "20", "2"]
+    assert overview(compare(observations)[0]) == (
+        "Agents: in use 3 to 16 (2 counted), limits of 100 to 300 (2 given), unknown of 4; in experiments 1 to 20 "
+        "(36 counted), limits of 2 to 11 (4 given)."
+    )
+
+
+def test_a_value_of_a_phase_names_the_line_that_says_it(observations: tuple[Observation, ...]) -> None:
+    in_a_phase = [observation for observation in observations if observation.phase is not None]
+
+    assert len({observation.record for observation in in_a_phase}) == 30
+    assert [observation for observation in in_a_phase if not observation.quote] == []
+    limits = [observation for observation in in_a_phase if observation.phase is Phase.LIMIT]
+    assert all(observation.is_limit for observation in limits)
+
+
+def test_a_system_has_a_number_for_each_phase() -> None:
+    twice = TWO_GROUPS + TWO_GROUPS.split("\n\n")[2].replace("phase: training", "phase: limit") + "\n"
+
+    assert decoded(twice).findings == ()
+    [finding] = decoded(twice.replace("phase: limit", "phase: training")).findings
+    assert (finding.code, finding.message) == (
+        "S102",
+        "the 'beds' of 'Four Beds' are given twice in the phase 'training'; keep one, or name what differs",
+    )
 
 
 def test_nothing_is_cut_where_there_is_no_terminal(root: Path) -> None:

@@ -358,7 +358,7 @@ def test_hostile_texts_become_no_markup(tmp_path: Path) -> None:
         "pre",
         "dl",
     }
-    allowed |= {"dt", "dd", "section", "strong", "code", "ol", "br"}
+    allowed |= {"dt", "dd", "section", "strong", "code", "ol", "br", "q"}
     for name, content in files.items():
         if not name.endswith(".html"):
             continue

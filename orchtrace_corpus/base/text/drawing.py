@@ -219,11 +219,12 @@ class Drawing:
         self._parts.append(f'<text x="{x:.0f}" y="{y:.0f}"{look} class="f-{fill}">{escape(content)}</text>')
 
     @contextmanager
-    def group(self) -> Iterator[None]:
-        """Keep what is drawn inside together, such as the cells of a row."""
-        self._parts.append("<g>")
+    def group(self, address: str = "") -> Iterator[None]:
+        """Keep what is drawn inside together, such as the cells of a row; with an address on the web, it is a link."""
+        is_link = address.startswith(("https://", "http://"))  # no text becomes a script
+        self._parts.append(f'<a href="{escape(address)}">' if is_link else "<g>")
         yield
-        self._parts.append("</g>")
+        self._parts.append("</a>" if is_link else "</g>")
 
     def svg(self, title: str, description: str) -> str:
         """The picture as a document. Screen readers read the title and the description instead of it."""

@@ -28,10 +28,19 @@ class Group(StrEnum):
     ACADEMIC = "academic"
 
 
+class Phase(StrEnum):
+    """When a number holds: while a system is trained, while it is evaluated, or as a limit that a run may not pass."""
+
+    TRAINING = "training"
+    EVALUATION = "evaluation"
+    LIMIT = "limit"
+
+
 class Support(StrEnum):
-    """What kind of source a number was read in."""
+    """The kind of source that a number was read in; `CODE` is the authors' own, at a commit."""
 
     PAPER = "paper"
+    CODE = "code"
     PAPER_COPY = "paper_copy"
     VENDOR = "vendor"
     VENDOR_COPY = "vendor_copy"
@@ -64,8 +73,10 @@ class Observation(NamedTuple):
         unit: What the number counts.
         evidence: What kind of source it was read in.
         sources: The addresses, at least one.
-        verified: Whether the number was read in the publication itself.
+        verified: Whether the number was read in the publication itself, or in its code.
         record: The key of the paper in the pool, if it is there.
+        phase: When the number holds, if the source says so.
+        quote: The line of the source that says it.
         note: What else a reader must know.
     """
 
@@ -78,11 +89,18 @@ class Observation(NamedTuple):
     sources: tuple[str, ...]
     verified: bool
     record: str | None = None
+    phase: Phase | None = None
+    quote: str | None = None
     note: str | None = None
 
     @property
+    def is_limit(self) -> bool:
+        """Return True if the source gives a limit and no count."""
+        return self.phase is Phase.LIMIT or (self.value is not None and self.value.bound in ("<=", "<"))
+
+    @property
     def is_second_hand(self) -> bool:
-        """Whether the number rests on a copy or on somebody else's account."""
+        """Return True if the number rests on a copy or on somebody else's account."""
         return self.evidence in (Support.PAPER_COPY, Support.VENDOR_COPY, Support.THIRD_PARTY)
 
 
@@ -126,7 +144,7 @@ def decode_scale(file: YamlFile | None, keys: Collection[str] | None) -> ScaleFi
         return ScaleFile()
     report = Report(file)
     observations = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, Phase | None]] = set()
     for node in file.records():
         report.record = ""
         values = decode_record(node, OBSERVATION, report)
@@ -188,10 +206,12 @@ OBSERVATION = Schema(
         "group": decoders.choice("group", Group),
         "record": fields.key("record"),
         "quantity": fields.text("quantity"),
+        "phase": decoders.choice("phase", Phase),
         "value": fields.parsed("value", "S101", _known_amount),
         "unit": fields.text("unit"),
         "evidence": decoders.choice("evidence", Support),
         "sources": decoders.url_list("sources"),
+        "quote": fields.text("quote"),
         "verified": decoders.flag("verified"),
         "note": fields.text("note"),
     },
@@ -201,15 +221,21 @@ OBSERVATION = Schema(
 
 
 def _check(
-    values: dict[str, Any], node: Mapping, seen: set[tuple[str, str]], keys: Collection[str] | None, report: Report
+    values: dict[str, Any],
+    node: Mapping,
+    seen: set[tuple[str, str, Phase | None]],
+    keys: Collection[str] | None,
+    report: Report,
 ) -> None:
-    """One observation for each quantity of a system, of papers that are there; what a vendor says is not verified."""
+    """Report a quantity that a system has twice in one phase, a paper that is missing, a report that is verified."""
     system, quantity, record, evidence = (values.get(name) for name in ("system", "quantity", "record", "evidence"))
     if system is not None and quantity is not None:
-        if (system, quantity) in seen:
-            message = f"the {quote(quantity)} of {quote(system)} are given twice; keep one, or name what differs"
+        phase = values.get("phase")
+        if (system, quantity, phase) in seen:
+            when = "" if phase is None else f" in the phase {quote(phase)}"
+            message = f"the {quote(quantity)} of {quote(system)} are given twice{when}; keep one, or name what differs"
             report.add("S102", node.entries["quantity"][1].at, message)
-        seen.add((system, quantity))
+        seen.add((system, quantity, phase))
     if record is not None and keys is not None and record not in keys:
         near = near_suggestion(record, list(keys))
         mend = "name the paper that the system is in the pool as, or leave the field out"
@@ -217,6 +243,7 @@ def _check(
     if values.get("verified") and values.get("value") == UNKNOWN:
         message = "what is unknown cannot be verified; write verified: false"
         report.add("S104", node.entries["verified"][1].at, message)
-    elif values.get("verified") and evidence not in (None, Support.PAPER):
-        mend = f"only evidence {quote(Support.PAPER)} can be verified; write verified: false"
+    elif values.get("verified") and evidence not in (None, Support.PAPER, Support.CODE):
+        own = f"{quote(Support.PAPER)} or {quote(Support.CODE)}"
+        mend = f"only evidence {own} can be verified; write verified: false"
         report.add("S104", node.entries["verified"][1].at, f"evidence {quote(evidence)} is a report: {mend}")

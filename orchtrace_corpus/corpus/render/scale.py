@@ -11,12 +11,13 @@ BOUNDARY = "Reported envelopes against open evaluation regimes, not verified tra
 
 _SOURCES = {
     Support.PAPER: "publication",
+    Support.CODE: "code",
     Support.PAPER_COPY: "publication, copy",
     Support.VENDOR: "vendor",
     Support.VENDOR_COPY: "vendor, copy",
     Support.THIRD_PARTY: "third party",
 }
-_COLUMNS = ("value", "status", "read in")
+_COLUMNS = ("value", "phase", "status", "read in")
 _SECOND_HAND = "Copies and third parties are second-hand: the page they speak of was not read itself."
 
 
@@ -36,13 +37,17 @@ def status(observation: Observation) -> str:
 
 
 def overview(comparison: Comparison) -> str:
-    """One quantity of both groups in a sentence."""
+    """Return one quantity of both groups in a sentence, counts and limits apart."""
     parts = []
     for group, observations in (("in use", comparison.deployments), ("in experiments", comparison.academic)):
-        unknown = sum(observation.value is None for observation in observations)
-        known = f"{amount(span(observations))} {group} ({len(observations) - unknown} known, {unknown} unknown)"
-        parts.append(known if unknown < len(observations) else f"unknown {group} ({unknown})")
-    return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}: {', '.join(parts)}."
+        limits = [observation for observation in observations if observation.is_limit]
+        counts = [observation for observation in observations if observation.value and not observation.is_limit]
+        shown = [f"{amount(span(counts))} ({len(counts)} counted)"] if counts else []
+        shown += [f"limits of {amount(span(limits))} ({len(limits)} given)"] if limits else []
+        unknown = len(observations) - len(counts) - len(limits)
+        shown += [f"unknown of {unknown}" if shown else f"unknown ({unknown})"] if unknown else []
+        parts.append(f"{group} {', '.join(shown)}")
+    return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}: {'; '.join(parts)}."
 
 
 _PIPE_WIDTH = 80
@@ -97,7 +102,7 @@ def _by_system(table: Table) -> Table:
     """The table of other quantities with its systems as lines of their own, so that nothing is cut at 80 columns."""
     rows: list[tuple[Cell, ...]] = []
     for system in dict.fromkeys(row[1] for row in table.rows):
-        rows.append((system, "", "", ""))
+        rows.append((system, *("" for _ in _COLUMNS)))
         rows += [(f"  {row[0]}", *row[2:]) for row in table.rows if row[1] == system]
     return table._replace(columns=("quantity", *table.columns[2:]), rows=tuple(rows), wrapped="value")
 
@@ -119,13 +124,27 @@ def data(observations: Sequence[Observation]) -> str:
 
 def all_table(observations: Sequence[Observation]) -> Table:
     """Every observation with all that is recorded of it, one row each."""
-    columns = ("system", "group", "record", "quantity", "value", "bound", "low", "high", "unit", "status", "evidence")
+    columns = (
+        "system",
+        "group",
+        "record",
+        "quantity",
+        "phase",
+        "value",
+        "bound",
+        "low",
+        "high",
+        "unit",
+        "status",
+        "evidence",
+    )
     rows = tuple(
         (
             observation.system,
             observation.group.value,
             observation.record,
             observation.quantity,
+            observation.phase,
             amount(observation.value),
             (observation.value.bound or None) if observation.value else None,
             *_ends(observation.value),
@@ -134,23 +153,34 @@ def all_table(observations: Sequence[Observation]) -> Table:
             observation.evidence.value,
             "yes" if observation.is_second_hand else "no",
             observation.sources,
+            observation.quote,
             observation.note,
         )
         for observation in observations
     )
-    return Table("observations", "", (*columns, "second_hand", "sources", "note"), rows)
+    return Table("observations", "", (*columns, "second_hand", "sources", "quote", "note"), rows)
 
 
 def _extent(alike: Sequence[Observation]) -> dict[str, float | None]:
-    low, high = _ends(span(alike))
-    known = sum(observation.value is not None for observation in alike)
-    return {"low": low, "high": high, "known": known, "unknown": len(alike) - known}
+    limits = [observation for observation in alike if observation.is_limit]
+    counts = [observation for observation in alike if observation.value and not observation.is_limit]
+    low, high = _ends(span(counts))
+    lowest, highest = _ends(span(limits))
+    return {
+        "low": low,
+        "high": high,
+        "counted": len(counts),
+        "lowest_limit": lowest,
+        "highest_limit": highest,
+        "limits": len(limits),
+        "unknown": len(alike) - len(counts) - len(limits),
+    }
 
 
 def _row(observation: Observation) -> tuple[Cell, ...]:
     shown = amount(observation.value)
     counted = shown if observation.value is None else f"{shown} {observation.unit}"
-    return observation.system, counted, status(observation), _SOURCES[observation.evidence]
+    return observation.system, counted, observation.phase, status(observation), _SOURCES[observation.evidence]
 
 
 def _ends(value: Amount | None) -> tuple[float | None, float | None]:

@@ -41,7 +41,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     from orchtrace_corpus.corpus.model.claim_file import Over, Strength
     from orchtrace_corpus.corpus.model.codebook import Origin
     from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, State, disputable, values_for
-    from orchtrace_corpus.corpus.model.scale import Group, Support
+    from orchtrace_corpus.corpus.model.scale import Group, Phase, Support
     from orchtrace_corpus.corpus.model.searches import Maker
 
     templates = _templates()
@@ -49,6 +49,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     choices = {
         "supportable fields": [*(facet.field for facet in taxonomy.papers), *taxonomy.facts],
         "groups": list(Group),
+        "phases": list(Phase),
         "supports": list(Support),
         "kinds of records": list(Over),
         "strengths": list(Strength),

@@ -12,6 +12,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Strength
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Pool
+from orchtrace_corpus.corpus.model.scale import Group, Observation
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claim_overview import doubt_rank
@@ -182,22 +183,23 @@ def claims(source: Source) -> dict[str, Any]:
 
 
 def scale_page(source: Source) -> dict[str, Any]:
-    """What is known of the scale of systems: comparisons, then every observation with its sources."""
+    """Return what is known of the scale of systems: each quantity in a sentence, and every number with its sources."""
     records = {key: f"papers/{key}.html" for key in source.keys}
     rows = [
         [
             (one.system, records.get(one.record or "", "")),
-            (one.quantity, ""),
+            ("in use" if one.group is Group.DEPLOYMENT else "experiment", ""),
+            (one.phase or "", ""),
             (f"{scale.amount(one.value)} {one.unit}" if one.value else scale.amount(one.value), ""),
             (scale.status(one), ""),
             (one.note or "", ""),
         ]
         for one in source.scale
     ]
-    return {
-        "tables": [grid(table) for table in scale.tables(source.scale)],
-        "observations": list(zip(rows, (one.sources for one in source.scale), strict=True)),
-    }
+    by_quantity: dict[str, list[tuple[list[tuple[str, str]], Observation]]] = {}
+    for cells, observation in zip(rows, source.scale, strict=True):
+        by_quantity.setdefault(observation.quantity, []).append((cells, observation))
+    return {"answers": scale.answers(source.scale), "boundary": scale.BOUNDARY, "quantities": by_quantity}
 
 
 def screening(source: Source) -> dict[str, Any]:

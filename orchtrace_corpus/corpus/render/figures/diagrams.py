@@ -5,7 +5,7 @@ from math import ceil, log10
 from typing import TypeAlias
 
 from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width, wrap
-from orchtrace_corpus.corpus.model.scale import Amount, compare
+from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
 from orchtrace_corpus.corpus.render.figures.plan import NOT_RECORDED, Caption, Figure, Source, called
 from orchtrace_corpus.corpus.render.figures.sheet import BASE, MARGIN, WIDTH, finish, head, label, label_width
 from orchtrace_corpus.corpus.render.scale import amount
@@ -141,7 +141,7 @@ _NAMES_WIDTH = 200.0
 _PLOT_WIDTH = 170.0
 _LEGEND = (
     "Squares: systems in use; circles: experiments. Filled: read in the publication itself; hollow: a report, or "
-    "second-hand. A line from the left edge: the source gives a limit, not a number."
+    "second-hand. A line from the left edge: a limit, no count. A number leads to its source."
 )
 
 
@@ -172,7 +172,7 @@ def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
         return finish(drawing, head(drawing, caption), caption)
     groups = (comparisons[0].deployments, comparisons[0].academic)
     shown = [observation for group in groups for observation in group]
-    names = label_width([observation.system for observation in shown], _NAMES_WIDTH)
+    names = label_width([_name(observation) for observation in shown], _NAMES_WIDTH)
     left = MARGIN + names + 14
     numbers = max(text_width(amount(observation.value)) for observation in shown)
     drawing = Drawing(figure.name, max(WIDTH, left + _PLOT_WIDTH + 16 + numbers + MARGIN))
@@ -187,16 +187,21 @@ def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
         y += _ROW
         for observation in group:
             middle = y + _ROW / 2
-            with drawing.group():
-                label(drawing, MARGIN, middle, names, observation.system)
+            with drawing.group(observation.sources[0]):
+                label(drawing, MARGIN, middle, names, _name(observation))
                 if observation.value:
-                    _mark(drawing, axis, middle, observation.value, observation.verified, is_in_use)
+                    _mark(drawing, axis, middle, observation.value, observation, is_in_use)
                 text = amount(observation.value)
                 fill = "ink" if observation.value else "muted"
                 drawing.text(drawing.width - MARGIN, middle + BASE, text, fill, anchor="end")
             y += _ROW
     units = ", ".join(dict.fromkeys(observation.unit for observation in shown))
     return finish(drawing, y, caption, (_LEGEND, f"Counted as the sources do: {units}."))
+
+
+def _name(observation: Observation) -> str:
+    """Return the system, with the phase of a system that has a row for each."""
+    return f"{observation.system}, {observation.phase}" if observation.phase else observation.system
 
 
 def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
@@ -211,15 +216,15 @@ def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
             drawing.text(x, top, text, "muted", size=SMALL, anchor="middle")
 
 
-def _mark(drawing: Drawing, axis: _Axis, y: float, value: Amount, verified: bool, is_in_use: bool) -> None:
+def _mark(drawing: Drawing, axis: _Axis, y: float, value: Amount, observation: Observation, is_in_use: bool) -> None:
     color = "series1" if is_in_use else "series0"
     low, high = axis.at(value.low), axis.at(value.high)
-    if value.bound in ("<=", "<"):
+    if observation.is_limit:
         drawing.line(axis.left, y, high, y, color)
     elif low < high:
         drawing.line(low, y, high, y, color)
     for x in dict.fromkeys((low, high)):
-        fill = color if verified else "page"
+        fill = color if observation.verified else "page"
         if is_in_use:
             drawing.rect(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK, fill, stroke=color)
         else:
