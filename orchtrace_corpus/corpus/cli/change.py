@@ -96,12 +96,17 @@ def add(
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
         if names:
-            raise CommandUseError("--from-issue names the paper itself", "Leave out the other names.")
+            raise CommandUseError(
+                f"--from-issue names the {pool.taxonomy.noun.one} itself", "Leave out the other names."
+            )
         form = _read_issue(interview.session, issue, pool.taxonomy)
         candidates = [name_paper(form.name, pool, awaiting)]
         details, coding = details.over(form.details), coding.over(form.coding)
     if not candidates:
-        raise CommandUseError("name a paper to add", "Write an arXiv id, a DOI or an address: corpus add 2605.08686")
+        raise CommandUseError(
+            f"name {pool.taxonomy.noun.with_article} to add",
+            "Write an arXiv id, a DOI or an address: corpus add 2605.08686",
+        )
     interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
@@ -198,7 +203,9 @@ def promote(
         raise CommandUseError(f"{target.record.name} is in the pool already", f"See corpus show {target.record.name}.")
     if exclusion.promoted_to:
         hint = f"See corpus show {exclusion.promoted_to}."
-        raise CommandUseError(f"{exclusion.id} became the paper {exclusion.promoted_to} already", hint)
+        raise CommandUseError(
+            f"{exclusion.id} became the {pool.taxonomy.noun.one} {exclusion.promoted_to} already", hint
+        )
     candidates = [name_exclusion(exclusion)]
     interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
     others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
@@ -380,7 +387,9 @@ def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
     for remark in form.remarks:
         session.output.tell(f"corpus: {remark}")
     if not form.name:
-        raise CommandUseError(f"{shown} names no paper", "Its form has a heading '### arXiv id, DOI or address'.")
+        raise CommandUseError(
+            f"{shown} names no {taxonomy.noun.one}", "Its form has a heading '### arXiv id, DOI or address'."
+        )
     return form
 
 

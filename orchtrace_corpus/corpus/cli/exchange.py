@@ -177,7 +177,7 @@ def import_(
     for item in (one for one in items if one.values.get("key") not in keys):  # what `corpus add` would say
         paper = from_item(item)
         match = known.find(paper)
-        said = describe_match(match) if match else describe_candidate(paper, awaiting)
+        said = describe_match(match, corpus.pool.taxonomy.noun.one) if match else describe_candidate(paper, awaiting)
         remarks |= {item.line: said} if said else {}
         for remark in () if match else near_title(paper, known):
             session.output.tell(f"corpus: {printable(shown, limit=300)}:{item.line}: {remark}")

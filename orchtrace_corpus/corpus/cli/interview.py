@@ -93,7 +93,11 @@ class Interview:
         for text in messages:
             output.tell(f"corpus: {printable(text, limit=300)}")
         for one in resolved:
-            known = f"{describe_match(one.match).rstrip('.')}; {self._advise(one.match)}" if one.match else ""
+            known = (
+                f"{describe_match(one.match, pool.taxonomy.noun.one).rstrip('.')}; {self._advise(one.match)}"
+                if one.match
+                else ""
+            )
             if one.is_refused:
                 output.tell(f"corpus: {printable(one.name)} is refused: {known or one.problem}")
             for remark in one.remarks:

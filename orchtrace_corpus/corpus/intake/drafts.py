@@ -243,8 +243,9 @@ def detail_problems(
     candidates: Sequence[NamedPaper], details: Details, coding: Coding, pool: Pool
 ) -> Iterator[CommandUseError]:
     """Yield the errors of details that hold for any papers."""
+    noun = pool.taxonomy.noun.one
     if len(candidates) > 1 and details.of_one_paper:
-        yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one paper only", "Name one paper.")
+        yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one {noun} only", f"Name one {noun}.")
     if details.year and not 1000 <= details.year <= 9999:
         yield CommandUseError(f"--year {details.year} is not a year", "Write four digits.")
     if details.key and not is_key(details.key):
@@ -252,7 +253,7 @@ def detail_problems(
             f"{quote(details.key)} is not a valid key: use lower-case letters, digits and single hyphens"
         )
     if details.key in {paper.key for paper in pool.papers}:
-        yield CommandUseError(f"{quote(details.key)} is the key of another paper", "Leave out --key for a proposal.")
+        yield CommandUseError(f"{quote(details.key)} is the key of another {noun}", "Leave out --key for a proposal.")
     if (details.source or details.supported or coding.evidence) and not details.note:
         hint = "Say with --evidence what in the source supports the tags."
         yield CommandUseError("an item of evidence needs a note", hint)

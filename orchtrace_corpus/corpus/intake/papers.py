@@ -142,7 +142,7 @@ def plain(text: str) -> str:
     return " ".join(mended.split())
 
 
-def describe_match(match: Match) -> str:
+def describe_match(match: Match, noun: str = "paper") -> str:
     """Say where the corpus has a paper, why it was excluded if it was, and how it was recognised."""
     record = match.record
     shared = f", {quote(match.shared)}" if match.sign is Sign.TITLE else f" {match.shared}"
@@ -150,7 +150,7 @@ def describe_match(match: Match) -> str:
     if isinstance(record, Paper):
         return f"in the pool already as {quote(record.key)}, {known}"
     tags = "".join(f", {field}: {tag}" for field, tag in record.tags.items())
-    became = f" It became the paper {quote(record.promoted_to)}." if record.promoted_to else ""
+    became = f" It became the {noun} {quote(record.promoted_to)}." if record.promoted_to else ""
     return f"excluded as {record.id} on {record.screened}{tags}: {record.reason.rstrip('.')}.{became} It is {known}"
 
 

@@ -114,6 +114,6 @@ def _decided(candidates: tuple[Candidate, ...], places: Places, loaded: Loaded) 
         signs.append(("D112", "title", ("title",), titles.get(folded_title(paper.title)) if paper.title else None))
         code, field, path, record = next((sign for sign in signs if sign[3]), ("", "", (), None))
         if record is not None:
-            noun = "paper" if record.name in keys else "exclusion"
+            noun = loaded.noun.one if record.name in keys else "exclusion"
             message = f"the {field} is that of the {noun} {quote(record.name)}, so it is decided; remove the candidate"
             yield Finding(code, message, places.locate(index, *path), candidate.name)

@@ -101,7 +101,8 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
         )
         code, field, key = next((sign for sign in signs if sign[2]), ("", "", None))
         if key and exclusion.promoted_to != key:
-            message = f"the {field} is that of the paper {quote(key)}; keep one record, or write promoted_to: {key}"
+            other = f"{loaded.noun.one} {quote(key)}"
+            message = f"the {field} is that of the {other}; keep one record, or write promoted_to: {key}"
             yield Finding(code, message, loaded.exclusion_places.locate(index, field), exclusion.id)
 
 
