@@ -356,6 +356,8 @@ document.documentElement.classList.add("scripted"); // before anything is painte
 
     const pageOf = (paper) => "papers/" + encodeURIComponent(papers.key[paper]) + ".html";
 
+    const isAddress = (text) => typeof text === "string" && /^https?:\/\//i.test(text);
+
     function cell(column, paper) {
       const made = make("td", { role: "cell", "data-label": column.label });
       if (column.indices.length) {
@@ -367,7 +369,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
           }
           made.append(tag);
         }
-      } else if (/^https?:\/\//i.test(papers[column.name][paper])) {
+      } else if (isAddress(papers[column.name][paper])) {
         const name = column.label + " of " + papers.title[paper];
         const address = papers[column.name][paper];
         made.append(make("a", { href: address, rel: "noreferrer", "aria-label": name }, column.label.toLowerCase()));
