@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.model.records import (
     PublishedPool,
     Waiver,
 )
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy, facet_decoder
+from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Facet, Noun, Taxonomy, facet_decoder
 
 RecordType = TypeVar("RecordType", Paper, Exclusion)
 
@@ -105,7 +105,11 @@ def decode_published(file: YamlFile | None) -> PublishedPool | None:
 
 
 def missing_records(
-    file: YamlFile, pool: PublishedPool | None, papers: Set[str] | None, exclusions: Set[str] | None
+    file: YamlFile,
+    pool: PublishedPool | None,
+    papers: Set[str] | None,
+    exclusions: Set[str] | None,
+    noun: Noun = PAPER_NOUN,
 ) -> tuple[Finding, ...]:
     """Return the records of the published pool that are not there, each at its place in the list.
 
@@ -114,20 +118,21 @@ def missing_records(
         pool: The published pool; None if the file has mistakes.
         papers: The keys that there are; None if that is not known, since a part of the papers cannot be read.
         exclusions: The ids that there are, likewise.
+        noun: The survey's name for its papers.
     """
     if pool is None:
         return ()
-    both = (("papers", "paper", papers), ("exclusions", "exclusion", exclusions))
+    both = (("papers", noun.one, papers), ("exclusions", "exclusion", exclusions))
     if all(known is None or known >= set(getattr(pool, field)) for field, _, known in both):
         return ()
     findings = []
     node = file.root()
-    for field, noun, known in both:
+    for field, called, known in both:
         listed = node.entries[field][1] if type(node) is reader.Mapping and field in node.entries else None
         items = listed.items if type(listed) is reader.Sequence else ()
         for name, item in zip(getattr(pool, field), items, strict=True):
             if known is not None and name not in known:
-                message = f"there is no {noun} {quote(name)}, which the published pool has"
+                message = f"there is no {called} {quote(name)}, which the published pool has"
                 findings.append(Finding("F119", message, file.location(item.at), name))
     return tuple(findings)
 

@@ -13,6 +13,7 @@ from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import require_none
+from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
 _MAX_DIGITS = 16
 """The characters of a number: beyond that, it is not exact in the computer, either."""
@@ -133,12 +134,13 @@ class Comparison(NamedTuple):
     academic: tuple[Observation, ...]
 
 
-def decode_scale(file: YamlFile | None, keys: Collection[str] | None) -> ScaleFile:
+def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun = PAPER_NOUN) -> ScaleFile:
     """Decode a list of observations, if there is one.
 
     Args:
         file: The file.
         keys: The keys of the pool's papers; None where not all are known.
+        noun: The survey's name for them.
     """
     if file is None:
         return ScaleFile()
@@ -150,7 +152,7 @@ def decode_scale(file: YamlFile | None, keys: Collection[str] | None) -> ScaleFi
         values = decode_record(node, OBSERVATION, report)
         if values is None or type(node) is not Mapping:
             continue
-        _check(values, node, seen, keys, report)
+        _check(values, node, seen, keys, noun.one, report)
         if None not in values.values() and values.keys() >= set(OBSERVATION.required):
             value = None if values["value"] == UNKNOWN else values["value"]
             observations.append(Observation(**{**values, "value": value}))
@@ -225,6 +227,7 @@ def _check(
     node: Mapping,
     seen: set[tuple[str, str, Phase | None]],
     keys: Collection[str] | None,
+    noun: str,
     report: Report,
 ) -> None:
     """Report a quantity that a system has twice in one phase, a paper that is missing, a report that is verified."""
@@ -238,8 +241,8 @@ def _check(
         seen.add((system, quantity, phase))
     if record is not None and keys is not None and record not in keys:
         near = near_suggestion(record, list(keys))
-        mend = "name the paper that the system is in the pool as, or leave the field out"
-        report.add("S103", node.entries["record"][1].at, f"there is no paper {quote(record)}{near}; {mend}")
+        mend = f"name the {noun} that the system is in the pool as, or leave the field out"
+        report.add("S103", node.entries["record"][1].at, f"there is no {noun} {quote(record)}{near}; {mend}")
     if values.get("verified") and values.get("value") == UNKNOWN:
         message = "what is unknown cannot be verified; write verified: false"
         report.add("S104", node.entries["verified"][1].at, message)

@@ -15,6 +15,7 @@ from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Places, require_none
+from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
 ARXIV = "arXiv"
 OPENALEX = "OpenAlex"
@@ -120,7 +121,7 @@ class SearchFile(NamedTuple):
         return self.runs
 
 
-def decode_searches(file: YamlFile | None) -> SearchFile:
+def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> SearchFile:
     """Decode a list of runs, if there is one; problems become findings."""
     if file is None:
         return SearchFile()
@@ -132,19 +133,19 @@ def decode_searches(file: YamlFile | None) -> SearchFile:
         if values is None or None in values.values() or not values.keys() >= {"day", "by", "searches"}:
             continue
         run = Run(**{**values, "by": Maker(values["by"])})
-        _check_sums(run, node, report)
+        _check_sums(run, node, noun.many, report)
         runs.append(run)
         starts.append(node.at)
     return SearchFile(tuple(runs), Places(file, starts), tuple(sorted(file.findings, key=lambda one: one.location)))
 
 
-def _check_sums(run: Run, node: Node, report: Report) -> None:
+def _check_sums(run: Run, node: Node, noun: str, report: Report) -> None:
     """What was found is what was repeated, known, refused or new, and the searches have all that is new."""
     at = node.entries["searches"][1].at if type(node) is Mapping else node.at
     each = sum(search.new for search in run.searches)
     whole = run.repeated + run.known + run.refused + len(run.new)
     if each != len(run.new):
-        report.add("B107", at, f"the searches have {each} new papers, and 'new' lists {len(run.new)}; mend either")
+        report.add("B107", at, f"the searches have {each} new {noun}, and 'new' lists {len(run.new)}; mend either")
     elif run.found is not None and run.found != whole:
         message = f"{run.found} records were found, and {whole} are repeated, known, refused or new; mend the counts"
         report.add("B107", at, message)

@@ -16,7 +16,7 @@ from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, ReadingName
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy, decode_taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun, Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.yamlfile.writer import Style
@@ -123,7 +123,7 @@ DATA_FILES = (
         PUBLISHED,
         ("model.decode:decode_published", PUBLISHED),
         schema="published pool",
-        checks=("model.decode:missing_records", PUBLISHED, "published", "known_keys", "known_ids"),
+        checks=("model.decode:missing_records", PUBLISHED, "published", "known_keys", "known_ids", "noun"),
         part="validate",
         is_list=False,
     ),
@@ -147,7 +147,7 @@ DATA_FILES = (
     DataFile(
         "scale",
         SCALE,
-        ("model.scale:decode_scale", SCALE, "known_keys"),
+        ("model.scale:decode_scale", SCALE, "known_keys", "noun"),
         schema="scale",
         names=("system", "quantity"),
         part="validate",
@@ -176,7 +176,7 @@ DATA_FILES = (
     DataFile(
         "searches",
         SEARCHES,
-        ("model.searches:decode_searches", SEARCHES),
+        ("model.searches:decode_searches", SEARCHES, "noun"),
         schema="searches",
         style=("model.searches:search_style",),
         checks=("analysis.flow:check", "searches", "pool", "candidates"),
@@ -364,6 +364,11 @@ class CorpusFiles:
     def pool(self) -> Pool:
         """The records, whatever is wrong with them; errors as for `taxonomy` and `loaded`."""
         return self.loaded.pool or Pool(self.taxonomy, (), ())
+
+    @property
+    def noun(self) -> Noun:
+        """The survey's name for its records."""
+        return self._taxonomy.noun if self._taxonomy else PAPER_NOUN
 
     @cached_property
     def known_keys(self) -> frozenset[str] | None:
