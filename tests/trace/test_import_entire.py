@@ -120,6 +120,37 @@ def test_lines_without_a_time_take_that_of_the_line_before(tmp_path: Path) -> No
     assert "row without a time: that of the row before it is taken" in trace["import_report"]["problems"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Go on.", ["user human_intervention > main"]),
+        ("[Request interrupted by user for tool use]", ["user human_intervention > main (cancelled)"]),
+        ("<system-reminder>Mind the tests.</system-reminder>", []),
+        ("This session is being continued from a previous conversation that ran out of context.", []),
+    ],
+)
+def test_what_the_program_writes_in_the_name_of_a_person_nobody_typed(
+    tmp_path: Path, text: str, said: list[str]
+) -> None:
+    answers = [line("assistant", second, id=f"m{second}", input_tokens=1, output_tokens=1) for second in (4, 12)]
+    other = line("user", 10, {"type": "text", "text": text})
+    trace = trace_of(write(tmp_path / "t.jsonl", [typed(), answers[0], other, answers[1]]))
+
+    assert of_type(trace, "human_intervention")[1:] == said
+
+
+def test_a_sub_agent_in_the_background_returns_when_the_session_is_told(tmp_path: Path) -> None:
+    task = used("t", "Task", "Async agent launched.", prompt="p", subagent_type="a", run_in_background=True)
+    told_of = "<task-notification><tool-use-id>t</tool-use-id><status>failed</status></task-notification>"
+    rows = [typed(), line("assistant", 4, task, id="m", input_tokens=1, output_tokens=1)]
+    rows.append(line("user", 60, {"type": "text", "text": told_of}))
+    trace = trace_of(write(tmp_path / "t.jsonl", rows))
+
+    returns = [(event["t"], event["agent"], event["status"]) for event in trace["events"] if event["type"] == "return"]
+    assert returns == [(60, "a", "error")]
+    assert len(of_type(trace, "human_intervention")) == 1
+
+
 def test_early_versions_have_texts_and_results_on_lines_of_their_own(tmp_path: Path) -> None:
     answers = ({"id": "m1", "content": [used("c1", "Bash"), used("c2", "Agent", prompt="p")]}, {"content": "Done."})
     result = {**typed(), "type": "user_tool_result"}

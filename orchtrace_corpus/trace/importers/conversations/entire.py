@@ -33,6 +33,13 @@ _ROLES = ("subagent_type", "agent_type", "agent_name", "agent")
 _WAITS = frozenset(("wait", "wait_agent"))
 _SPAWNED = ("agent_id", "task_name")
 _TIE_BYTES = 1_000
+_INTERRUPTED = "[Request interrupted by user"
+_PUT_THERE = (
+    "<bash-std", "<local-command-", "<system-reminder", "<task-notification", "Caveat: The messages below",
+    "This session is being continued from a previous conversation",
+)  # fmt: skip
+"""How texts begin that Claude Code itself writes in the name of the person."""
+_COMMANDS = ("<bash-input>", "<command-")
 
 
 class _Line(Struct, gc=False):
@@ -125,13 +132,24 @@ class _Reading:
                 run.report.note_unknown(masked(string(line.type)) or "(no type)")
 
     def _take_prompt(self, line: _Line, place: steps.Place) -> None:
-        """Take what a person wrote; early versions write an empty line before results."""
+        """Take what a person wrote, or the program in their name; early versions write an empty line before results."""
         if not line.content:
             self._run.report.pass_over("user line without a text")
             return
         texts = [text_field(part, "text") for part in objects(line.content)]
-        ref = self._run.privacy.reference(texts or line.content)
-        self._run.agent(ROOT).add(steps.UserInput(moment(line.ts), place, ref=ref))
+        text = ("\n".join(texts) or string(line.content)).lstrip()
+        run, time = self._run, moment(line.ts)
+        if text.startswith(_INTERRUPTED):
+            run.agent(ROOT).add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+        elif text.startswith(_PUT_THERE):
+            note = steps.Note(time, place)
+            run.agent(ROOT).add(note)
+            for child, status in steps.notified(text):
+                if run.is_spawned(child):
+                    run.returned(child, note, status)
+        else:
+            ref = run.privacy.reference(texts or line.content)
+            run.agent(ROOT).add(steps.UserInput(time, place, ref=ref, is_command=text.startswith(_COMMANDS)))
 
     def _take_result(self, line: _Line, place: steps.Place) -> None:
         """Take a result, which early versions write on a line of its own, without the output."""
@@ -190,7 +208,7 @@ class _Reading:
             child = call_id or str(place)
             role = next((text_field(given, member) for member in _ROLES if text_field(given, member)), "")
             run.agent(child, name.rpartition("/")[2] or role or text_field(given, "task_name") or "agent", role)
-            run.spawn(child, ROOT, call, place, waits=not is_codex)
+            run.spawn(child, ROOT, call, place, waits=not is_codex and given.get("run_in_background") is not True)
             if name:
                 self._spawned[name] = child
         if result is None:
