@@ -240,7 +240,8 @@ class Written(Struct):
     is_odd: bool = False
 
 
-_CHARACTERS_A_TOKEN = 8
+_CHARACTERS_A_TOKEN = 40
+"""More than a token has, even of lines and blanks; in words it has four."""
 _CHARACTERS_OF_NO_ACCOUNT = 400
 
 
