@@ -134,16 +134,17 @@ def test_a_guard_that_works_or_fails_asks_nobody() -> None:
         assert found(document) == []
 
 
-def test_a_question_that_a_person_answers_while_another_agent_works_is_open() -> None:
+def test_a_question_that_a_person_answers_while_another_agent_works_waited_for_the_answer() -> None:
     events = [
         event("other", 0, "inference", "b", t_end=9),
         event("ask", 1, "tool_call", "a", tool="AskUserQuestion", call_id="c", t_end=9),
         event("answer", 1, "human_intervention", "p", t_end=9),
     ]
 
-    (one,) = TraceView(trace(raw(events, "ask>answer"))).open_calls
+    view = TraceView(trace(raw(events, "ask>answer")))
 
-    assert (one.number, one.cause) == (1, Cause.ASKED)
+    assert view.open_calls == ()
+    assert (view.timing.works, view.timing.waited) == ([9, 0, 0], 0)
 
 
 def waiting(*, tool: str = "Bash", seconds: float = 4161.0) -> Claude:

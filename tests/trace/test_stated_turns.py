@@ -188,3 +188,36 @@ def test_a_turn_that_states_less_than_its_models_took_says_nothing() -> None:
 
     assert [one.cause for one in view.open_calls] == [Cause.LONG]
     assert (view.timing.elapsed, view.timing.stated.waits) == (800, ())
+
+
+def test_calls_that_state_their_run_time_take_the_waits_of_their_turn_first() -> None:
+    view = view_of(
+        answer("a", 0, 4), call("b", 4, 2004), call("c", 2004, 2604, run_time=60), answer("d", 2604, 2610),
+        turns=[turn(0, 2610, 1270)],
+    )  # fmt: skip
+
+    assert works(view) == {"a": 4, "b": 1200, "c": 60, "d": 6}
+    waits = view.timing.stated.waits[0].calls
+    assert [(view.trace.events[one.number].id, one.least, one.most) for one in waits] == [
+        ("b", 800, 800), ("c", 540, 540),
+    ]  # fmt: skip
+    assert (view.timing.elapsed, view.timing.waited) == (1270, 1340)
+
+
+def test_what_a_call_with_a_run_time_waited_beside_other_work_is_not_taken_from_that_time() -> None:
+    view = view_of(
+        answer("a", 0, 6), call("build", 6, 3000, background=True, call_id="x"),
+        event("launched", 7, "tool_result", "main", call_id="x"),
+        answer("b", 7, 14), call("c", 14, 1034, run_time=120), answer("d", 1034, 1040),
+        turns=[turn(0, 1040, 140)],
+    )  # fmt: skip
+
+    assert works(view) == {"a": 6, "build": 2994, "b": 7, "c": 120, "d": 6}
+
+
+def test_a_call_that_asks_waits_for_the_person_while_a_command_works_in_the_background() -> None:
+    asked = event("person", 14, "human_intervention", "user", to="main", t_end=417)
+    view = view_of(*BACKGROUND, call("ask", 14, 417), asked, answer("d", 417, 420), edges="ask>person")
+
+    assert works(view) == {"a": 6, "b": 1880, "c": 7, "d": 3}
+    assert (view.timing.elapsed, view.timing.waited) == (1886, 0)

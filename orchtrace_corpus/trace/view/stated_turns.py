@@ -172,6 +172,7 @@ class _Window:
         people = [n for n in indices if events[n].type is EventType.HUMAN and ends[n] <= end]  # not for the next prompt
         self.known = overlap(union((starts[n], ends[n]) for n in people), [turn])
         self._calls: dict[int, Intervals] = {}
+        self._sure: dict[int, Intervals] = {}  # those of them that state how long they worked
         models = []
         for index in indices:
             if events[index].type is EventType.HUMAN:
@@ -180,11 +181,15 @@ class _Window:
                 models.append((starts[index], ends[index]))
                 continue
             last = clock.blocked_until.get(index, ends[index])
-            if clock.begins[index] > starts[index]:
+            is_timed = clock.begins[index] > starts[index]
+            if is_timed:
                 last = min(last, clock.begins[index])
             first, last = max(begin, starts[index]), min(end, last)
-            if last > first:
-                self._calls[index] = without([(first, last)], self.known)
+            if last <= first or (is_timed and clock.begins[index] >= ends[index]):
+                continue  # what ran for no time at all waited for the work of another
+            self._calls[index] = without([(first, last)], self.known)
+            if is_timed:
+                self._sure[index] = self._calls[index]
         self._models = union(models)
         self._alone = _alone(self._calls)
 
@@ -195,11 +200,12 @@ class _Window:
     def place(self, missing: float) -> dict[int, Intervals]:
         """Lay the waits of the turn into its calls: the longest first, at their beginning, where nothing else went on.
 
-        A call waits before it works, and what waits alone stops the whole turn.
+        A call waits before it works, and what waits alone stops the whole turn. Calls that state how long they worked
+        go first: all other time of theirs was a wait.
         """
         placed: dict[int, Intervals] = {}
         free = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
-        for candidates in (free, self._calls):
+        for candidates in (self._sure, free, self._calls):
             for index in sorted(candidates, key=lambda n: (-length(candidates[n]), n)):
                 if missing <= 0:
                     return placed
@@ -212,14 +218,20 @@ class _Window:
 
     def bounds(self, missing: float) -> tuple[CallWait, ...]:
         """Return how long each call that may have waited did so, at least and at most, the longest first."""
-        whole = length(union(self.open_time()))
-        found = []
+        sure = union(interval for intervals in self._sure.values() for interval in intervals)
+        rest = max(missing - length(sure), 0.0)
+        room = length(without(union(self.open_time()), sure))
+        waits = []
         for index, intervals in self._calls.items():
-            others = whole - length(self._alone.get(index, []))
-            most = min(missing, length(intervals))
+            if index in self._sure:
+                most = min(missing, length(intervals))
+                least = most if rest else 0.0
+            else:
+                most = min(rest, length(without(intervals, sure)))
+                least = max(rest - room + length(without(self._alone.get(index, []), sure)), 0.0)
             if most > TOLERANCE_SECONDS:
-                found.append(CallWait(index, max(missing - others, 0.0), most))
-        return tuple(sorted(found, key=lambda wait: (-wait.most, wait.number)))
+                waits.append(CallWait(index, least, most))
+        return tuple(sorted(waits, key=lambda wait: (-wait.most, wait.number)))
 
 
 def _alone(intervals: dict[int, Intervals]) -> dict[int, Intervals]:

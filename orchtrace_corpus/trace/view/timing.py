@@ -11,7 +11,8 @@ goes on until nobody knows when: it is taken to work until the log ends, or else
 
 Time in which the run waits for a person is taken out of all times: every moment inside a human intervention, or inside
 a wait that the stated duration of a turn reveals, in which no model works, no tool in the background, and no tool of an
-agent that people do not talk to. A tool call that is open meanwhile waits, too, and does not get longer by it.
+agent that people do not talk to. A tool call that is open meanwhile waits, too, and does not get longer by it. The call
+that asked the person waits for the answer even while something else works.
 """
 
 from bisect import bisect_right
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 from orchtrace_corpus.trace.model.trace import EventType, Excluded, Trace, Unit
 from orchtrace_corpus.trace.view.graph import Graph, ranks
-from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, without
+from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
 from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, settle
 
 _STEP = Unit.STEP
@@ -102,9 +103,12 @@ class Timing:
             is_same = clock.begins is clock.starts
             self.begins = self.starts if is_same else _moments_without(waits, clock.begins)
             self.last_seen = dict(zip(seen, _moments_without(waits, list(seen.values())), strict=True))
-        if self.stated.waits or self.stated.people:
+        asking = _asking(self.of, clock)
+        if self.stated.waits or self.stated.people or asking:
             self.begins = self.begins.copy()
-        for index, pieces in self.stated.people.items():
+        for index in {**asking, **self.stated.people}:
+            pieces = union([*asking.get(index, ()), *self.stated.people.get(index, ())])
+            pieces = overlap(pieces, [(clock.begins[index], clock.ends[index])])  # before, it waited anyway
             self._delay(index, length(without(pieces, waits)))
         if self.stated.sleep:
             for index, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
@@ -204,6 +208,21 @@ class Timing:
             begun[index] = True
             before.append(len(ended))
         return ended, before
+
+
+def _asking(of: Graph, clock: Clock) -> dict[int, Intervals]:
+    """Return when each call that asked a person waited for the answer, whatever else went on."""
+    people = {n for n in of.of_type.get(_HUMAN, ()) if clock.ends[n] > clock.starts[n]}
+    found: dict[int, Intervals] = {}
+    if not people:
+        return found
+    for source, target in zip(of.sources, of.targets, strict=True):
+        if target in people and of.events[source].type is _TOOL_CALL:
+            begin = max(clock.starts[target], clock.starts[source])
+            end = min(clock.ends[target], clock.blocked_until.get(source, clock.ends[source]))
+            if end > begin:
+                found.setdefault(source, []).append((begin, end))
+    return found
 
 
 def _turn_takers(trace: Trace) -> set[str]:
