@@ -230,14 +230,32 @@ def test_a_command_that_waits_for_its_turn_begins_when_it_ran(tmp_path: Path, ma
     assert worked(trace_of(tmp_path)) == (3, 30, 0, 33)
 
 
-def test_the_time_of_a_script_that_asked_may_contain_the_wait(tmp_path: Path, main: Codex) -> None:
-    code = 'await tools.exec_command({cmd:"make", sandbox_permissions:"require_escalated"})'
-    execute(main, 3, "c1", code)
-    says(main, 303, "c1", script("completed", 300.0, result(0, 2.0)))
+@pytest.mark.parametrize(
+    ("calls", "results", "expected"),
+    [
+        (1, [result(0, 2.0)], (2, 298)),
+        (2, [result(0, 2.0), result(1, 3.0)], (5, 295)),
+        (1, [result(0, 299.8)], (300, 0)),
+        (2, [result(0, 2.0)], None),
+        (1, ["done"], None),
+    ],
+    ids=["one command", "two", "approved at once", "one result is missing", "no result"],
+)
+def test_a_script_that_asked_ran_as_long_as_its_commands_if_all_say_so(
+    tmp_path: Path, main: Codex, calls: int, results: list[Any], expected: tuple[float, float] | None
+) -> None:
+    """The wall time of a script contains the wait of its tools for a person."""
+    line = 'text(JSON.stringify(await tools.exec_command({cmd:"make", sandbox_permissions:"require_escalated"})));'
+    execute(main, 3, "c1", line * calls)
+    says(main, 303, "c1", script("completed", 300.0, *results))
+    main.says(305, "Done.")
     main.write(tmp_path)
 
-    view = TraceView(checked(trace_of(tmp_path)))
-    assert [call.cause for call in view.open_calls] == ["asked"]
+    trace = trace_of(tmp_path)
+    view = TraceView(checked(trace))
+    assert [call.cause for call in view.open_calls] == ([] if expected else ["asked"])
+    if expected:
+        assert worked(trace)[1:3] == pytest.approx(expected, abs=0.51)
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "terminated", "running with cell ID 3", ""])

@@ -76,13 +76,13 @@ class _Result(NamedTuple):
         call_id: The id of the call in the log.
         result: The result.
         run_time: How long it says that the tool ran; None where it does not.
-        is_script: Whether that was a script of code mode.
+        command_times: How long each command of a script ran, as `Output` has it; None where the tool is no script.
     """
 
     call_id: str
     result: ToolResult
     run_time: float | None
-    is_script: bool
+    command_times: tuple[float | None, ...] | None
 
 
 class Conversation:
@@ -115,6 +115,7 @@ class Conversation:
         self._calls: dict[str, list[ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
         self._results: list[_Result] = []
+        self._tool_calls: dict[int, int] = {}  # how many tools scripts call that ask for an approval, by `id`
         self._approvals: dict[int, float] = {}  # since when calls, by their `id`, ask for an approval
         self._running: dict[str, ToolCall] = {}  # what still ran, with the call that said so last
         self._awaited: dict[int, str] = {}  # what calls wait for that ran before, by the `id` of the call
@@ -199,7 +200,7 @@ class Conversation:
             doubled = set(map(id, self._typed_items))
             self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
         self.thread.fill_times()
-        for call_id, result, run_time, is_script in self._results:
+        for call_id, result, run_time, command_times in self._results:
             calls = self._calls.get(call_id)
             if calls is None:
                 self._report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
@@ -213,22 +214,28 @@ class Conversation:
                 continue
             steps.answer(call, result)
             if run_time is not None and call.purpose is steps.TOOL:
-                self._note_run_time(call, result, run_time, is_script=is_script)
+                self._note_run_time(call, result, run_time, command_times)
         for call in self._running.values():
             if call.answer is not None:
                 call.more = {**(call.more or {}), "background": True, "unfinished": True}
 
-    def _note_run_time(self, call: ToolCall, result: ToolResult, run_time: float, *, is_script: bool) -> None:
+    def _note_run_time(
+        self, call: ToolCall, result: ToolResult, run_time: float, command_times: tuple[float | None, ...] | None
+    ) -> None:
         """Note how long a tool ran: what it took beyond that, it waited, for a person where it had asked one.
 
-        The time of a script contains the waits of its tools.
+        The time of a script contains the waits of its tools. It ran as long as its commands, if it has printed the
+        results of all that it called.
         """
         asked = self._approvals.get(id(call))
         elapsed = result.time - call.time
+        if asked is not None and command_times is not None:
+            times = [seconds for seconds in command_times if seconds is not None]
+            if not times or len(times) != self._tool_calls.get(id(call)):
+                return
+            run_time = min(run_time, sum(times))
         waited = elapsed - run_time
         if asked is None and waited <= _WRITING_SECONDS and elapsed <= _LONG_SECONDS:
-            return
-        if asked is not None and is_script:
             return
         call.more = {**(call.more or {}), "run_time": min(run_time, elapsed)}
         if asked is not None and waited > _WRITING_SECONDS:
@@ -357,6 +364,7 @@ class Conversation:
         if purpose in _ABOUT_AGENTS:
             self._note_agent(call, call_id, rows.parsed(arguments))
         elif rows.asks_for_approval(arguments):
+            self._tool_calls[id(call)] = rows.count_tool_calls(arguments)
             self._ask([call], at)
 
     def _end_hosted_call(self, call: ToolCall, status: str, at: Moment) -> None:
@@ -392,7 +400,7 @@ class Conversation:
         result = ToolResult(at.time, at.place, 0.0, None, False, status, output.error, ref)
         self._add(result, at)
         call_id = string(payload.call_id) or string(payload.id)
-        self._results.append(_Result(call_id, result, output.run_time, output.is_script))
+        self._results.append(_Result(call_id, result, output.run_time, output.command_times))
         calls = self._calls.get(call_id)
         if calls and (output.running or self._awaited):
             self._note_running(calls[-1], output.running)

@@ -42,7 +42,8 @@ class Output(NamedTuple):
         details: The object that the text is; empty where it is none.
         error: What went wrong, in a word; empty where nothing did.
         run_time: How long the tool ran, in seconds; None where that is not stated.
-        is_script: Whether it is that of a script of code mode.
+        command_times: Of a script of code mode, how long each command ran whose result it has printed, in seconds, None
+            where that is not stated; None where the tool is no script.
         running: What still runs, as `cell` or `session` with its number; empty where nothing does.
     """
 
@@ -50,7 +51,7 @@ class Output(NamedTuple):
     details: dict[str, Any]
     error: str = ""
     run_time: float | None = None
-    is_script: bool = False
+    command_times: tuple[float | None, ...] | None = None
     running: str = ""
 
 
@@ -136,31 +137,33 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
         texts = [printed for part in content if (printed := text_field(part, "text"))]
     header, body = _split(texts[0])
     parts = [body, *texts[1:]]
+    results = [result for part in parts for result in _command_results(part)]
     error = ""
     if script[1] == "failed":
         error = _refusal("\n".join(parts).strip()) or _TOOL_ERROR
-    elif any(code for part in parts for code in _exit_codes(part)):
+    elif any(code for code, _ in results):
         error = _EXIT_CODE
+    times = tuple(seconds for _, seconds in results)
     running = f"cell {script[2]}" if script[2] else ""
-    return Output(text, {}, error, _read_header(header).run_time, True, running)
+    return Output(text, {}, error, _read_header(header).run_time, times, running)
 
 
-def _exit_codes(text: str) -> Iterator[int]:
-    """Yield the exit code of each command whose result a script has printed; one that still runs has none.
+def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
+    """Yield the exit code of each command that a script has printed the result of, and how long it ran.
 
-    Results are JSON: alone, in a list or in an object of the script's own, one or several, each on a line. Long ones
-    are cut off behind the exit code.
+    A command that still runs has none. Results are JSON: alone, in a list or in an object of the script's own, one or
+    several, each on a line. Long ones are cut off behind the exit code.
     """
     whole = _json(text)
     if whole is not None:
-        yield from _codes_within(whole, _MAX_NESTING)
+        yield from _results_within(whole, _MAX_NESTING)
         return
     for line in text.splitlines():
         value = _json(line)
         if value is not None:
-            yield from _codes_within(value, _MAX_NESTING)
+            yield from _results_within(value, _MAX_NESTING)
         elif torn := _TORN_RESULT.match(line.lstrip()):
-            yield int(torn[1])
+            yield int(torn[1]), None
 
 
 def _json(text: str) -> Any:
@@ -169,13 +172,13 @@ def _json(text: str) -> Any:
     return wrapped.get("all")
 
 
-def _codes_within(value: Any, depth: int) -> Iterator[int]:
+def _results_within(value: Any, depth: int) -> Iterator[tuple[int, float | None]]:
     if isinstance(value, dict):
         code = value.get("exit_code")
         if type(code) is int and not _BESIDE_EXIT_CODE.isdisjoint(value):
-            yield code
+            yield code, _seconds(value.get("wall_time_seconds"))
             return
         value = list(value.values())
     if isinstance(value, list) and depth:
         for member in value:
-            yield from _codes_within(member, depth - 1)
+            yield from _results_within(member, depth - 1)

@@ -80,6 +80,7 @@ _ESCALATED = re.compile(
     r"""sandbox_permissions["']?\s*:\s*["'`]require_escalated|with_escalated_permissions["']?\s*:\s*true"""
 )
 """How a script of code mode asks."""
+_TOOL_CALL = re.compile(r"\btools\.\w+\s*\(")
 _FINAL_ANSWER = re.compile(r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MAX_BEGINNING = 400
@@ -119,6 +120,11 @@ def asks_for_approval(arguments: Any) -> bool:
         return isinstance(arguments, str) and _ESCALATED.search(arguments) is not None
     wanted = details.get("sandbox_permissions")
     return wanted == "require_escalated" or details.get("with_escalated_permissions") is True
+
+
+def count_tool_calls(script: Any) -> int:
+    """Return how many calls of tools stand in a script of code mode."""
+    return len(_TOOL_CALL.findall(script)) if isinstance(script, str) else 0
 
 
 def awaited(tool: str, arguments: Any) -> str:
