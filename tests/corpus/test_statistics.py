@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
-from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross
+from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, summarise
 from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.render.statistics import typical_table
 from tests.conftest import ROOT, run_corpus
 
 FIELDS = ("style", "care", "water", "tools", "size", "year", "venue", "authors", "arxiv_id")
@@ -157,3 +159,21 @@ def test_counts_agree_with_pandas(real: Corpus, field: str) -> None:
         tally = {term: int(n) for term, n in real.to_pandas()[field].value_counts().items() if n}
 
     assert {term: number for term, number in real.counts(field).items() if number} == tally
+
+
+def test_papers_that_deviate_from_the_typical_unit_are_counted(real: Corpus) -> None:
+    crosstab = summarise(Pool(real.taxonomy, real.papers, real.exclusions)).crosstabs[0]
+    table = typical_table(crosstab)
+
+    assert table is not None
+    assert table.columns == ("reward_family", "typical", "records", "as_typical", "deviating", "instead")
+    assert table.rows[0] == ("shared", "team", 10, 0, 10, "message 1, agent 9")
+    assert table.rows[5] == ("debate", "message, turn", 4, 1, 3, "agent 3")
+    assert table.rows[-2:] == (("hybrid", "not named", 15, None, None, ""), ("sum of those named", "", 32, 15, 17, ""))
+    assert all(term.typical_of("credit_unit") or term.id == "hybrid" for term in real.taxonomy.axes[0].terms)
+
+
+def test_a_taxonomy_without_typical_terms_has_no_such_table(toy: Corpus) -> None:
+    summary = summarise(Pool(toy.taxonomy, toy.papers, toy.exclusions))
+
+    assert list(filter(None, map(typical_table, summary.crosstabs))) == []

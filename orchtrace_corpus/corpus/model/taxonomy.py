@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import is_noun, quote, suggestion
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.field_table import (
     CANDIDATE_FIELDS,
@@ -29,6 +29,7 @@ from orchtrace_corpus.corpus.model.tag_rules import (
     TagRule,
     build_rule,
     check_rules,
+    conditions,
     entries_of,
     items_of,
     nodes_of,
@@ -168,6 +169,7 @@ class Term(NamedTuple):
 
     `synonyms` are other words for it, by which records are found. `standing` is that of a level of evidence.
     `own_page` says whether this section of the README's list is a page of its own; None leaves it to its size.
+    `typical` are the terms of other facets that the survey expects beside it, by facet.
     """
 
     id: str
@@ -177,6 +179,11 @@ class Term(NamedTuple):
     standing: Standing = Standing.PRIMARY
     synonyms: tuple[str, ...] = ()
     own_page: bool | None = None
+    typical: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def typical_of(self, field: str) -> tuple[str, ...]:
+        """Return the terms of a facet that the survey expects beside this one."""
+        return dict(self.typical).get(field, ())
 
 
 class Facet(NamedTuple):
@@ -302,6 +309,7 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
         for pair in nodes_of(node, "crosstabs"):
             refuse_unknown(pair.items if type(pair) is Sequence else (), list(kinds), report)
         check_rules(node, kinds, report)
+        _check_typical(node, report)
         _check_columns(node, report)
     if values is None or len(file.findings) > before:
         return None
@@ -309,6 +317,30 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     if type(node) is Mapping:
         _refuse_pages(node, taxonomy.section, report)
     return None if len(file.findings) > before else taxonomy
+
+
+def _check_typical(taxonomy: Mapping, report: Report) -> None:
+    """Report typical terms of facets that are missing or have levels, unknown ones, and those outside papers."""
+    papers = items_of(taxonomy, "papers")
+    terms = {
+        text_of(facet, "field"): [text_of(term, "id") for term in items_of(facet, "terms")]
+        for facet in papers
+        if text_of(facet, "kind") != Kind.LEVELS
+    }
+    for section in ("papers", "exclusions", "evidence"):
+        for facet in items_of(taxonomy, section):
+            report.record = text_of(facet, "field")
+            for term in (*items_of(facet, "terms"), *items_of(facet, "levels")):
+                for field, (key_at, value) in entries_of(term, "typical").items():
+                    if section != "papers" or report.record not in terms or field not in terms:
+                        message = f"{quote(field)} is not another facet of papers with terms and no levels"
+                        report.add("V101", key_at, f"{message}{suggestion(field, list(terms))}")
+                        continue
+                    for item in value.items if type(value) is Sequence else [value]:
+                        if type(item) is Scalar and item.text not in terms[field]:
+                            hint = suggestion(item.text, terms[field])
+                            report.add("V102", item.at, f"{quote(field)} has no term {quote(item.text)}{hint}")
+    report.record = ""
 
 
 def _refuse_pages(taxonomy: Mapping, section: Facet | None, report: Report) -> None:
@@ -331,6 +363,11 @@ def facet_decoder(facet: Facet) -> Decoder:
     if facet.kind is Kind.MANY:
         return decoders.term_list(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
     return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+
+
+def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
+    read = conditions("typical")(node, report)
+    return None if read is None else tuple((condition.field, condition.alternatives) for condition in read)
 
 
 def _pairs(name: str) -> Decoder:
@@ -358,6 +395,7 @@ _TERM = Schema(
         "standing": decoders.choice("standing", Standing),
         "synonyms": fields.text_list("synonyms"),
         "own_page": decoders.flag("own_page"),
+        "typical": _typical,
     },
     ("id", "label", "definition"),
 )

@@ -6,6 +6,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
 from orchtrace_corpus.corpus.analysis.statistics import Counts, Crosstab, LevelCounts, Summary
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 
 SOURCES_NOUN = "reading of the sources"
@@ -73,6 +74,33 @@ def crosstab_table(crosstab: Crosstab) -> Table:
     return Table(crosstab_name(crosstab), crosstab_title(crosstab), (crosstab.rows.name, *columns, "sum"), tuple(rows))
 
 
+def typical_table(crosstab: Crosstab) -> Table | None:
+    """Return how often the columns' term is the one that the survey expects; None where it expects none."""
+    rows: list[tuple[Cell, ...]] = []
+    totals = [0, 0, 0]
+    for term in crosstab.rows.terms:
+        typical = term.typical_of(crosstab.columns.name)
+        numbers = {value: crosstab.number(term.id, value) for value in crosstab.column_values}
+        rated = {value: number for value, number in numbers.items() if number and value not in ("", NOT_APPLICABLE)}
+        records = sum(rated.values())
+        if typical:
+            others = {value: number for value, number in rated.items() if value not in typical}
+            counted = (records, records - sum(others.values()), sum(others.values()))
+            totals = [total + number for total, number in zip(totals, counted, strict=True)]
+            instead = ", ".join(f"{value} {number}" for value, number in others.items())
+            rows.append((term.id, ", ".join(typical), *counted, instead))
+        elif term.id != NOT_APPLICABLE:
+            rows.append((term.id, "not named", records, None, None, ""))
+    if not any(term.typical_of(crosstab.columns.name) for term in crosstab.rows.terms):
+        return None
+    rows.append(("sum of those named", "", *totals, ""))
+    label = crosstab.columns.label.lower()
+    notes = (f"typical: the {label} that the survey expects; records to which none applies are left out.",)
+    title = f"{crosstab.rows.label}: typical {label}"
+    columns = (crosstab.rows.name, "typical", "records", "as_typical", "deviating", "instead")
+    return Table(f"{crosstab_name(crosstab)}_typical", title, columns, tuple(rows), notes)
+
+
 def crosstab_name(crosstab: Crosstab) -> str:
     """What programs call a cross-tabulation."""
     return f"{crosstab.rows.name}_by_{crosstab.columns.name}"
@@ -101,6 +129,7 @@ def summary_tables(summary: Summary, published: Summary | None = None) -> list[T
     tables += [levels_table(levels) for levels in summary.levels]
     tables += counts_tables(summary.years)
     tables += [crosstab_table(crosstab) for crosstab in summary.crosstabs]
+    tables += filter(None, map(typical_table, summary.crosstabs))
     for counts in summary.exclusions:
         title = f"Exclusions: {counts.attribute.label}"
         tables.append(counts_tables(counts)[0]._replace(name=f"exclusion_{counts.attribute.name}", title=title))
@@ -174,6 +203,7 @@ def summary_json(summary: Summary, published: Summary | None = None) -> str:
             "levels": {levels.facet.field: levels.counts for levels in summary.levels},
             "crosstabs": {crosstab_name(crosstab): cells(crosstab) for crosstab in summary.crosstabs},
             "exclusion_counts": {counts.attribute.name: counts.counts for counts in summary.exclusions},
+            "typical": {table.name: records(table) for table in filter(None, map(typical_table, summary.crosstabs))},
             "evidence": evidence_data(summary.evidence),
             **({"published_counts": beside} if beside else {}),
         },

@@ -14,14 +14,19 @@ _NEXT_STEPS = "Definitions: corpus terms FIELD. Filters: corpus list --where FIE
 def terms_table(facet: Facet, counts: Mapping[str, int], having: Mapping[str, Sequence[str]] = {}) -> Table:
     """The terms of one facet with their meaning and how many records have them; below, some of those that have one."""
     coded = any(term.code for term in facet.terms)
-    rows: list[tuple[Cell, ...]] = [
-        (term.id, *((term.code,) if coded else ()), term.label, counts.get(term.id, 0), term.definition)
-        for term in facet.terms
-    ]
+    expected = tuple(dict.fromkeys(field for term in facet.terms for field, _ in term.typical))
+    rows: list[tuple[Cell, ...]] = []
+    for term in facet.terms:
+        code = (term.code,) if coded else ()
+        typical = (", ".join(term.typical_of(field)) for field in expected)
+        rows.append((term.id, *code, term.label, counts.get(term.id, 0), *typical, term.definition))
     if facet.allows_na:
-        na = ("NA", *(("",) if coded else ()), "Not applicable", counts.get("NA", 0), "The facet does not apply.")
+        blank = ("" for _ in expected)
+        code = ("",) if coded else ()
+        na = ("NA", *code, "Not applicable", counts.get("NA", 0), *blank, "The facet does not apply.")
         rows.append(na)
-    columns = ("term", *(("code",) if coded else ()), "label", "count", "definition")
+    named = (f"typical {field}" for field in expected)
+    columns = ("term", *(("code",) if coded else ()), "label", "count", *named, "definition")
     notes = tuple(
         f"corpus search finds {one.id} also as: {', '.join(one.synonyms)}." for one in facet.terms if one.synonyms
     )
