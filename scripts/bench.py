@@ -45,7 +45,7 @@ START_UP_LIMITS = {
     "validate --strict": 10.0,
     "claims": 11.0,
     "readme --check": 11.0,
-    "check": 15.0,
+    "check": 16.0,
 }
 COMPLETION_LIMIT = 6.0
 COMPLETED = ("s", "stats rew", "show pup", "list --where stop=e", "tag pup", "add pup")
@@ -113,9 +113,12 @@ def start_up_claims(rounds: int) -> list[Claim]:
 
 
 def validation_claims(sizes: Sequence[int]) -> list[Claim]:
-    """Validation of made-up corpora against a bare load, and how its cost grows."""
+    """Validation of made-up corpora against a bare load, and how its cost grows, in time of the processor.
+
+    A large corpus takes long, so that a single run meets whatever else the machine does meanwhile.
+    """
     claims: list[Claim] = []
-    smallest = min(run((*CORPUS, "--root", str(ROOT), "validate")).seconds for _ in range(5))
+    smallest = min(run((*CORPUS, "--root", str(ROOT), "validate")).cpu_seconds for _ in range(5))
     per_record: list[tuple[int, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
@@ -128,7 +131,7 @@ def validation_claims(sizes: Sequence[int]) -> list[Claim]:
                 ours.append(run((*CORPUS, "--root", str(root), "validate")))
                 load.append(run((sys.executable, "-c", LOADER, str(root / "data" / "papers.yaml"))))
             best, loaded = min(ours), min(load)
-            per_record.append((size, (best.seconds - smallest) / size))
+            per_record.append((size, (min(validation.cpu_seconds for validation in ours) - smallest) / size))
             claims.append(
                 Claim(
                     f"`corpus validate`, {size:,} records, against `CSafeLoader` loading them",
@@ -142,7 +145,7 @@ def validation_claims(sizes: Sequence[int]) -> list[Claim]:
         (small, small_cost), (large, large_cost) = per_record[0], per_record[-1]
         claims.append(
             Claim(
-                f"cost of a record at {large:,} records against {small:,}, start-up left out",
+                f"cost of a record at {large:,} records against {small:,}, start-up left out, time of the processor",
                 large_cost / small_cost,
                 GROWTH_LIMIT,
                 f"{1e6 * large_cost:.0f} µs against {1e6 * small_cost:.0f} µs",

@@ -235,12 +235,14 @@ def _examples(files: CorpusFiles) -> Iterator[str]:
     """Yield the places that still say what `corpus init` wrote as an example."""
     templates = os.path.join(os.path.dirname(__file__), "templates")
     for name in ("README.md", "LICENSE", *(row.path for row in store.DATA_FILES), "requirements.txt"):
-        known = set(re.findall(_EXAMPLE, read_text(templates, name) or ""))
-        text = files.text(name) if known or name == "requirements.txt" else None
-        for number, line in enumerate((text or "").split("\n"), 1):
-            is_local = line.startswith("orchtrace-corpus @ file:")  # no other machine can install it
-            if is_local or f"{line}\n" in known:
-                yield f"{name}:{number}"
+        known = re.findall(_EXAMPLE, read_text(templates, name) or "")
+        if name == "requirements.txt":
+            known.append("orchtrace-corpus @ file:")  # no other machine can install it
+        text = (files.text(name) or "") if known else ""
+        if any(line in text for line in known):
+            for number, line in enumerate(text.split("\n"), 1):
+                if f"{line}\n".startswith(tuple(known)):
+                    yield f"{name}:{number}"
 
 
 def _unmerged(root: str) -> CorpusError | None:

@@ -8,7 +8,7 @@ from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.analysis.claims import Judge, Verdict, disputes_on
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName
-from orchtrace_corpus.corpus.model.disputes import Dispute, read_by
+from orchtrace_corpus.corpus.model.disputes import Dispute, disputable, read_by
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 
@@ -49,7 +49,7 @@ def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dis
 def _falls_by(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> tuple[Dispute, ...]:
     kept: list[Dispute] = []
     found: list[Dispute] = []
-    for dispute in disputes_on(judge.filters(claim)[Over.PAPERS], disputes, judge.pool.taxonomy):
+    for dispute in disputes_on(judge.filters(claim)[Over.PAPERS], disputes, disputable(judge.pool.taxonomy)):
         if dispute.agreed is not None:
             read = read_by(judge.pool, (*kept, dispute), ReadingName.SOURCES)
             (kept if Judge(read).verdict(claim).holds else found).append(dispute)

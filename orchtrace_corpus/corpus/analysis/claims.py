@@ -33,7 +33,7 @@ from orchtrace_corpus.corpus.model.claim_file import Agreement, Claim, ClaimFile
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet
 
 _SENTENCE_LIMIT = 300
 
@@ -162,7 +162,7 @@ class Judge:
         self._in_scope: dict[_Key, tuple[Record, ...]] = {}
         self._disputable = disputable(pool.taxonomy)
         self._papers = {paper.key: paper for paper in pool.papers}
-        self._readings: dict[Dispute, list[Paper]] = {}
+        self._readings: dict[tuple[str, str, tuple[str, ...]], list[Paper]] = {}
 
     def records(self, kind: Over) -> Sequence[Record]:
         """The records of a kind."""
@@ -205,23 +205,26 @@ class Judge:
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
         members = self._members(claim, filters)
         holds, found, rows = outcome(claim, members)
-        pools = self._pools(claim, PoolVerdict(holds, found)) if over_pools else {}
+        pools = self._pools(claim, PoolVerdict(holds, found), members) if over_pools else {}
         return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
 
-    def _pools(self, claim: Claim, written: PoolVerdict) -> dict[PoolName, PoolVerdict]:
-        """The verdict over each pool; that of the claim as it is written is known."""
+    def _pools(self, claim: Claim, written: PoolVerdict, members: Sequence[Member]) -> dict[PoolName, PoolVerdict]:
+        """Return the verdict over each pool; that of the claim as it is written is known, and its members are."""
         rest = tuple(
             condition
             for condition in claim.scope
             if condition.field.rstrip("= ") != "published" or condition.alternatives != ("yes",)
         )
         if len(rest) == len(claim.scope):
-            return {PoolName.TODAY: written, **self._awaited(claim, self._members(claim, self.filters(claim)))}
+            return {PoolName.TODAY: written, **self._awaited(claim, members)}
         if claim.only is not None:
             return {claim.only: written}
         today = claim._replace(scope=rest)
-        members = self._members(today, self.filters(today))
-        holds, found, _ = outcome(today, members)
+        filters, own = self.filters(today), self.filters(claim)
+        holds, found = written.holds, written.found
+        if any(self._scoped(today, kind, filters) != self._scoped(claim, kind, own) for kind in filters):
+            members = self._members(today, filters)
+            holds, found, _ = outcome(today, members)
         by = () if holds else falls_by(today, members)
         verdicts = {PoolName.PUBLISHED: written, PoolName.TODAY: PoolVerdict(holds, found, by)}
         return {**verdicts, **self._awaited(today, members)}
@@ -248,10 +251,7 @@ class Judge:
         """The records in scope that a share is taken of, each with whether it is one of those that the claim counts."""
         members = []
         for kind, wanted in filters.items():
-            key = (kind, len(claim.over) > 1, _content(claim.scope))
-            if key not in self._in_scope:
-                self._in_scope[key] = wanted.scope.select(self.records(kind))
-            in_scope = self._in_scope[key]
+            in_scope = self._scoped(claim, kind, filters)
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
             members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
         if isinstance(claim.expect, Agreement):
@@ -259,6 +259,13 @@ class Judge:
         if isinstance(claim.expect, Values):
             members = [member for member in members if member.record.name in claim.expect.values]
         return members
+
+    def _scoped(self, claim: Claim, kind: Over, filters: Mapping[Over, Filters]) -> Sequence[Record]:
+        """Return the records of a kind that the claim is about at all; many claims are about the same."""
+        key = (kind, len(claim.over) > 1, _content(claim.scope))
+        if key not in self._in_scope:
+            self._in_scope[key] = filters[kind].scope.select(self.records(kind))
+        return self._in_scope[key]
 
     def _query(self, kind: Over, conditions: Sequence[Condition], over: Sequence[Over]) -> Query:
         """The conditions as filters; of several kinds of records, each has those on fields that it has."""
@@ -278,7 +285,7 @@ class Judge:
         if wanted is None or not disputes:
             return ()
         marked = set()
-        for dispute in disputes_on(wanted, disputes, self.pool.taxonomy):
+        for dispute in disputes_on(wanted, disputes, self._disputable):
             paper = self._papers.get(dispute.record)
             if paper is not None and dispute.state is State.OPEN and dispute.record not in marked:
                 part = wanted.part(paper)
@@ -288,23 +295,26 @@ class Judge:
 
     def _otherwise(self, paper: Paper, dispute: Dispute) -> list[Paper]:
         """The paper as the readings that the record does not follow have it; many claims ask for the same."""
-        if dispute not in self._readings:
+        name = dispute.record, dispute.tag, dispute.alternatives
+        if name not in self._readings:
             facet, tag = self._disputable[dispute.tag], dispute.tag
-            self._readings[dispute] = [with_value(paper, facet, tag, value) for value in dispute.alternatives]
-        return self._readings[dispute]
+            self._readings[name] = [with_value(paper, facet, tag, value) for value in dispute.alternatives]
+        return self._readings[name]
 
 
-def disputes_on(wanted: Filters, disputes: Iterable[Dispute], taxonomy: Taxonomy) -> list[Dispute]:
-    """Those disputes whose tag the claim's filters look at."""
+def disputes_on(wanted: Filters, disputes: Iterable[Dispute], known: Mapping[str, Facet]) -> list[Dispute]:
+    """Return the disputes whose tag the claim's filters look at.
+
+    Args:
+        wanted: The claim's filters.
+        disputes: The disputes.
+        known: The facet of every disputable tag, as `disputes.disputable` returns them.
+    """
     fields = {condition.attribute.name for condition in wanted.conditions}
     fields |= {wanted.by.name} if wanted.by is not None else set()
     fields.update(wanted.compared)
-    known = disputable(taxonomy)
-    return [
-        dispute
-        for dispute in disputes
-        if dispute.tag in known and not fields.isdisjoint((dispute.tag, known[dispute.tag].field))
-    ]
+    tags = {tag for tag, facet in known.items() if tag in fields or facet.field in fields}
+    return [dispute for dispute in disputes if dispute.tag in tags]
 
 
 def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -109,7 +109,7 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
     units, is_exact = [], True
     known = disputable(pool.taxonomy)
     concerning: dict[str, list[Dispute]] = {}
-    for dispute in disputes_on(filters, disputes, pool.taxonomy):
+    for dispute in disputes_on(filters, disputes, disputable(pool.taxonomy)):
         concerning.setdefault(dispute.record, []).append(dispute)
     for paper in pool.papers:
         own = concerning.get(paper.key, [])
