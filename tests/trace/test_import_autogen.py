@@ -256,6 +256,8 @@ WRAPPERS: dict[str, Callable[[str, float], dict[str, Any]]] = {
     "an object": lambda text, time: {"timestamp": time, "event": json.loads(text)},
     "in milliseconds": lambda text, time: {"message": text, "ts": time * 1_000},
     "as a text": lambda text, time: {"message": text, "@timestamp": moment(time - START)},
+    "behind a prefix": lambda text, time: {"log": f"INFO:autogen_core.events:{text}\n", "time": moment(time - START)},
+    "twice": lambda text, time: {"log": json.dumps({"msg": text}), "stream": "stderr", "time": moment(time - START)},
     "loguru": lambda text, time: {"text": "...", "record": {"message": text, "time": {"repr": "-", "timestamp": time}}},
 }
 """What handlers of different users write: the text of an event and the time of its record, under their own names."""

@@ -35,11 +35,12 @@ _TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStr
 """A line of a log as text: an event behind a prefix."""
 _ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
 _THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,300}?"id":\s*"([0-9a-f-]{36})')
-_MARKS = ('"delivery_stage"', '"LLMCall"', '"LLMStreamEnd"')
+_MARKS = ("delivery_stage", "LLMCall", "LLMStreamEnd")
 _TIMES = ("time", "timestamp", "created", "ts", "@timestamp", "asctime", "datetime")
 """What handlers call the time of a record."""
 _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
 _MAX_WRAPPERS = 3
+_MOST_PREFIX = 300
 _MAX_STATES = 40
 _GIVEN = {
     "AssistantMessage": "TextMessage",
@@ -131,8 +132,9 @@ def unwrap(row: Mapping[str, Any], depth: int = 0) -> tuple[dict[str, Any] | Non
     """Return the event inside the record of a handler, and the time of the record; None where there is no event."""
     for value in row.values():
         inner = value if type(value) is dict else {}
-        if type(value) is str and value.lstrip()[:1] == "{" and any(map(value.__contains__, _MARKS)):
-            inner = mapping(parts.decoded(value))
+        if type(value) is str and any(map(value.__contains__, _MARKS)):
+            prefix = 0 if depth else max(value.find('{"', 0, _MOST_PREFIX), 0)
+            inner = mapping(parts.decoded(value[prefix:]))
         if _is_event(inner):
             return inner, _time_of(row)
         if inner and depth < _MAX_WRAPPERS:
@@ -203,7 +205,7 @@ def _text_records(file: LogFile, report: ImportReport) -> Iterator[Record]:
             if event is not None:
                 report.records_read += 1
                 yield Record(number, event)
-            elif any(mark.encode() in line for mark in _MARKS):
+            elif any(f'"{mark}"'.encode() in line for mark in _MARKS):
                 report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
 
 
