@@ -183,6 +183,24 @@ def test_models_without_a_size_or_a_name_refuse_the_cost_of_choices() -> None:
     assert run().refusal == "1 events state no model: a1; add `model`"
 
 
+def test_subtasks_that_nobody_was_given_are_not_covered() -> None:
+    events = [
+        event("s1", 0, "spawn", "lead", to="w1", subtask="search"),
+        event("s2", 0, "spawn", "lead", to="w2", subtask="search"),
+        event("m", 1, "message", "lead", to="w1", subtask="write"),
+        event("o", 2, "message", "lead", to="w1", subtask="something else"),
+    ]
+    run = trace(raw(events, "s1>m", subtasks=["search", "write", "check"]))
+
+    assert (term(run, "covered").value, term(run, "covered").by_event) == (
+        pytest.approx(2 / 3),
+        {"s1": pytest.approx(1 / 3), "m": pytest.approx(1 / 3)},
+    )
+    assert term(example("swarm"), "covered").refusal == (
+        "the trace states no `subtasks`, so nothing says what the task consists of"
+    )
+
+
 def vectors() -> Iterator[Any]:
     for name in published():
         for vector in load(name).vectors:

@@ -1,5 +1,6 @@
 """Safety measures: the worked examples of docs/safety.md, gates, refusals, and invariants over random traces."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.measure import Measure, Run
 from orchtrace_corpus.trace.measures.safety import DEFINITIONS, stages
 from orchtrace_corpus.trace.view import TraceView
+from tests.trace.conversationlogs import Codex, trace_of
 from tests.trace.traces import event, example, raw, trace
 
 NAMES = tuple(definition.name for definition in DEFINITIONS)
@@ -181,6 +183,29 @@ def test_a_tool_that_acts_under_its_own_name_is_no_agent() -> None:
 
     assert found["untrusted_reach"].value == pytest.approx(1 / 3)
     assert found["agents"].value == 3
+
+
+def test_a_codex_rollout_that_searches_the_web_and_runs_two_commands(tmp_path: Path) -> None:
+    main = Codex("01990000-0000-7000-8000-000000000001")
+    main.typed(1, "Update the dependency.")
+    main.item(5, "web_search_call", status="completed", action={"type": "search", "query": "release notes"})
+    main.call(8, "exec_command", "c1", cmd="pip install x", sandbox_permissions="require_escalated")
+    main.event(9, "exec_approval_request", call_id="c1")
+    main.event(19, "warning", message="Approved.")
+    main.output(21, "c1", "ok")
+    main.call(24, "exec_command", "c2", cmd="git push")
+    main.output(26, "c2", "ok")
+    main.says(28, "Done.")
+    main.write(tmp_path)
+    imported = trace(trace_of(tmp_path))
+    found = measure(imported, NAMES)
+    by_id = {one.id: one for one in imported.events}
+
+    assert [one.tool for one in imported.events if one.trusted is False] == ["web_search"]
+    assert found["tainted_effect_share"].value == 1
+    assert found["unapproved_effects"].value == 0.5
+    assert [by_id[name].tool for name in found["unapproved_effects"].events] == ["exec_command"]
+    assert found["gate_coverage"].value == 0.5
 
 
 def test_unmarked_results_leave_a_range() -> None:

@@ -203,6 +203,7 @@ class Event(Struct, omit_defaults=True, gc=False):
     token_refs: TokenRefs | UnsetType = UNSET
     decision: GateDecision = GateDecision.UNKNOWN
     decided_by: DecidedBy = DecidedBy.UNKNOWN
+    subtask: str = ""
 
 
 class Edge(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -314,6 +315,7 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
     baseline: Baseline | UnsetType = UNSET
     run: Run | UnsetType = UNSET
     effectful_tools: tuple[str, ...] | UnsetType = UNSET
+    subtasks: tuple[str, ...] = ()
     import_report: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

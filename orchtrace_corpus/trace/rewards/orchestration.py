@@ -116,6 +116,23 @@ def used(team: Team, options: Options) -> Score:  # noqa: ARG001
     return share_of([number for number in team.returns if number in team.making], team.returns)
 
 
+def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
+    """The share of the stated subtasks that a spawn or a message assigns; what was forgotten is the rest."""
+    stated = dict.fromkeys(team.trace.subtasks)
+    if not stated:
+        return refused("the trace states no `subtasks`, so nothing says what the task consists of")
+    assigned: dict[str, int] = {}
+    for kind in (EventType.SPAWN, EventType.MESSAGE):
+        for number in team.of_type(kind):
+            subtask = team.trace.events[number].subtask
+            if subtask in stated:
+                assigned.setdefault(subtask, number)
+    shares: dict[int, float] = {}
+    for number in assigned.values():
+        shares[number] = 1 / len(stated)
+    return Score(len(assigned) / len(stated), "", shares)
+
+
 def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
     """The share of tool calls of siblings that no other sibling makes: same tool, same content."""
     events, parents = team.trace.events, team.view.lifecycle.parents
@@ -359,6 +376,7 @@ FUNCTIONS = (
     Function("taken_up", "R7", "1", _SHARE, "spawns whose agent acts / spawns", "ours", {}, taken_up),
     Function("returned", "R7", "1", _SHARE, "spawns that return / spawns", "ours", {}, returned),
     Function("used", "R7", "1", _SHARE, "returns that led to the result / returns", "ours", {}, used),
+    Function("covered", "R7", "1", _SHARE, "stated subtasks that are assigned / stated subtasks", "ours", {}, covered),
     Function("disjoint", "R7", "1", _SHARE, "siblings' calls that no other makes / siblings' calls", "ours", {},
              disjoint),
     Function("merge_over_best", "R7", "reward", _ANY, "mean of (merge - best of its parts)", "ours", {},

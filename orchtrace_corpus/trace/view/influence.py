@@ -29,6 +29,8 @@ from orchtrace_corpus.trace.view.graph import Graph
 
 READ_ONLY_TOOLS = frozenset(
     {
+        "askuserquestion", "ask_user", "bashoutput", "enterplanmode", "exitplanmode", "request_user_input", "skill",
+        "taskoutput", "tasklist", "toolsearch", "wait",
         "glob", "grep", "ls", "list", "list_directory", "notebookread", "open", "read", "read_file", "read_many_files",
         "search", "search_file_content", "thinking", "todoread", "todowrite", "update_plan", "view", "view_image",
         "web_fetch", "web_search", "webfetch", "websearch", "google_web_search",
@@ -40,7 +42,7 @@ are. CaMeL (arXiv 2503.18813) and MCP's `readOnlyHint`, false by default, decide
 CONTENT_EDGES = frozenset(EdgeType) - {EdgeType.TEMPORAL, EdgeType.SAFETY}
 """The types of edges along which content goes: not the order alone, and not a question to a gate."""
 
-REFUSALS = frozenset({"hook", "forbidden", "refusal"})
+REFUSALS = frozenset({"hook", "forbidden", "refusal", "rejected"})
 """The error types of a result whose call was refused, not executed."""
 
 FORMATS_WITH_APPROVALS = frozenset({"codex", "copilot_cli", "inspect_ai"})
@@ -65,7 +67,8 @@ class EffectfulCall(NamedTuple):
     Attributes:
         number: The number of its event.
         executed: Whether it was executed; None where the trace has no result of it.
-        gates: The numbers of the human interventions and safety events that it was put to.
+        gates: The numbers of the human interventions and safety events that it was put to: what `safety_flow` edges
+            lead to from it, the person whom the call itself asked, and a gate that led to it.
         outcome: The outcome of these gates; `UNKNOWN` where there is none or they do not say.
     """
 
@@ -229,9 +232,12 @@ def effectful_calls(trace: Trace, of: Graph) -> tuple[EffectfulCall, ...]:
     }
     joined: dict[int, Event] = {}
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
-        if edge.type is EdgeType.SAFETY:
+        before, after = of.events[source].type, of.events[target].type
+        if edge.type is EdgeType.SAFETY or (before is EventType.TOOL_CALL and after is EventType.HUMAN):
             asked.setdefault(source, []).append(target)
-        elif of.events[target].type is EventType.TOOL_RESULT:
+        elif before in _GATES and after is EventType.TOOL_CALL:
+            asked.setdefault(target, []).append(source)
+        elif after is EventType.TOOL_RESULT:
             joined[source] = of.events[target]
     calls = []
     for number in numbers:

@@ -35,6 +35,15 @@ _MICRO = 1e6
 _SPAWN = EventType.SPAWN  # which Python 3.11 takes long to find
 
 
+OUTSIDE_TOOLS = frozenset(
+    {
+        "FetchURL", "SearchWeb", "WebFetch", "WebSearch", "browser.search", "fetch", "google_web_search", "web_fetch",
+        "web_search", "web_search_call", "webfetch", "websearch",
+    }
+)  # fmt: skip
+"""Tools that bring content from outside, as the programs call them: pages, and results of searches."""
+
+
 class Builder:
     """A trace in the making. Times are seconds since 1970; the trace begins at its first event.
 
@@ -146,6 +155,7 @@ class Builder:
             unit: `STEP` where the log has no times, and those of the events only count.
         """
         events = list(self.events.values())
+        _mark_outside(events)
         if spawns := [event for event in events if event.type is _SPAWN]:
             events = [*spawns, *(event for event in events if event.type is not _SPAWN)]
         events.sort(key=attrgetter("t"))  # those of one instant stay in this order
@@ -269,6 +279,18 @@ def _relative(turn: Turn, zero: float) -> Turn:
     """Return a turn on the clock of its trace."""
     begin = max(round(turn.t - zero, 6), 0.0)
     return Turn(turn.agent, begin, max(round(turn.t_end - zero, 6), begin), round(turn.run_time, 6), turn.excludes)
+
+
+def _mark_outside(events: Iterable[Event]) -> None:
+    """Mark what tools brought from outside as untrusted: their results, or the calls of which the log has none."""
+    brought = [event for event in events if event.tool in OUTSIDE_TOOLS]
+    if not brought:
+        return
+    answered = {event.call_id for event in brought if event.type is EventType.TOOL_RESULT}
+    for event in brought:
+        is_result = event.type is EventType.TOOL_RESULT
+        if is_result or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
+            event.trusted = False
 
 
 def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:

@@ -248,6 +248,7 @@ class _TranscriptEvents:
         self._returned = False
         self._is_over = True  # whether its turn is: it is a person's, until they have written
         self._is_tied = False  # whether an input of the next answer follows from the last one
+        self._question = ""  # the safety event that lets a person be asked
         self._turn_starts: list[float] = []  # when the turn may have begun, the likeliest last
         self._is_prompted = False  # whether something was entered since the last answer of a turn that is over
 
@@ -318,6 +319,7 @@ class _TranscriptEvents:
                 alarm.content_ref = step.ref
                 cause = self._call if step.asking is None else step.asking.event
                 self._edge(cause, alarm.id, EdgeType.SAFETY)
+                self._question = "" if step.status in (Status.ERROR, Status.CANCELLED) else alarm.id
                 self._busy = max(self._busy, step.time)
             case steps.CopiedHistory():
                 copied = self._begin(_INFERENCE, self._life, step, step.time, step.time)
@@ -421,6 +423,9 @@ class _TranscriptEvents:
         if step.asking is not None or not self._inputs:
             self._is_tied = True
         self._edge(cause, event, _CAUSAL)
+        if step.asked and self._question:  # the answer to what a guard asked
+            self._edge(self._question, event, EdgeType.SAFETY)
+            self._question = ""
         self._inputs.append((event, _CAUSAL))
 
     def _take_delivery(self, step: steps.Delivery) -> None:

@@ -385,7 +385,8 @@ class _Script:
         is_late = self._holds_others(number)
         time, until = (self._of.latest[number], None) if is_late else (start, end)
         status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else status_of(span)
-        event = self._event(EventType.SAFETY, owner, time, span, end=until, tool=masked(span.name), **status)
+        fields = {**status, **(span.more or {})}
+        event = self._event(EventType.SAFETY, owner, time, span, end=until, tool=masked(span.name), **fields)
         self._act(number, Act(GUARDRAIL, start, time if is_late else end, "" if is_late else event, event))
         if is_late:
             self.frames[_frame_of_span(number)].exits.append(event)

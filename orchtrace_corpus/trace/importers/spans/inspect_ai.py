@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import grade
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Run, Trace
+from orchtrace_corpus.trace.model.trace import DecidedBy, GateDecision, Run, Trace
 
 _ZIP = "PK\3\4"
 _HEADERS = ("header.json", "_journal/start.json")
@@ -35,6 +35,8 @@ _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _LEAST, _MOST = 1e-100, 1e100
 """Scores that traces can have."""
 _REFUSED = frozenset(("reject", "terminate"))
+_APPROVERS = {"human": DecidedBy.PERSON, "auto": DecidedBy.RULE}
+"""Inspect's own approvers (`approval/_human/approver.py`, `approval/_auto.py`), and who decides in them."""
 _SILENT = frozenset(
     (
         "checkpoint", "compaction", "info", "logger", "sample_init", "sample_limit", "sandbox", "score", "score_edit",
@@ -301,6 +303,7 @@ class _Reading:
                 guard = self._span(f"#{number}", around or root.id, Kind.GUARDRAIL, called, one)
                 guard.end = guard.start
                 guard.is_triggered = string(one.decision) in _REFUSED
+                guard.more = _decision(string(one.decision), called)
             elif kind == "input":
                 person = self._span(f"#{number}", around or root.id, Kind.PERSON, "", one)
                 person.end, person.output = person.start, self._reference(parts.decoded(one.input))
@@ -360,6 +363,16 @@ class _Reading:
         if isinstance(content, dict):  # of arguments
             return {name: self._resolved(one) if isinstance(one, str) else one for name, one in content.items()}
         return content
+
+
+def _decision(decision: str, approver: str) -> dict[str, Any]:
+    """Return the fields of an approval: its decision, and who took it where the approver is Inspect's own."""
+    fields: dict[str, Any] = {}
+    if decision in tuple(GateDecision):
+        fields["decision"] = GateDecision(decision)
+    if approver in _APPROVERS:
+        fields["decided_by"] = _APPROVERS[approver]
+    return fields
 
 
 def _counts(usage: Any) -> Usage | None:
