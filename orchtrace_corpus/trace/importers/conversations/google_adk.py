@@ -179,7 +179,7 @@ class _Session:
 
     def _read(self, events: _Events) -> list[_Event]:
         """Return the events, each with its place, and its time in seconds since 1970."""
-        read, found = 0, list[_Event]()
+        read, kept = 0, list[_Event]()
         for event, place in events:
             read += 1
             if event is None or not event.author:
@@ -191,9 +191,9 @@ class _Session:
                 if type(stamp) is not float or not 0 < stamp <= LATEST:
                     event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp <= LATEST else NO_TIME
                 event.place = place
-                found.append(event)
+                kept.append(event)
         self._report.records_read += read
-        return found
+        return kept
 
     @cached_property
     def _paid(self) -> frozenset[str]:
@@ -234,14 +234,14 @@ class _Session:
             typed = steps.UserInput(event.timestamp, event.place, ref=ref)
             self._words, self._reader = {steps.USER: _Words(None, typed, ref, "")}, None
 
-    def _take_result(self, one: _Answer, event: _Event) -> None:
-        caller = self._callers.get(one.id)
+    def _take_result(self, answer: _Answer, event: _Event) -> None:
+        caller = self._callers.get(answer.id)
         if caller is None:
             self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
             return
-        is_error = type(one.response) is dict and one.response.get("error")
+        is_error = type(answer.response) is dict and answer.response.get("error")
         status, error = (_ERROR, "tool_error") if is_error else (_OK, "")
-        self._run.result(caller, one.id, event.timestamp, event.place, one.response, status, error)
+        self._run.result(caller, answer.id, event.timestamp, event.place, answer.response, status, error)
 
     def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         branch, time, place = event.branch, event.timestamp, event.place
@@ -269,15 +269,15 @@ class _Session:
         stated = put, usage.candidates_token_count, usage.cached_content_token_count, None, usage.thoughts_token_count
         self._run.spend(call, stated, reasoning_apart=True)
         self._say(agent, call, ref, branch)
-        for one in calls:
-            self._take_call(one, agent, call)
+        for request in calls:
+            self._take_call(request, agent, call)
 
-    def _end(self, number: int, one: _Event) -> float:
+    def _end(self, number: int, event: _Event) -> float:
         """Return when an answer was over at the latest.
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
-        events, begin, branch, passed = self._events, one.timestamp, one.branch, None
+        events, begin, branch, passed = self._events, event.timestamp, event.branch, None
         at, last = number + 1, number + _MOST_BESIDE
         while at < last and at < len(events):  # it is mostly the next: a slice or a range takes longer
             other = events[at]
@@ -287,16 +287,16 @@ class _Session:
             passed, at = other.branch, at + 1  # which mostly goes on for some events
         return begin
 
-    def _take_call(self, one: _Call, agent: str, answer: steps.ModelCall) -> None:
-        call = self._run.call(agent, one.id, one.name, answer.end, answer.place, one.args, answer)
+    def _take_call(self, request: _Call, agent: str, answer: steps.ModelCall) -> None:
+        call = self._run.call(agent, request.id, request.name, answer.end, answer.place, request.args, answer)
         if call.tool in _ASKS:
             call.purpose = steps.ASK
         elif call.tool == _TRANSFER:
-            receiver = self._masked(text_field(one.args, "agent_name"))
+            receiver = self._masked(text_field(request.args, "agent_name"))
             self._run.address(call, receiver)
             self._handoffs[receiver], self._reader = call, None
             self._topology = Topology.SWARM
-        self._callers.setdefault(one.id, agent)
+        self._callers.setdefault(request.id, agent)
 
     def _say(self, agent: str, step: steps.Step, ref: str, branch: str) -> None:
         """Put an agent's last words in the place of those before, behind those of others."""
@@ -326,6 +326,8 @@ class _Session:
 
 
 @lru_cache(maxsize=10_000)
-def _is_beside(one: str, other: str) -> bool:
+def _is_beside(branch: str, other: str) -> bool:
     """Return True if two branches part, so that neither reads what is said in the other."""
-    return bool(one and other) and not f"{one}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{one}.")
+    if not branch or not other:
+        return False
+    return not f"{branch}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{branch}.")

@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment_ms
-from orchtrace_corpus.trace.importers.core.values import count, mapping, string, text_field
+from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -92,15 +92,15 @@ def ties(opened: Opened) -> Sequence[str]:
 def beside(opened: Opened) -> Sequence[LogFile]:
     """Return the files of all agents of a session of which one file is named."""
     folder = _folder(opened.file)
-    found = []
+    files = []
     if os.path.isdir(folder):
         agents = os.path.join(folder, "agents")
         names = sorted(os.listdir(agents)) if os.path.isdir(agents) else []
         places = ["state.json", *(os.path.join("agents", name, "wire.jsonl") for name in names)]
         paths = ((os.path.join(folder, place), place) for place in places)
         own = os.path.realpath(opened.file.path)
-        found = [LogFile(path, masked_path(place)) for path, place in paths if os.path.isfile(path) and path != own]
-    return found
+        files = [LogFile(path, masked_path(place)) for path, place in paths if os.path.isfile(path) and path != own]
+    return files
 
 
 def _folder(file: LogFile) -> str:
@@ -122,7 +122,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     reading = _Reading(privacy)
     states = [file for file in files if file.path.endswith(".json")]
     wires = {file: os.path.basename(os.path.dirname(file.path)) for file in files if file not in states}
-    for file in sorted(wires, key=lambda one: (wires[one] != _MAIN, one)):
+    for file in sorted(wires, key=lambda file: (wires[file] != _MAIN, file)):
         reading.take(file)
     for file in states:
         reading.take_state(file)
@@ -146,13 +146,13 @@ class _Reading:
 
     def take_state(self, file: LogFile) -> None:
         """Take what the session says of its agents: who is below whom, which their records say better."""
-        found = mapping(json_parts.decoded(logs.contents(file)))
+        state = mapping(json_parts.decoded(logs.contents(file)))
         self._report.records_read += 1
-        self._run.name = text_field(found, "id") or self._run.name
-        for name, one in mapping(found.get("agents")).items():
-            above = text_field(one, "parentAgentId")
+        self._run.name = text_field(state, "id") or self._run.name
+        for name, details in object_field(state, "agents").items():
+            above = text_field(details, "parentAgentId")
             if above and _key(name) in self._run.agents:
-                self._run.agent(_key(name), name, text_field(mapping(mapping(one).get("labels")), "profileName"))
+                self._run.agent(_key(name), name, text_field(object_field(details, "labels"), "profileName"))
                 self._run.spawn(_key(name), _key(above), "", steps.Place(file.name, 1))
 
     def take(self, file: LogFile) -> None:
@@ -181,7 +181,7 @@ class _Reading:
             case "subagent.spawned" | "subagent.completed" | "subagent.failed":
                 self._take_child(row, kind, agent, time, place)
             case "permission.record_approval_result":
-                if text_field(mapping(row.result), "decision") == "rejected":
+                if text_field(row.result, "decision") == "rejected":
                     self._run.settle(agent, string(row.tool_call_id), steps.REJECTED)
             case _ if kind.startswith(_SILENT):
                 self._run.version = self._run.version or masked(string(row.protocol_version))
@@ -192,7 +192,7 @@ class _Reading:
     def _take_prompt(self, row: _Row, agent: str, time: float, place: steps.Place, *, waited: bool) -> None:
         """Take what begins a turn, or is said in the middle of one, by a person or by the program for another agent."""
         thread = self._run.agent(agent)
-        origin = text_field(mapping(row.origin), "kind")
+        origin = text_field(row.origin, "kind")
         self._cancelled.discard(agent)
         if agent == ROOT and origin in ("", "user"):
             ref = self._run.privacy.reference(row.input)
@@ -236,25 +236,25 @@ class _Reading:
 
     def _take_event(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
         run, kind = self._run, text_field(event, "type")
-        use = text_field(event, "toolCallId")
+        call_id = text_field(event, "toolCallId")
         match kind:
             case "step.begin":
                 self._steps[agent] = _Step()
             case "content.part":
-                part = mapping(event.get("part"))
+                part = object_field(event, "part")
                 self._answer(agent, time, place).note_text(text_field(part, "text"), run.privacy)
             case "tool.call":
                 tool, by = text_field(event, "name"), self._answer(agent, time, place)
-                call = run.call(agent, use, tool, time, place, event.get("args"), by)
+                call = run.call(agent, call_id, tool, time, place, event.get("args"), by)
                 call.purpose = steps.ASK if tool == "AskUserQuestion" else call.purpose
             case "tool.result":
-                found = mapping(event.get("result"))
-                is_error = found.get("isError") is True
+                result = object_field(event, "result")
+                is_error = result.get("isError") is True
                 status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
-                run.result(agent, use, time, place, found.get("output"), status, error)
-                known = run.calls.get((agent, use))
-                if known is not None and count(found.get("durationMs")) is not None:
-                    known.more = {"run_time": duration(found["durationMs"], 1000)}
+                run.result(agent, call_id, time, place, result.get("output"), status, error)
+                answered = run.calls.get((agent, call_id))
+                if answered is not None and count(result.get("durationMs")) is not None:
+                    answered.more = {"run_time": duration(result["durationMs"], 1000)}
             case "step.end":
                 self._take_end_of_step(event, agent, time, place)
             case _:
@@ -263,7 +263,7 @@ class _Reading:
     def _take_end_of_step(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
         """Take the end of a step, behind its tools: how the answer ended, and its usage once more."""
         step = self._steps.pop(agent, _Step())
-        used = mapping(event.get("usage"))
+        used = object_field(event, "usage")
         call = step.call
         if call is None:
             if not used:

@@ -107,7 +107,7 @@ class _Row(Struct, gc=False, rename="camel"):
     system_payload: _Payload | None = None
 
 
-class _Told(Struct, gc=False):
+class _Entry(Struct, gc=False):
     """An event of the telemetry, and whose it is."""
 
     agent: str
@@ -131,8 +131,8 @@ def ties(opened: Opened) -> Sequence[str]:
     """
     rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
     names = (text_field(row, "parentSessionId" if row.keys() >= _META else "sessionId") for row in rows)
-    named = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
-    return [f"session {named}" if named else os.path.realpath(opened.file.path)]
+    session = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
+    return [f"session {session}" if session else os.path.realpath(opened.file.path)]
 
 
 def beside(opened: Opened) -> Sequence[LogFile]:
@@ -146,8 +146,8 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 def _meta(data: bytes) -> dict[str, Any]:
     """Return the note beside the file of a sub-agent; empty where the file is none."""
-    found = mapping(json_parts.decoded(data)) if len(data) < logs.MOST_LINE_BYTES else {}
-    return found if found.keys() >= _META else {}
+    note = mapping(json_parts.decoded(data)) if len(data) < logs.MOST_LINE_BYTES else {}
+    return note if note.keys() >= _META else {}
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -176,7 +176,7 @@ class _Reading:
         self._answers: dict[str, steps.ModelCall] = {}  # of each agent the one that its next row may belong to
         self._spent: dict[tuple[str, Any, Any], list[steps.ModelCall]] = {}  # answers by agent, prompt and total
         self._calls: dict[tuple[str, str], list[str]] = {}  # ids of calls by agent and tool
-        self._telemetry: list[_Told] = []
+        self._telemetry: list[_Entry] = []
         self._results: list[tuple[str, str, steps.ToolResult, dict[str, Any]]] = []
         self._noticed: list[tuple[str, str, Status, steps.Step]] = []
 
@@ -186,8 +186,8 @@ class _Reading:
         self._report.records_read += 1
         if child:
             self._run.agent(child, child, role)
-            above, use = text_field(meta, "parentAgentId") or ROOT, text_field(meta, "toolUseId")
-            self._run.spawn(child, above, use, place, waits=meta.get("isBackgrounded") is not True)
+            above, call_id = text_field(meta, "parentAgentId") or ROOT, text_field(meta, "toolUseId")
+            self._run.spawn(child, above, call_id, place, waits=meta.get("isBackgrounded") is not True)
 
     def take_rows(self, file: LogFile) -> None:
         """Take the rows of the session, or of a sub-agent."""
@@ -240,9 +240,9 @@ class _Reading:
         call.end = max(call.end, time)
         for part in parts:
             if part.function_call and (called := mapping(part.function_call)):
-                use, tool = text_field(called, "id"), text_field(called, "name")
-                run.call(agent, use, tool, time, place, called.get("args"), call)
-                self._calls.setdefault((agent, tool), []).append(use)
+                call_id, tool = text_field(called, "id"), text_field(called, "name")
+                run.call(agent, call_id, tool, time, place, called.get("args"), call)
+                self._calls.setdefault((agent, tool), []).append(call_id)
         said = "\n".join([part.text for part in parts if part.text and part.thought is not True])
         call.note_text(said, run.privacy)
 
@@ -264,17 +264,17 @@ class _Reading:
             return
         note = steps.Note(time, place)
         thread.add(note)
-        self._noticed += [(agent, use, status, note) for use, status in notified(text)]
+        self._noticed += [(agent, call_id, status, note) for call_id, status in notified(text)]
 
     def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
-        use, response = text_field(answered, "id"), mapping(answered.get("response"))
+        call_id, response = text_field(answered, "id"), mapping(answered.get("response"))
         status = outcome(noted.status or ("error" if "error" in response else "success"))
         error = masked(noted.error_type) or "tool_error" if status is Status.ERROR else ""
         content = response.get("output", response.get("error"))
-        found = self._run.result(agent, use, time, place, content, status, error)
+        result = self._run.result(agent, call_id, time, place, content, status, error)
         display = noted.result_display
         if type(display) is dict and "task_execution" in display.values():
-            self._results.append((agent, use, found, display))
+            self._results.append((agent, call_id, result, display))
 
     def _take_telemetry(self, event: _Telemetry, agent: str, time: float, place: steps.Place) -> None:
         child = event.subagent_id
@@ -285,7 +285,7 @@ class _Reading:
         said = moment(event.timestamp)
         end = time if said == NO_TIME else said
         begin = max(end - duration(event.duration_ms, 1000), 0.0) if end >= 0 else NO_TIME
-        self._telemetry.append(_Told(child or agent, event, begin, end, place))
+        self._telemetry.append(_Entry(child or agent, event, begin, end, place))
 
     def trace(self, file: LogFile) -> Trace:
         """Return the trace.
@@ -296,66 +296,66 @@ class _Reading:
         run = self._run
         run.name = run.name or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
         with_rows = {agent for agent, thread in run.agents.items() if thread.steps}
-        alone = {told.agent for told in self._telemetry} - with_rows
+        alone = {entry.agent for entry in self._telemetry} - with_rows
         asked: dict[str, steps.ModelCall] = {}
-        for told in self._telemetry:
-            event = told.event
+        for entry in self._telemetry:
+            event = entry.event
             kind, response = event.kind.rpartition(".")[2], event.response_id
             if kind == "api_response":
-                asked[response] = self._settle_answer(told, is_alone=told.agent in alone)
+                asked[response] = self._settle_answer(entry, is_alone=entry.agent in alone)
             elif kind == "api_error":
                 error, model = masked(event.error_type) or "api_error", masked(event.model)
-                failed = steps.ModelCall(told.begin, told.place, end=told.end, model=model, error=error)
-                run.agent(told.agent).add(failed)
+                failed = steps.ModelCall(entry.begin, entry.place, end=entry.end, model=model, error=error)
+                run.agent(entry.agent).add(failed)
             elif kind == "tool_call":
-                self._settle_call(told, asked.get(response), is_alone=told.agent in alone)
+                self._settle_call(entry, asked.get(response), is_alone=entry.agent in alone)
             else:
                 self._report.pass_over(masked(f"telemetry {kind}"))
         self._link()
         return run.trace()
 
-    def _settle_answer(self, told: _Told, *, is_alone: bool) -> steps.ModelCall:
+    def _settle_answer(self, entry: _Entry, *, is_alone: bool) -> steps.ModelCall:
         """Return an answer of the telemetry: mostly one that has a row, whose beginning is known only here."""
-        event, run = told.event, self._run
-        waiting = self._spent.get((told.agent, count(event.input_token_count), count(event.total_token_count)))
+        event, run = entry.event, self._run
+        waiting = self._spent.get((entry.agent, count(event.input_token_count), count(event.total_token_count)))
         if waiting:
-            call, thread = waiting.pop(0), run.agent(told.agent)
+            call, thread = waiting.pop(0), run.agent(entry.agent)
             call.model = call.model or masked(event.model)
             run.restate(_REPEATED, call)
         else:
-            call = steps.ModelCall(told.end, told.place, end=told.end, model=masked(event.model))
+            call = steps.ModelCall(entry.end, entry.place, end=entry.end, model=masked(event.model))
             written: Any = event.response_text  # which is decoded already where the event has another shape
             call.ref = run.privacy.reference(json_parts.decoded(written) if type(written) is Raw else written)
-            thread = run.agent(told.agent) if is_alone else run.aside(told.agent)
+            thread = run.agent(entry.agent) if is_alone else run.aside(entry.agent)
             thread.add(call)
             spent = event.input_token_count, event.output_token_count, event.thoughts_token_count
             usage = _usage(*spent, event.total_token_count, event.cached_content_token_count)
             run.spend(call, usage, LedgerLine.TELEMETRY)
-        if told.begin != NO_TIME and told.begin <= call.end:
-            call.end = told.end
-            thread.date_request(call, told.begin, duration(event.ttft_ms, 1000))
+        if entry.begin != NO_TIME and entry.begin <= call.end:
+            call.end = entry.end
+            thread.date_request(call, entry.begin, duration(event.ttft_ms, 1000))
         return call
 
-    def _settle_call(self, told: _Told, by: steps.ModelCall | None, *, is_alone: bool) -> None:
+    def _settle_call(self, entry: _Entry, by: steps.ModelCall | None, *, is_alone: bool) -> None:
         """Take a call of the telemetry: when it began, and of an agent without rows the call itself."""
-        event, run = told.event, self._run
+        event, run = entry.event, self._run
         tool = event.function_name
-        waiting = self._calls.get((told.agent, tool), [])
-        use = event.call_id or next(iter(waiting), "")  # earlier versions give no id: calls of a tool end in order
-        call = run.calls.get((told.agent, use))
+        waiting = self._calls.get((entry.agent, tool), [])
+        call_id = event.call_id or next(iter(waiting), "")  # earlier versions give no id: calls of a tool end in order
+        call = run.calls.get((entry.agent, call_id))
         if call is not None:
-            if use in waiting:
-                waiting.remove(use)
-            call.time = max(told.begin, call.time)
-            found = run.result_of(told.agent, use)
-            if found is not None and event.decision == "reject":
-                found.error = steps.REJECTED
+            if call_id in waiting:
+                waiting.remove(call_id)
+            call.time = max(entry.begin, call.time)
+            result = run.result_of(entry.agent, call_id)
+            if result is not None and event.decision == "reject":
+                result.error = steps.REJECTED
         elif is_alone:
-            key = use or str(told.place)
+            key = call_id or str(entry.place)
             status = outcome(event.status)
             error = masked(event.error_type) or "tool_error" if status is Status.ERROR else ""
-            run.call(told.agent, key, tool, told.begin, told.place, event.function_args, by).id = masked(use)
-            run.result(told.agent, key, told.end, told.place, None, status, error)
+            run.call(entry.agent, key, tool, entry.begin, entry.place, event.function_args, by).id = masked(call_id)
+            run.result(entry.agent, key, entry.end, entry.place, None, status, error)
         else:
             self._report.pass_over("telemetry of a call without a row")
 
@@ -363,22 +363,22 @@ class _Reading:
         """Find the sub-agents of calls: by the notes beside their files, else by the order in which they ran."""
         run = self._run
         free = [key for key in run.agents if key != ROOT and not run.is_spawned(key)]
-        for agent, use, found, display in self._results:
-            child, name = run.child_of(agent, use), text_field(display, "subagentName")
+        for agent, call_id, result, display in self._results:
+            child, name = run.child_of(agent, call_id), text_field(display, "subagentName")
             if not child:
-                fits = [key for key in free if use and key.endswith(f"-{use}")]
+                fits = [key for key in free if call_id and key.endswith(f"-{call_id}")]
                 fits = fits or [key for key in free if name and key.startswith(f"{name}-")]
-                child = fits[0] if fits else f"{name or 'agent'}-{use}"
+                child = fits[0] if fits else f"{name or 'agent'}-{call_id}"
                 free = [key for key in free if key != child]
                 run.agent(child, child, name)
-                run.spawn(child, agent, use, found.place, waits=display.get("status") != "background")
+                run.spawn(child, agent, call_id, result.place, waits=display.get("status") != "background")
             if summary := mapping(display.get("executionSummary")):
                 used = summary.get("inputTokens"), summary.get("outputTokens"), summary.get("cachedTokens")
                 run.leave_out(LedgerLine.CHILD_TOTAL, (*used, None, summary.get("thoughtTokens")))
             if (ending := text_field(display, "terminateReason")) not in ("", "GOAL"):
-                found.status, found.error = Status.ERROR, masked(ending.lower())
-        for agent, use, status, step in self._noticed:
-            if child := run.child_of(agent, use):
+                result.status, result.error = Status.ERROR, masked(ending.lower())
+        for agent, call_id, status, step in self._noticed:
+            if child := run.child_of(agent, call_id):
                 run.returned(child, step, status)
 
 
