@@ -204,6 +204,14 @@ def test_calls_that_state_their_run_time_take_the_waits_of_their_turn_first() ->
     assert (view.timing.elapsed, view.timing.waited) == (1270, 1340)
 
 
+def test_the_one_call_that_states_its_run_time_waited_for_what_its_turn_leaves_out() -> None:
+    events = (answer("a", 0, 4), call("b", 4, 1024.5, run_time=120), call("c", 1024.5, 1030), answer("d", 1030, 1040))
+    view = view_of(*events, turns=[turn(0, 1040, 140)])
+
+    (one,) = view.timing.stated.waits[0].calls
+    assert (view.trace.events[one.number].id, one.least, one.most) == ("b", 900, 900)
+
+
 def test_what_a_call_with_a_run_time_waited_beside_other_work_is_not_taken_from_that_time() -> None:
     view = view_of(
         answer("a", 0, 6), call("build", 6, 3000, background=True, call_id="x"),

@@ -219,13 +219,13 @@ class _Window:
     def bounds(self, missing: float) -> tuple[CallWait, ...]:
         """Return how long each call that may have waited did so, at least and at most, the longest first."""
         sure = union(interval for intervals in self._sure.values() for interval in intervals)
-        rest = max(missing - length(sure), 0.0)
+        alone, rest = _alone(self._sure), max(missing - length(sure), 0.0)
         room = length(without(union(self.open_time()), sure))
         waits = []
         for index, intervals in self._calls.items():
             if index in self._sure:
                 most = min(missing, length(intervals))
-                least = most if rest else 0.0
+                least = most if rest else max(missing - length(without(sure, alone.get(index, []))), 0.0)
             else:
                 most = min(rest, length(without(intervals, sure)))
                 least = max(rest - room + length(without(self._alone.get(index, []), sure)), 0.0)
