@@ -81,7 +81,7 @@ def test_each_finding_stands_at_its_line_and_column() -> None:
         "trace.json:27:3: T111 $.edges[0]: missing field 'type' [t]",
         "trace.json:36:11: T113 $: unknown field 'extra' (allowed: $schema, trace_id, task_id, system, topology, clock, "
         "agents, turns, events, edges, rewards, costs, metrics, reasons, excluded_human_wait_s, baseline, run, "
-        "effectful_tools, "
+        "effectful_tools, subtasks, "
         "import_report) [t]",
     ]
 
