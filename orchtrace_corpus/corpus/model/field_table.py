@@ -284,6 +284,7 @@ PAPER_FIELDS = (
         search=SearchPart.METHOD,
         is_settable=True,
         is_fact=True,
+        is_column=True,
     ),
     RecordField(
         "algorithm",
@@ -292,6 +293,7 @@ PAPER_FIELDS = (
         search=SearchPart.METHOD,
         is_settable=True,
         is_fact=True,
+        is_column=True,
     ),
     RecordField(
         "algorithm_note",
@@ -308,6 +310,7 @@ PAPER_FIELDS = (
         search=SearchPart.METHOD,
         is_settable=True,
         is_fact=True,
+        is_column=True,
     ),
     RecordField(
         "benchmarks_note",
