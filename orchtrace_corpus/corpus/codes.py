@@ -25,6 +25,7 @@ register(
         "F118": "exclusion ids out of order",
         "F119": "published record that is not there",
         "F121": "not a field of BibTeX",
+        "F122": "not a sketch",
         # V: a tag is not in the vocabulary
         "V101": "unknown axis",
         "V102": "unknown term",

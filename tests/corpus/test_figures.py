@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.analysis.statistics import summarise
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.model.scale import Group, Observation, Support, parse_amount
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Sketch, Taxonomy, Term, parse_sketch
 from orchtrace_corpus.corpus.render.figures import draw
 from orchtrace_corpus.corpus.render.figures.plan import (
     FigureKind,
@@ -420,6 +420,33 @@ def test_a_taxonomy_of_one_facet_is_enough() -> None:
     assert list(figures) == ["kind", "papers-by-year", "screening-flow"]
     for name, svg in figures.items():
         check_figure(name, svg)
+
+
+def test_a_sketch_is_rows_of_boxes_with_links() -> None:
+    sketch = parse_sketch("*lead / worker, worker? : 1>2, 1-3")
+
+    assert sketch == Sketch((("*lead",), ("worker", "worker?")), ((1, 2, True), (1, 3, False)))
+    term = Term("a", "A", "An a.", sketch=sketch)
+    facet = Facet("kind", "Kind", Kind.SINGLE, Role.FACET, "What it is.", (term, Term("b", "B", "A b.")))
+    pool = Pool(Taxonomy("Small", "", (facet,), (), (), ()), (), ())
+    svg = drawn(source_of(pool)._replace(scale=()))["kind-sketches"]
+    root = parse(svg)
+
+    check_figure("kind-sketches", svg)
+    assert rows(root) == [["A", "lead", "worker", "worker?", "An a."]]
+    assert root.findtext(f"{NAMESPACE}desc") == "A: An a."
+    assert len(list(root.iter(f"{NAMESPACE}line"))) == 2
+    assert len(list(root.iter(f"{NAMESPACE}path"))) == 1
+
+
+def test_every_topology_unit_and_decision_has_a_sketch(real_source: Source) -> None:
+    figures = drawn(real_source)
+    for facet in (facet for facet in real_source.pool.taxonomy.papers if f"{facet.field}-sketches" in figures):
+        name = f"{facet.field}-sketches"
+        check_figure(name, figures[name])
+        panels = rows(parse(figures[name]))
+        assert len(panels) == len(facet.terms), facet.field
+        assert not any("\u2026" in text for panel in panels for text in panel)
 
 
 # The files

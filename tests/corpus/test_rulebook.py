@@ -117,7 +117,11 @@ def codes_of(excerpt: str, code: str, tmp_path: Path) -> set[str]:
         exclusions.append({**unique, **EXCLUSION, **given})
     if "taxonomy" in content:
         text = (ROOT / "data" / "taxonomy.yaml").read_text(encoding="utf-8").partition("\nrules:\n")[0]
-        written = text + "\nrules: " + json.dumps(content["taxonomy"]["rules"])
+        written = text + "\nrules: " + json.dumps(content["taxonomy"].get("rules", []))
+        if "sketch" in content["taxonomy"]:
+            written = re.sub(
+                r"(?m)sketch: .*$", f"sketch: {json.dumps(content['taxonomy']['sketch'])}", written, count=1
+            )
         (root / "data" / "taxonomy.yaml").write_text(written, encoding="utf-8")
     (root / "data" / "published.yaml").unlink()
     if "published" in content:

@@ -164,12 +164,46 @@ class Standing(StrEnum):
     SECONDARY = "secondary"
 
 
+class Sketch(NamedTuple):
+    """A small picture of a term: rows of boxes, and links between boxes by their numbers from 1.
+
+    Attributes:
+        rows: The text of each box; `*` in front marks the box, `?` behind leaves it open.
+        links: From which box to which, and whether by an arrow.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    links: tuple[tuple[int, int, bool], ...] = ()
+
+
+def parse_sketch(text: str) -> Sketch:
+    """Read a sketch such as `*lead / worker, worker : 1>2, 1-3`, where `>` is an arrow and `-` a line.
+
+    Raises:
+        ValueError: It is none; the message says why.
+    """
+    drawn, _, linked = text.partition(":")
+    rows = tuple(tuple(box.strip() for box in row.split(",")) for row in drawn.split("/"))
+    total = sum(map(len, rows))
+    if any(not box.strip("*? ") for row in rows for box in row):
+        raise ValueError(f"{quote(text)} is no sketch: write rows of boxes such as *lead / worker, worker : 1>2, 1-3")
+    links = []
+    for link in linked.split(",") if linked.strip() else []:
+        ends = re.fullmatch(r"\s*(\d{1,2})([>-])(\d{1,2})\s*", link)
+        if ends is None or not all(0 < int(end) <= total for end in (ends[1], ends[3])) or ends[1] == ends[3]:
+            raise ValueError(
+                f"{quote(link.strip())} is no link: write 1>2 or 1-2, with numbers of two of {total} boxes"
+            )
+        links.append((int(ends[1]), int(ends[3]), ends[2] == ">"))
+    return Sketch(rows, tuple(links))
+
+
 class Term(NamedTuple):
     """A word of a vocabulary. Terms of one facet that share a `code` belong to one family.
 
     `synonyms` are other words for it, by which records are found. `standing` is that of a level of evidence.
     `own_page` says whether this section of the README's list is a page of its own; None leaves it to its size.
-    `typical` are the terms of other facets that the survey expects beside it, by facet.
+    `typical` are the terms of other facets that the survey expects beside it, by facet. `sketch` is its picture.
     """
 
     id: str
@@ -180,6 +214,7 @@ class Term(NamedTuple):
     synonyms: tuple[str, ...] = ()
     own_page: bool | None = None
     typical: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    sketch: Sketch | None = None
 
     def typical_of(self, field: str) -> tuple[str, ...]:
         """Return the terms of a facet that the survey expects beside this one."""
@@ -396,6 +431,7 @@ _TERM = Schema(
         "synonyms": fields.text_list("synonyms"),
         "own_page": decoders.flag("own_page"),
         "typical": _typical,
+        "sketch": fields.parsed("sketch", "F122", parse_sketch),
     },
     ("id", "label", "definition"),
 )

@@ -31,7 +31,7 @@ START = "index.html"
 GENERATOR = "orchtrace-corpus"
 """What the start page names as its maker; a folder without it is none of ours."""
 
-_FIGURES = (plan.FigureKind.YEARS, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
+_FIGURES = (plan.FigureKind.YEARS, plan.FigureKind.SKETCHES, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
 
 
 class Drawn(NamedTuple):
@@ -71,7 +71,8 @@ class Site:
         self._place = place
         self._environment = environment(__file__)
         self._fields = read_fields(source.pool.papers, source.taxonomy, source.contested)
-        self._figures = {one.kind.value: _drawn(one, source) for one in _figures(source)}
+        # Of sketches there may be several, each of a facet.
+        self._figures = {figure.field or figure.kind.value: _drawn(figure, source) for figure in _figures(source)}
         self._pages = list(self._named_pages())
         title = source.taxonomy.title
         self._environment.globals |= {

@@ -19,6 +19,7 @@ def draw(figure: Figure, source: Source, said: Caption) -> str:
         FigureKind.YEARS: charts.draw_years,
         FigureKind.TERMS: charts.draw_terms,
         FigureKind.LEVELS: charts.draw_levels,
+        FigureKind.SKETCHES: diagrams.draw_sketches,
         FigureKind.SCREENING: diagrams.draw_screening,
         FigureKind.SCALE: diagrams.draw_scale,
     }

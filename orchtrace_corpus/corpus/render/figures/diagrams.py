@@ -1,11 +1,12 @@
-"""Figures that are no tables: the flow of screening, and the scale of systems on a logarithmic axis."""
+"""Figures that are no tables: the flow of screening, sketches of terms, the scale of systems on a logarithmic axis."""
 
 from collections.abc import Sequence
-from math import ceil, log10
+from math import ceil, hypot, log10
 from typing import TypeAlias
 
 from orchtrace_corpus.base.text.drawing import SIZE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
+from orchtrace_corpus.corpus.model.taxonomy import Sketch
 from orchtrace_corpus.corpus.render.figures.plan import NOT_RECORDED, Caption, Figure, Source, called
 from orchtrace_corpus.corpus.render.figures.sheet import BASE, MARGIN, WIDTH, finish, head, label, label_width
 from orchtrace_corpus.corpus.render.scale import amount
@@ -133,6 +134,73 @@ def _arrow(drawing: Drawing, x: float, y: float, across: int, down: int) -> None
     back_x, back_y = end_x - across * 7, end_y - down * 7
     barbs = ((back_x + sign * down * _ARROW, back_y + sign * across * _ARROW) for sign in (1, -1))
     drawing.path(((end_x, end_y), *barbs), "muted")
+
+
+_PANEL_ROW = 54.0
+_SKETCH_BOX = 26.0
+
+
+def draw_sketches(figure: Figure, caption: Caption, source: Source) -> str:
+    """Draw each term of a facet as its sketch, with its definition; two terms stand beside each other."""
+    facet = next(facet for facet in source.pool.taxonomy.papers if facet.field == figure.field)
+    panels = [(term, term.sketch) for term in facet.terms if term.sketch]
+    drawing = Drawing(figure.name, WIDTH)
+    y = head(drawing, caption) + 10
+    for start in range(0, len(panels), 2):
+        pair = panels[start : start + 2]
+        names = [wrap(called(term.id, facet.terms), _INNER, bold=True) for term, _ in pair]
+        texts = [wrap(term.definition, _INNER, SMALL, lines=5) for term, _ in pair]
+        drawn_height = max(len(sketch.rows) for _, sketch in pair) * _PANEL_ROW
+        named_height = max(map(len, names)) * _LINE
+        height = named_height + drawn_height + max(map(len, texts)) * _LINE + 2 * _PADDING
+        for place, ((_, sketch), name, text) in enumerate(zip(pair, names, texts, strict=True)):
+            x = MARGIN + place * (_WIDTH + _GAP)
+            with drawing.group():
+                drawing.rect(x, y, _WIDTH, height, "page", stroke="rule", radius=4)
+                for at, line in enumerate(name):
+                    drawing.text(x + _PADDING, y + _PADDING + SIZE + at * _LINE, line, bold=True)
+                _sketch(drawing, x + _PADDING, y + _PADDING + named_height, drawn_height, sketch)
+                for at, line in enumerate(text):
+                    base = y + _PADDING + named_height + drawn_height + SMALL + at * _LINE
+                    drawing.text(x + _PADDING, base, line, "muted", size=SMALL)
+        y += height + 12
+    return finish(drawing, y, caption)
+
+
+def _sketch(drawing: Drawing, left: float, top: float, height: float, sketch: Sketch) -> None:
+    """Draw links first and boxes over them; what does not fit into its box is cut."""
+    boxes: list[tuple[float, float, float, str]] = []
+    for at, row in enumerate(sketch.rows):
+        widths = [text_width(text.strip("*"), SMALL) + 8 for text in row]
+        part = min(1.0, (_INNER - 6 * len(row)) / sum(widths))
+        gap = (_INNER - part * sum(widths)) / len(row)
+        middle = top + height * (at + 0.5) / len(sketch.rows)
+        x = left
+        for text, width in zip(row, widths, strict=True):
+            x += gap + part * width
+            boxes.append((x - (gap + part * width) / 2, middle, part * width, text))
+    for first, last, is_arrow in sketch.links:
+        (x1, y1, width1, _), (x2, y2, width2, _) = boxes[first - 1], boxes[last - 1]
+        if y1 == y2:
+            sign = 1 if x2 > x1 else -1
+            x1, x2 = x1 + sign * width1 / 2, x2 - sign * width2 / 2
+        else:
+            sign = 1 if y2 > y1 else -1
+            y1, y2 = y1 + sign * _SKETCH_BOX / 2, y2 - sign * _SKETCH_BOX / 2
+        drawing.line(x1, y1, x2, y2, "muted")
+        length = hypot(x2 - x1, y2 - y1)
+        if is_arrow and length:
+            along_x, along_y = 7 * (x2 - x1) / length, 7 * (y2 - y1) / length
+            barbs = ((x2 - along_x + sign * along_y / 2, y2 - along_y - sign * along_x / 2) for sign in (1, -1))
+            drawing.path(((x2, y2), *barbs), "muted")
+    for x, y, width, text in boxes:
+        is_marked, is_open = text.startswith("*"), text.endswith("?")
+        fill, ink = ("heat4", "on-heat4") if is_marked else ("plain", "ink")
+        drawing.rect(
+            x - width / 2, y - _SKETCH_BOX / 2, width, _SKETCH_BOX, fill, stroke="rule", dashed=is_open, radius=4
+        )
+        shown = wrap(text.strip("*"), width, SMALL, lines=1)[0]
+        drawing.text(x, y + SMALL * 0.35, shown, ink, size=SMALL, anchor="middle")
 
 
 _ROW = 27.0

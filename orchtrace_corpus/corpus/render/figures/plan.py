@@ -32,6 +32,7 @@ class FigureKind(StrEnum):
     COVERAGE = "coverage"
     LEVELS = "levels"
     TERMS = "terms"
+    SKETCHES = "sketches"
     YEARS = "years"
     SCREENING = "screening"
     SCALE = "scale"
@@ -88,7 +89,7 @@ class Source(NamedTuple):
 
 
 def plan(taxonomy: Taxonomy, *, with_scale: bool, with_screening: bool = True) -> tuple[Figure, ...]:
-    """The figures that a corpus has: axes first, then facets, years, screening, scale.
+    """Return the figures that a corpus has: axes first, then facets, sketches of terms, years, screening, scale.
 
     The names of figures that are about no single facet hold a hyphen, which no field's name can.
     """
@@ -101,6 +102,11 @@ def plan(taxonomy: Taxonomy, *, with_scale: bool, with_screening: bool = True) -
             if facet.role is role:
                 kind = FigureKind.LEVELS if facet.kind is Kind.LEVELS else FigureKind.TERMS
                 figures.append(Figure(facet.field, kind, facet.field))
+    figures += [
+        Figure(f"{facet.field}-sketches", FigureKind.SKETCHES, facet.field)
+        for facet in taxonomy.papers
+        if any(term.sketch for term in facet.terms)
+    ]
     figures.append(Figure("papers-by-year", FigureKind.YEARS))
     figures += [Figure("screening-flow", FigureKind.SCREENING)] if with_screening else []
     figures += [Figure(SCALE_GAP, FigureKind.SCALE)] if with_scale else []
@@ -173,6 +179,10 @@ def caption(figure: Figure, source: Source) -> Caption:
         return _levels(source.levels(figure.field), source)
     if figure.kind is FigureKind.TERMS:
         return _terms(source.counts(figure.field), source.contested.get(figure.field, {}), source.pool.taxonomy.noun)
+    if figure.kind is FigureKind.SKETCHES:
+        facet = next(facet for facet in source.pool.taxonomy.papers if facet.field == figure.field)
+        told = (f"{called(term.id, facet.terms)}: {term.definition}" for term in facet.terms if term.sketch)
+        return Caption(f"{facet.label}: the terms as sketches", facet.definition, " ".join(told))
     others = {FigureKind.COVERAGE: _coverage, FigureKind.YEARS: _years, FigureKind.SCREENING: _screening}
     return others.get(figure.kind, _scale)(source)
 
