@@ -195,8 +195,9 @@ def test_the_result_of_a_call_about_a_task_tells_its_end(
             "<bash-notification>\n<shell-id>bb6abe4</shell-id>\n<status>completed</status>\n</bash-notification>",
         ),
         ("Command was manually backgrounded by user with ID: bb6abe4", notice("bb6abe4")),
+        ("Command took more than 15s and was moved to the background with ID: bb6abe4.", notice("bb6abe4")),
     ],
-    ids=["earlier version", "by hand"],
+    ids=["earlier version", "by hand", "by itself"],
 )
 def test_other_words_of_other_versions_mean_the_same(tmp_path: Path, main: Claude, said: str, told: str) -> None:
     main.answer(4, "m1", use("u1", "Bash", command="make"), stop="tool_use")

@@ -18,8 +18,7 @@ from orchtrace_corpus.trace.importers.core.values import string
 from orchtrace_corpus.trace.model.trace import Status
 
 _LAUNCHED = re.compile(
-    r"(?:Command running in background with ID: |Command was manually backgrounded by user with ID: "
-    r"|(?:was )?moved to the background with ID: |Monitor started \(task )([\w-]+)"
+    r"(?:Command [^\n]{1,120}?\bbackground(?:ed by user)? with ID: |Monitor started \(task )([\w-]+)"
 )
 """The words with which a result says that its call goes on, if it has no structured part."""
 
