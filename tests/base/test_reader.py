@@ -116,7 +116,7 @@ def test_reading_json_gives_its_values(document: object) -> None:
 
 PIECES = st.sampled_from(
     'a: |b: |c:|a,b: |\'a\': |"b!=": |- |- a: |- - |x|x y|x: y|x # y|x#y|x:|y:z|-1|-|=|é 𝒜|"x"|"x: # y"|"x \\" y"|'
-    '"\\\\"|"\\n"|\'x\'|[]|{}|[x, y z]|[x, "y, z"]|[x, ]|[x: y]|[x,y]|[https://x/y?z#a]|{a: x, b: [y, {c: z}]}|'
+    "\"\\\\\"|\"\\n\"|'x'|[]|{}|[x, y z]|[x, \"y, z\"]|[x, ]|[x: y]|[x,y]|[https://x/y?z#a]|[https://x/y#a]|[x#, y]|[x #y]|'it''s: #1'|a: ''|{a: x, b: [y, {c: z}]}|"
     '{"a!=": x}|{a: x, a: y}|{<<: x}|[x|x]|>-|>|# x|<<: x|&x y|*x|!x y|--- x|? x'.split("|")
 )
 """What lines are made of: what `corpus fmt` writes, and what it does not."""

@@ -1,8 +1,8 @@
 """Reads YAML that is written as `corpus fmt` writes it, line by line, and says so where it is not.
 
 Importing PyYAML takes as long as the interpreter's start, and its parser twice as long as this. What is read here is a
-part of YAML without choices: block mappings and lists with one value a line, which is plain, in double quotes, in
-brackets, or folded by `>-`. The nodes are those that the parser gives, places included. Of any other line, mistakes
+part of YAML without choices: block mappings and lists with one value a line, which is plain, in quotes, in brackets, or
+folded by `>-`. The nodes are those that the parser gives, places included. Of any other line, mistakes
 included, nothing is decided here: the parser reads the file.
 """
 
@@ -40,18 +40,22 @@ MAX_TEXT = 100_000
 _FIRST = r"""(?:[^\s?:,\[\]{}#&*!|>'"%@`-]|-(?=[0-9A-Za-z]))"""
 _NAME = "[A-Za-z0-9_][A-Za-z0-9_./=!-]{0,99}"
 _QUOTED = r'"([^"\\\n]*(?:\\["\\][^"\\\n]*)*)"'
+_BEFORE = rf"( *)(- )?(?:({_NAME}(?:,{_NAME})*|\"{_NAME}\"):(?: |(?=\n)))?"
 _LINE = re.compile(
-    rf"( *)(- )?(?:({_NAME}(?:,{_NAME})*|\"{_NAME}\"):(?: |(?=\n)))?"
-    rf"(?:({_FIRST}[^:#\n]*(?:(?::(?=[^ \n])|(?<! )#)[^:#\n]*)*)(?<! )\n|{_QUOTED}\n|([\[{{])|(>-)\n|\n)"
+    _BEFORE + rf"(?:({_FIRST}[^:#\n]*(?:(?::(?=[^ \n])|(?<! )#)[^:#\n]*)*)(?<! )\n|{_QUOTED}\n|([\[{{])|(>-)\n|\n)"
 )
-_FLOW = re.compile(rf"({_FIRST}[^,\[\]{{}}?:#\n]*(?::[^\s,\[\]{{}}?:#][^,\[\]{{}}?:#\n]*)*)(?<! )(?=[,\]}}])|{_QUOTED}")
+_SINGLE_QUOTED = _BEFORE + r"(?:(?!)()()()()|'([^'\n]*(?:''[^'\n]*)*)')\n"
+"""A line as `_LINE` has it, with a text in single quotes: what people write, and `corpus fmt` does not."""
+_FLOW = re.compile(
+    rf"({_FIRST}[^,\[\]{{}}?:#\n]*(?:(?::[^\s,\[\]{{}}?:#]|(?<! )#)[^,\[\]{{}}?:#\n]*)*)(?<! )(?=[,\]}}])|{_QUOTED}"
+)
 _LIST = re.compile(rf"(?:(?:{_FLOW.pattern})(?:, |(?=\])))+\]\n")
 _FLOW_NAME = re.compile(rf'(?:({_NAME})|"([^"\\\n]{{1,99}})"): ')
 _PAIR = re.compile(rf"{_FLOW_NAME.pattern}(?:{_FLOW.pattern})(?:, |(?=\}}))")
 _FOLDED = re.compile(r"( +)[^ \n][^\n]*\n(?:\1[^ \n][^\n]*\n)*")
 _NOTHING = re.compile(r"(?: *(?:#[^\n]*)?\n)*")
 
-_DASH, _KEY, _PLAIN, _QUOTE, _BRACKET, _FOLD = range(2, 8)
+_DASH, _KEY, _PLAIN, _QUOTE, _BRACKET, _FOLD, _SINGLE_QUOTE = range(2, 9)
 _MOST_DEPTH = 6
 """In block form, and as much again in brackets: together less than the parser reads."""
 
@@ -90,7 +94,7 @@ class Lines:
         line = _LINE.match(self._text, at)
         if line is None or line.lastindex == 1:  # a comment, or nothing
             at = self._behind_nothing(at)
-            line = _LINE.match(self._text, at)
+            line = _LINE.match(self._text, at) or re.compile(_SINGLE_QUOTED).match(self._text, at)
         if line is not None and (line.lastindex or 0) > _DASH:
             self._line, self._column = line, line.end(1) - at
         elif at == len(self._text):
@@ -134,7 +138,7 @@ class Lines:
         at = line.start(_KEY)
         entries: dict[str, tuple[int, Node]] = {}
         while True:
-            _, dash, key, plain, _, _, _ = line.groups()
+            dash, key, plain = line.group(_DASH, _KEY, _PLAIN)
             name = names.get(key) or names.setdefault(key, key.strip('"') if key else "")
             if not name or name in entries or (dash and entries):
                 raise UnclearError
@@ -169,6 +173,8 @@ class Lines:
             return Scalar(line[_PLAIN], line.start(_PLAIN)), line.end()
         if kind == _QUOTE:
             return Scalar(_unescaped(line[_QUOTE]), line.start(_QUOTE) - 1), line.end()
+        if kind == _SINGLE_QUOTE:
+            return Scalar(line[_SINGLE_QUOTE].replace("''", "'"), line.start(_SINGLE_QUOTE) - 1), line.end()
         if kind == _BRACKET:
             node, end = self._flow(line.start(_BRACKET), 0)
             if self._text[end : end + 1] != "\n":
