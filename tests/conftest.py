@@ -184,6 +184,24 @@ def run_corpus(*arguments: str, program: str = "corpus") -> Result:
     return Result(code, stdout.read(), stderr.read())
 
 
+LIMITED = """
+import resource, sys
+sys.dont_write_bytecode = True
+from orchtrace_corpus.__main__ import main
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)) * 1_000_000,) * 2)
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv.pop(1)),) * 2)
+main()
+"""
+
+
+def run_limited(*arguments: str, megabytes: int = 1000, cpu_seconds: int = 20, cwd: Path = ROOT) -> Result:
+    """Run `corpus` in a process that ends where it takes more memory or processor time than this."""
+    command = [sys.executable, "-c", LIMITED, str(megabytes), str(cpu_seconds), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=cwd, env=environment)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
 def run_in_one_process(invocations: Sequence[str], modules: Sequence[str]) -> list[list[Any]]:
     """Run commands one after the other in a new process: of each its words, its code, and which of some modules are loaded."""
     code = (

@@ -180,9 +180,16 @@ def _filled(file: YamlFile, block: str) -> str:
     return f"{head}{newline * 2 if head else ''}{block}{newline + tail + newline if tail else ''}"
 
 
+class TooLongError(DataFileError):
+    """A line of the new text would be longer than any that can be read."""
+
+
 def _checked(file: YamlFile, text: str, expected: list[object]) -> str:
     """The text, if its records read as expected; None stands for one that is new."""
-    records = [values(node) for node in _records(YamlFile(file.path, text.encode()))]
+    edited = YamlFile(file.path, text.encode())
+    records = [values(node) for node in _records(edited)]
+    if too_long := next((finding for finding in edited.findings if finding.code == "Y115"), None):
+        raise TooLongError(f"{file.path} cannot be written: {too_long.message}")
     if len(records) != len(expected) or any(old not in (None, new) for old, new in zip(expected, records, strict=True)):
         raise _not_in_place(file)
     return text

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, IdentifierKind
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
+from orchtrace_corpus.base.yamlfile.reader import MAX_TEXT, YamlFile
+from orchtrace_corpus.base.yamlfile.splice import TooLongError
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records, plain_value, raw_records
 from orchtrace_corpus.corpus.formats import Item, Problem, complete_item
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
@@ -225,7 +226,16 @@ def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
     """Return the problems that decoding the values finds, each record written and read for itself."""
     parts = sorted(parts, key=lambda part: part.key)  # as they are written
     records = [{"key": part.key, **part.values} for part in parts]
-    file = YamlFile("", add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy)).encode())
+    try:
+        text = add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy))
+    except TooLongError:
+        if len(parts) > 1:
+            return [problem for part in parts for problem in _wrong_values([part], taxonomy)]
+        part = parts[0]
+        longest = max(part.values, key=lambda name: len(str(part.values[name])))
+        message = f"{longest} is longer than {MAX_TEXT // 1000} kB; shorten it"
+        return [Problem(part.line, f"Y115 {message} {_record(part.key)}")]
+    file = YamlFile("", text.encode())
     places = decode_papers(file, taxonomy)[1]
     starts = [places.locate(index) for index in range(len(parts))] if file.findings else []
     problems = []

@@ -14,9 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote as percent_encoded
 
+from orchtrace_corpus.base.budget import MAX_EXPANDED_CHARACTERS
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT
 from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
     MONTHS,
@@ -72,6 +74,32 @@ class Field(NamedTuple):
 
     value: str
     line: int
+
+
+class Strings:
+    """The strings that a file may name, by their names in lower case, and what naming them has taken so far."""
+
+    def __init__(self) -> None:
+        self.texts = dict(_MONTHS)
+        self._expanded = 0
+
+    def expand(self, name: str, line: int) -> str:
+        """Return the text of a string.
+
+        Raises:
+            _ExpansionError: The strings of the file expand to more text than the limit.
+        """
+        text = self.texts[name.lower()]
+        self._expanded += len(text)
+        if self._expanded > MAX_EXPANDED_CHARACTERS:
+            raise _ExpansionError(line)
+        return text
+
+
+class _ExpansionError(Exception):
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
 
 
 class Entry(NamedTuple):
@@ -281,7 +309,6 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
     """Return the entries of a file; its problems go to `problems`."""
     import logging
 
-    from bibtexparser import model
     from bibtexparser.splitter import Splitter
 
     logger = logging.getLogger("bibtexparser.splitter")  # which logs problems that are reported here
@@ -290,7 +317,19 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
         blocks = Splitter(text).split().blocks
     finally:
         logger.disabled = was_disabled
-    strings = dict(_MONTHS)
+    try:
+        return _read_blocks(blocks, problems)
+    except _ExpansionError as error:
+        message = f"the strings of this file expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
+        problems.append(Problem(error.line, f"{message}; split the file, or write shorter strings"))
+        return []
+
+
+def _read_blocks(blocks: "Sequence[model.Block]", problems: list[Problem]) -> list[Entry]:
+    """Return the entries among the blocks of a file; an `_ExpansionError` if its strings expand beyond the limit."""
+    from bibtexparser import model
+
+    strings = Strings()
     entries: list[Entry] = []
     for before, block in zip([None, *blocks], blocks, strict=False):
         line = _line(block)
@@ -298,7 +337,7 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
             problems += _failures(block)
         elif isinstance(block, model.String):
             place = Problem(line, f"string {quote(block.key)}")
-            strings[block.key.lower()] = _value(block.value, strings, place, problems)
+            strings.texts[block.key.lower()] = _value(block.value, strings, place, problems)
         elif isinstance(block, model.ImplicitComment) and (stray := re.search(_STRAY, block.comment)):
             line += block.comment[: stray.start()].count("\n")
             text = quote(" ".join(block.comment[stray.start() :].split()))
@@ -315,7 +354,7 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
     return entries
 
 
-def _block_entry(block: "model.Entry", strings: Mapping[str, str], problems: list[Problem]) -> Entry:
+def _block_entry(block: "model.Entry", strings: Strings, problems: list[Problem]) -> Entry:
     fields: dict[str, Field] = {}
     for field in block.fields:
         name, line = field.key.lower(), field.start_line + 1
@@ -362,7 +401,7 @@ def _twice(name: str, line: int, first: int) -> Problem:
     return Problem(line, f"field {quote(name)} is given twice (first on line {first}); keep one")
 
 
-def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[Problem]) -> str:
+def _value(raw: str, strings: Strings, place: Problem, problems: list[Problem]) -> str:
     """Return a value joined of its parts: texts in braces or quotes, numbers and names of strings, with `#` between."""
     rest, parts = raw.strip(), []
     while True:
@@ -370,8 +409,10 @@ def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[
         part, rest = rest[:length], rest[length:].lstrip()
         if part[:1] in ("{", '"'):
             parts.append(part[1:-1])
-        elif (part.isascii() and part.isdigit()) or part.lower() in strings:
-            parts.append(strings.get(part.lower(), part))
+        elif part.lower() in strings.texts:
+            parts.append(strings.expand(part, place.line))
+        elif part.isascii() and part.isdigit():
+            parts.append(part)
         elif part:
             message = f"{place.message}: there is no string {quote(part)}; define it with @string, or write {{{part}}}"
             problems.append(Problem(place.line, message))
@@ -380,6 +421,10 @@ def _value(raw: str, strings: Mapping[str, str], place: Problem, problems: list[
             problems.append(Problem(place.line, f"{place.message}: {wrong[0]} {quote(wrong[1])}"))
             return ""
         if not rest:
+            if len(parts) > 1 and sum(map(len, parts)) > MAX_TEXT:
+                message = f"{place.message}: its parts are longer than {MAX_TEXT // 1000} kB together; shorten them"
+                problems.append(Problem(place.line, message))
+                return ""
             return "".join(parts)
         rest = rest[1:].lstrip()
 

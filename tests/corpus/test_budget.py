@@ -1,0 +1,72 @@
+"""Inputs that would exhaust the machine: each ends with a clear error, within limits of memory and processor time."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchtrace_corpus.base import budget
+from orchtrace_corpus.corpus.model import store
+from tests.conftest import TOY, run_limited
+
+pytest.importorskip("resource", reason="limits of a process are of POSIX")
+
+DOUBLED = "".join(f"@string{{a{n} = a{n - 1} # a{n - 1}}}\n" for n in range(1, 31))
+LONG_TITLE = f"""@article{{long,
+  title = {{{"a" * 100_000}}},
+  author = {{Doe, Jane}}, year = {{2025}}, eprint = {{2504.01234}}, archiveprefix = {{arXiv}}
+}}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(TOY, tmp_path / "corpus")
+    return tmp_path / "corpus"
+
+
+def test_strings_that_double_are_refused_where_they_pass_the_limit(root: Path) -> None:
+    (root / "x.bib").write_text(f'@string{{a0 = "x"}}\n{DOUBLED}@misc{{k, title = a30}}\n')
+
+    result = run_limited("import", "bibtex", "x.bib", cwd=root)
+
+    message = "string 'a17': its parts are longer than 100 kB together; shorten them"
+    assert result == (3, "", f"corpus: x.bib:18: {message}\n")
+
+
+def test_the_strings_of_a_file_have_a_limit_together(root: Path) -> None:
+    entries = "".join(f"@misc{{k{n}, note = a}}\n" for n in range(20_000))
+    (root / "x.bib").write_text(f"@string{{a = {{{'x' * 90_000}}}}}\n{entries}")
+
+    result = run_limited("import", "bibtex", "x.bib", cwd=root)
+
+    line = 2 + budget.MAX_EXPANDED_CHARACTERS // 90_000
+    assert result == (
+        3,
+        "",
+        f"corpus: x.bib:{line}: the strings of this file expand to more than 16,777,216 characters by here; "
+        "split the file, or write shorter strings\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("import", "bibtex"), 1, "x.bib:1: Y115 title is longer than 100 kB; shorten it [long]\n"),
+        (
+            ("add", "--to", "candidates"),
+            3,
+            "corpus: data/candidates.yaml cannot be written: the line is longer than 100 kB; shorten it\n",
+        ),
+    ],
+    ids=["import", "add"],
+)
+def test_a_title_that_no_line_can_hold_is_refused(root: Path, words: tuple[str, ...], code: int, message: str) -> None:
+    (root / "x.bib").write_text(LONG_TITLE)
+    before = (root / store.PAPERS).read_bytes()
+
+    result = run_limited(*words, "x.bib", cwd=root)
+
+    assert (result.code, result.stdout) == (code, "")
+    assert message in result.stderr
+    assert (root / store.PAPERS).read_bytes() == before
