@@ -163,7 +163,13 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
     line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
     if names and not line_end and not comments.before_field:  # as in nearly all files
-        lines = [line for name in names for line in _plain_lines(name, record.entries[name][1], style)]
+        lines: list[str] = []
+        for name in names:
+            node = record.entries[name][1]
+            if type(node) is Scalar and name not in style.bare:  # as nearly all
+                lines.append(f"{_shown(name, False)}: {_shown(node.text, False)}")
+            else:
+                lines += _plain_lines(name, node, style)
         yield "- " + "\n  ".join(lines)
         return
     first = True
