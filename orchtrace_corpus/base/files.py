@@ -49,11 +49,20 @@ class Document(NamedTuple):
         return self.present != self.wanted or self.is_orphan
 
     @property
+    def differs_in_line_ends(self) -> bool:
+        """Return True if the file ends its lines with CRLF, and writing it would change nothing else."""
+        present = self.present or ""
+        return not self.is_orphan and present != self.wanted and with_line_feeds(present) == self.wanted
+
+    @property
     def diff(self) -> str:
-        """What writing it would change, as a unified diff."""
+        """What writing it would change, as a unified diff; empty if that is only the line ends."""
         from orchtrace_corpus.base.linediff import unified_diff  # only for who shows one
 
-        return unified_diff(self.name, self.present or "", self.wanted)
+        present = self.present or ""
+        if "\r\n" not in self.wanted:
+            present = with_line_feeds(present)
+        return unified_diff(self.name, present, self.wanted)
 
 
 class TextFile(NamedTuple):
@@ -61,6 +70,11 @@ class TextFile(NamedTuple):
 
     path: str
     text: str
+
+
+def with_line_feeds(text: str) -> str:
+    """Return a text whose lines end with a line feed alone."""
+    return text.replace("\r\n", "\n")
 
 
 def document(root: str, name: str, wanted: str) -> Document:

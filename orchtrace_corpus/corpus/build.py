@@ -14,7 +14,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import Document as Document
 from orchtrace_corpus.base.files import document as document
 from orchtrace_corpus.base.files import read_text as _read
-from orchtrace_corpus.base.files import write_stale
+from orchtrace_corpus.base.files import with_line_feeds, write_stale
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.text import regions
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
@@ -45,17 +45,23 @@ _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
 
 
 def data_documents(files: CorpusFiles) -> list[Document]:
-    """Return the data files that have a canonical form, each with that form.
+    """Return the data files that have a canonical form, each with that form, and the others with CRLF line ends.
 
     Raises:
         DataFileError: A file cannot be read or has errors of syntax, or a comment stands where the
             canonical form has no line for it.
     """
-    return [
+    documents = [
         canonical_document(row.path, files.file(row.path), files.style(row.path))
         for row in store.DATA_FILES
         if row.is_formatted and (row.required or files.has(row.path))
     ]
+    formatted = {document.name for document in documents}
+    for path in files.paths():
+        text = "" if path in formatted else files.text(path) or ""
+        if "\r\n" in text:
+            documents.append(Document(path, text, with_line_feeds(text)))
+    return documents
 
 
 def mended_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Document]:
@@ -117,7 +123,7 @@ def readme_documents(files: CorpusFiles) -> list[Document]:
         require_none("the claims have errors:", claims.findings)
         return evaluate(claims.claims, pool, candidates=awaiting.sound() if awaiting.places else None)
 
-    made = readme(present, README, pool, lambda: files.scale.sound(), contested, verdicts)
+    made = readme(with_line_feeds(present), README, pool, lambda: files.scale.sound(), contested, verdicts)
     pages = [document(root, path, _marked(page)) for path, page in made.pages.items()]
     left = _orphans(root, LIST_FOLDER, ".md", made.pages, lambda _: _GENERATED)
     return [Document(README, present, made.text), *pages, *left]

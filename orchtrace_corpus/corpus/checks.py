@@ -5,7 +5,7 @@ What only some parts of a check need is imported where they are made: start-up i
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +39,7 @@ class PartName(StrEnum):
     FMT = "fmt"
     BUILD = "build"
     ARXIV = "arxiv"
+    LINE_ENDS = "line ends"
     EXAMPLE = "example"
 
 
@@ -147,10 +148,13 @@ def check_parts(root: str) -> Iterator[Part]:
         yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
     for name, row in parts.items():
         yield _check_claims(files) if row.path == store.CLAIMS else _check_file(name, row, files)
-    yield _compare(PartName.FMT, lambda: build.data_documents(files))
-    yield _compare(PartName.BUILD, lambda: build.generated(files, summary))
+    crlf: dict[str, str] = {}
+    yield _compare(PartName.FMT, lambda: build.data_documents(files), crlf)
+    yield _compare(PartName.BUILD, lambda: build.generated(files, summary), crlf)
     if has_arxiv:
-        yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(files))
+        yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(files), crlf)
+    if crlf:
+        yield Part(PartName.LINE_ENDS, ExitCode.FINDINGS, failure=_crlf_error(crlf))
     if examples := tuple(_examples(files)):
         yield Part(PartName.EXAMPLE, examples=examples)
 
@@ -277,12 +281,27 @@ def committed(files: CorpusFiles) -> Pool | None:
         return None
 
 
-def _compare(name: str, make_documents: "Callable[[], Sequence[Document]]") -> Part:
+def _compare(name: str, make_documents: "Callable[[], Sequence[Document]]", crlf: dict[str, str]) -> Part:
+    """Compare files with what the data gives; those that differ only in line ends go into `crlf`, with the part."""
     try:
-        stale = tuple(document for document in make_documents() if document.is_stale)
+        stale = [document for document in make_documents() if document.is_stale]
     except CorpusError as error:
         return Part(name, error.exit_code, failure=error)
-    return Part(name, ExitCode.FINDINGS if stale else ExitCode.DONE, stale=stale)
+    for document in stale:
+        if document.differs_in_line_ends:
+            crlf.setdefault(document.name, name)
+    stale = [document for document in stale if document.name not in crlf]
+    return Part(name, ExitCode.FINDINGS if stale else ExitCode.DONE, stale=tuple(stale))
+
+
+def _crlf_error(crlf: Mapping[str, str]) -> CorpusError:
+    """Name the files with CRLF line ends, given with the parts of the check that compare them, and what mends them."""
+    from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
+
+    commands = ", then ".join(f"corpus {name}" for name in dict.fromkeys(crlf.values()))
+    files = pluralize(len(crlf), "file has CRLF line ends", "files have CRLF line ends")
+    message = f"{files}, not LF: {first_names_and_more(list(crlf), 4)}; to mend: {commands}"
+    return DataFileError(f"{message}; with '* text=auto eol=lf' in .gitattributes, git writes LF")
 
 
 def _read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -421,3 +421,85 @@ def test_a_notice_of_what_is_stale_excuses_nothing_that_is_wrong(root: Path, old
     result = run_corpus("--root", str(root), "check", "--stale", "notice")
 
     assert (result.code, part in result.stdout) == (1, True)
+
+
+def clone(root: Path, path: Path, autocrlf: str) -> Path:
+    """A clone of a corpus by a git that converts line ends as told."""
+    environment = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    person = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    for words in (
+        ("init", "-q", str(root)),
+        ("-C", str(root), "add", "."),
+        ("-C", str(root), *person, "commit", "-q", "-m", "a corpus"),
+        ("clone", "-q", "-c", f"core.autocrlf={autocrlf}", str(root), str(path)),
+    ):
+        subprocess.run(["git", *words], check=True, capture_output=True, env=environment)
+    return path
+
+
+def to_crlf(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+
+
+@pytest.mark.parametrize("autocrlf", ["true", "input"])
+@pytest.mark.parametrize("source", [ROOT, ROOT / "orchtrace_corpus" / "corpus" / "templates"])
+def test_a_clone_has_the_bytes_that_were_committed_whatever_git_converts(
+    root: Path, tmp_path: Path, autocrlf: str, source: Path
+) -> None:
+    shutil.copy(source / ".gitattributes", root)
+    before = contents(root)
+
+    cloned = clone(root, tmp_path / "clone", autocrlf)
+
+    kept = {name: data for name, data in contents(cloned).items() if not name.startswith(".git/")}
+    assert kept == before
+    assert run_corpus("--root", str(cloned), "check").code == 0
+
+
+def test_a_clone_with_other_line_ends_has_one_finding_that_names_what_mends_it(root: Path, tmp_path: Path) -> None:
+    before = contents(root)
+    cloned = clone(root, tmp_path / "clone", "true")
+
+    result = run_corpus("--root", str(cloned), "check")
+
+    failed = [line for line in result.stdout.splitlines() if "ok  " not in line]
+    assert (result.code, failed) == (
+        1,
+        [
+            "line ends failed 15 files have CRLF line ends, not LF: data/papers.yaml, data/exclusions.yaml, "
+            "data/taxonomy.yaml, README.md and 11 more; to mend: corpus fmt, then corpus build; with '* text=auto eol=lf' "
+            "in .gitattributes, git writes LF"
+        ],
+    )
+    assert run_corpus("--root", str(cloned), "fmt").code == 0
+    assert run_corpus("--root", str(cloned), "build").code == 0
+    assert {name: data for name, data in contents(cloned).items() if not name.startswith(".git/")} == before
+
+
+def test_what_differs_besides_line_ends_is_shown_without_them(root: Path) -> None:
+    edit(root, "year: 2021", 'year: "2021"')
+    to_crlf(root / "data" / "papers.yaml")
+
+    result = run_corpus("--root", str(root), "fmt", "--check")
+
+    assert [line for line in result.stdout.splitlines() if line[:1] in "+-"] == [
+        "--- a/data/papers.yaml",
+        "+++ b/data/papers.yaml",
+        '-  year: "2021"',
+        "+  year: 2021",
+    ]
+    assert (result.code, result.stderr) == (1, "corpus: data/papers.yaml is not up to date; to mend: corpus fmt\n")
+
+
+def test_fmt_reports_line_ends_without_a_difference_of_every_line(root: Path) -> None:
+    to_crlf(root / "data" / "papers.yaml")
+    to_crlf(root / "data" / "taxonomy.yaml")
+
+    result = run_corpus("--root", str(root), "fmt", "--check")
+
+    assert (result.code, result.stdout, result.stderr) == (
+        1,
+        "",
+        "corpus: data/papers.yaml has CRLF line ends, not LF; to mend: corpus fmt\n"
+        "corpus: data/taxonomy.yaml has CRLF line ends, not LF; to mend: corpus fmt\n",
+    )

@@ -195,6 +195,11 @@ def write_or_check(
     for document in stale:
         session.output.write("" if document.is_orphan else document.diff)
     for document in stale:
-        problem = "is no longer made" if document.is_orphan else "is not up to date"
+        if document.is_orphan:
+            problem = "is no longer made"
+        elif document.differs_in_line_ends:
+            problem = "has CRLF line ends, not LF"
+        else:
+            problem = "is not up to date"
         session.output.tell(f"corpus: {printable(document.name, limit=300)} {problem}; to mend: {mend}")
     return ExitCode.FINDINGS if stale else ExitCode.DONE

@@ -260,6 +260,11 @@ class CorpusFiles:
         """Return True if the corpus has the file of a row, or another that is decoded with it."""
         return any(map(self.has, {row.path, *(value for value in row.decode if "/" in value)}))
 
+    def paths(self) -> list[str]:
+        """Return the paths of all data files that the corpus has."""
+        paths = (value for row in DATA_FILES for value in (row.path, *row.decode) if "/" in value)
+        return list(filter(self.has, dict.fromkeys(paths)))
+
     def data(self, path: str) -> bytes | None:
         """Return the bytes of a file; None if it is missing.
 
