@@ -16,9 +16,9 @@ from typing import Any
 from tests.conftest import ROOT
 
 PACKAGE = "orchtrace_corpus"
-MOST_LINES_OF_A_MODULE = 600
+MOST_LINES_OF_A_MODULE = 650
 MOST_MODULES = 450
-MOST_LINES = 77_000
+MOST_LINES = 80_000
 
 PROSE = frozenset(["message", "problems", "what", "why", "reason"])
 """What a sentence for a reader is called, whether a variable or an attribute."""

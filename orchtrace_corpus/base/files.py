@@ -1,15 +1,18 @@
-"""Writes files: whole or not at all, one writer at a time.
+"""Writes files: whole or not at all, one writer at a time; opens regular files, and nothing else, to read.
 
 Nothing else in the package writes below a corpus's folder.
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from errno import EISDIR
 from itertools import accumulate
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.findings import quote_path
 
 _TEMPORARY_PREFIX = ".corpus-"
 _TEMPORARY_SUFFIX = ".tmp"
@@ -19,6 +22,60 @@ def text_beside(module: str, name: str) -> str:
     """A text file of the package that lies beside a module, given by its `__file__`."""
     with open(os.path.join(os.path.dirname(module), name), encoding="utf-8") as file:
         return file.read()
+
+
+_FOR_READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+"""O_NONBLOCK: opening a pipe does not wait for a writer; on regular files it has no effect."""
+
+
+def check_regular(path: str, mode: int) -> None:
+    """See that a path leads to a regular file: a pipe or a device may never end, and may never begin.
+
+    Args:
+        path: The path, to show.
+        mode: The mode that the system states for it.
+
+    Raises:
+        IsADirectoryError: It is a folder.
+        DataFileError: It is a pipe, a device or a socket.
+    """
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), path)
+    kind = "a device"
+    if stat.S_ISFIFO(mode):
+        kind = "a pipe"
+    elif stat.S_ISSOCK(mode):
+        kind = "a socket"
+    hint = "Save its content in a regular file and name that. A trace can also be piped to standard input: name it -."
+    raise DataFileError(f"cannot read {quote_path(path)}: it is {kind}, not a regular file", hint)
+
+
+def regular_descriptor(path: str) -> int:
+    """Open a regular file to read, and return its descriptor.
+
+    Raises:
+        OSError: It cannot be opened.
+        DataFileError: It is a pipe, a device or a socket.
+    """
+    descriptor = os.open(path, _FOR_READING)
+    try:
+        check_regular(path, os.fstat(descriptor).st_mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_regular(path: str, buffering: int = -1) -> BinaryIO:
+    """Open a regular file to read bytes; as `regular_descriptor`.
+
+    Args:
+        path: Where it is.
+        buffering: As for `open`; 0 is not possible.
+    """
+    return os.fdopen(regular_descriptor(path), "rb", buffering)
 
 
 def installed_path(name: str) -> str:

@@ -232,7 +232,7 @@ def _trace_files(path: str) -> Iterator[str]:
 def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
     """What there is in files and folders: traces, sessions of logs, or both, by the recognition of `importers.find`.
 
-    What is neither beside others is told, in number. Files that the file system does not call regular hold traces.
+    What is neither beside others is told, in number. Pipes and devices are never read: see `open_regular`.
 
     Args:
         session: Where remarks go.
@@ -250,7 +250,7 @@ def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bo
     for path in paths:
         files = list[str]()
         for file in _trace_files(path) if not form else ():
-            if not holds_traces(file) and (is_log or os.path.isfile(file)):
+            if not holds_traces(file) and (is_log or os.path.exists(file)):
                 files.clear()
                 break
             files.append(file)

@@ -11,6 +11,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.json_places import Path, Places
 from orchtrace_corpus.base.json_syntax import exceeds_depth
@@ -88,7 +89,7 @@ def documents(path: str) -> Iterator[Document]:
     """
     shown = printable(path, limit=300)
     try:
-        with open(path, "rb", _BUFFER_BYTES) as file:
+        with open_regular(path, _BUFFER_BYTES) as file:
             yield from documents_in(file, shown, is_lines=path.lower().endswith(LINES))
     except OSError as error:
         raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
@@ -126,7 +127,7 @@ def holds_traces(path: str) -> bool:
     False for a file that cannot be read, is broken, or names them only after `_HEAD_BYTES`.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             if not may_hold_traces(file.read(_HEAD_BYTES).decode("utf-8", "replace")):
                 return False
             file.seek(0)
@@ -134,7 +135,7 @@ def holds_traces(path: str) -> bool:
             while first.isspace():
                 first = file.readline()
             members = _MEMBERS.decode(first if _is_whole(first) else first + file.read())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (OSError, DataFileError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return members.keys() >= _NAMES
 

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.findings import quote_path
+from orchtrace_corpus.base.files import check_regular, open_regular, regular_descriptor
+from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
@@ -34,13 +35,13 @@ _HEAD_BYTES = 256 * 1024
 _FIRST_BYTES = 8 * 1024  # most files tell their format within these
 HEAD_ROWS = 50
 """So many rows of a file are looked at when its format is recognised."""
-_FOR_READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # by number, which takes less time than an object
 _SQLITE = b"SQLite format 3\0"
 _MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with its colon, a text, a bracket
 _MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
 _MOST_NAMES = 4  # so many names are taken from it at once
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MAX_TORN_PARTS = 20  # of one line: each costs a look at all of its rest
+_MAX_NAMES = 8  # of skipped entries
 _Shape = TypeVar("_Shape")
 _NOTHING = object()  # the value of a line that has none; `null` is one
 
@@ -81,25 +82,29 @@ class Found(NamedTuple):
 def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
     """Return the file itself, or the files in a folder and below it that may be logs, by name; and what was skipped.
 
-    Links that lead out of the folder are left out: a log names no file that is not its own.
+    Links that lead out of the folder are left out: a log names no file that is not its own. So are pipes and devices.
 
     Args:
         path: The file or folder.
         suffixes: What the names of logs in a folder end in.
 
     Raises:
-        DataFileError: There is nothing of that name, or the folder holds no such file.
+        DataFileError: There is nothing of that name, it is no regular file, or the folder holds no such file.
     """
     if os.path.isfile(path):
         return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
     if not os.path.isdir(path):
-        raise DataFileError(f"cannot read {quote_path(path)}: No such file or directory")
+        try:
+            check_regular(path, os.stat(path).st_mode)
+        except OSError as error:
+            raise DataFileError(f"cannot read {quote_path(path)}: {error.strerror}") from error
     inside = os.path.realpath(path) + os.sep
     above = len(os.path.join(path, ""))
     endings = tuple(suffixes)
     found: list[LogFile] = []
     unread: list[OSError] = []
     leading_out = 0
+    irregular: list[str] = []
     waiting = [path]
     while waiting:
         folders = []
@@ -113,11 +118,20 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
                 leading_out += 1
             elif is_file:
                 found.append(LogFile(entry.path, masked_path(entry.path[above:])))
+            elif is_log and os.path.exists(entry.path) and not os.path.isdir(entry.path):
+                irregular.append(masked_path(entry.path[above:]))
         waiting += reversed(folders)
     passed_over = []
     if leading_out:
         lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
         passed_over.append(f"{lead} out of {quote_path(path)}: not followed")
+    if irregular:
+        entries = "1 entry that is not a regular file"
+        if len(irregular) > 1:
+            entries = f"{len(irregular):,} entries that are not regular files"
+        names = ", ".join(printable(name, limit=100) for name in irregular[:_MAX_NAMES])
+        more = ", …" if len(irregular) > _MAX_NAMES else ""
+        passed_over.append(f"skipped {entries} ({names}{more})")
     if unread:
         what = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
         passed_over.append(f"{what}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
@@ -156,7 +170,7 @@ def rows(
     """
     decode = msgspec.json.Decoder(shape).decode
     try:
-        with open(file.path, "rb", _CHUNK_BYTES) as handle:
+        with open_regular(file.path, _CHUNK_BYTES) as handle:
             for number, line in enumerate(iter(partial(handle.readline, MOST_LINE_BYTES + 1), b""), 1):
                 if number == 1:
                     line = line.removeprefix(BOM_UTF8)
@@ -302,7 +316,7 @@ def object_lines(file: LogFile) -> int:
         DataFileError: The file cannot be read.
     """
     try:
-        with open(file.path, "rb") as handle:
+        with open_regular(file.path) as handle:
             return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(MOST_LINE_BYTES), b""))
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
@@ -385,9 +399,9 @@ class Opened:
     def _first(self, most: int) -> bytes:
         try:
             if self._descriptor < 0:
-                self._descriptor = os.open(self.file.path, _FOR_READING)
+                self._descriptor = regular_descriptor(self.file.path)  # takes less time than an object
                 self._status = os.fstat(self._descriptor)
-            end = min(most, self._status.st_size or most)  # of what is no plain file, nobody knows the size
+            end = min(most, self._status.st_size or most)  # files of /proc have no size
             while len(self._data) < end and (more := os.read(self._descriptor, end - len(self._data))):
                 self._data += more
         except OSError as error:
@@ -413,7 +427,7 @@ class Opened:
         if self._whole is None:
             data = self._first(_HEAD_BYTES)
             if data.startswith(_SQLITE):  # whose tables may still be in its write-ahead log alone
-                with suppress(OSError), open(f"{self.file.path}-wal", "rb") as journal:
+                with suppress(OSError, DataFileError), open_regular(f"{self.file.path}-wal") as journal:
                     data += journal.read(_HEAD_BYTES)
             self._whole = Head(data, HEAD_ROWS)
         return self._whole

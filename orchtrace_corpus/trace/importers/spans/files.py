@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
@@ -127,7 +128,7 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]
 def _is_of_lines(file: LogFile) -> bool:
     """Return True if one of the first lines is a whole JSON object; the first itself may be cut off."""
     try:
-        with open(file.path, "rb") as handle:
+        with open_regular(file.path) as handle:
             lines = (line for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b"") if not line.isspace())
             for line in islice(lines, _FIRST_LINES):
                 start = line.lstrip()[:1]
