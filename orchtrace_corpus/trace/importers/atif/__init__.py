@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notificati
 from orchtrace_corpus.trace.importers.atif.restoration import restore
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
@@ -331,10 +331,7 @@ class _Session:
         self._compare_totals()
         stem = masked_path(os.path.splitext(os.path.basename(first.file.path))[0])
         run.name, run.system, run.version = masked(first.id or first.session) or stem, first.name, first.version
-        try:
-            return run.trace(unit=unit)
-        except EmptyLogError as error:
-            raise EmptyLogError(f"no step of an agent in {first.file.name}") from error
+        return run.trace(unit=unit, nothing=f"no step of an agent in {first.file.name}")
 
     def _compare_totals(self) -> None:
         """Compare totals, which are never counted: of a trajectory, of all below it, or of all that it continues."""

@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
@@ -70,10 +70,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     reading = _Reading(privacy)
     for file in files:
         reading.take_file(file)
-    try:
-        yield reading.trace()
-    except EmptyLogError as error:
-        raise EmptyLogError(f"no message of an agent in {', '.join(file.name for file in files[:3])}") from error
+    yield reading.trace(f"no message of an agent in {', '.join(file.name for file in files[:3])}")
 
 
 class _Said(Struct, gc=False):
@@ -192,8 +189,11 @@ class _Reading:
         self._messages[name] = _Said(message, place, time, masked(message["source"]))
         self._run.name = self._run.name or text_field(message, "id")
 
-    def trace(self) -> Trace:
+    def trace(self, nothing: str) -> Trace:
         """Return the trace.
+
+        Args:
+            nothing: The message of the error.
 
         Raises:
             EmptyLogError: No agent said anything.
@@ -210,7 +210,7 @@ class _Reading:
         self._run.name = self._run.name or "run"
         unit = Unit.SECOND if is_timed or not said else Unit.STEP
         topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
-        return self._run.trace(topology=topology, unit=unit, unread=self._unread)
+        return self._run.trace(topology=topology, unit=unit, unread=self._unread, nothing=nothing)
 
     def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
         """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""

@@ -321,7 +321,12 @@ class Run:
             self.report.enter(LedgerLine.COVERED, len(self._covered) - before)
 
     def trace(
-        self, *, topology: Topology = Topology.UNKNOWN, unit: Unit = Unit.SECOND, unread: int | None = None
+        self,
+        *,
+        topology: Topology = Topology.UNKNOWN,
+        unit: Unit = Unit.SECOND,
+        unread: int | None = None,
+        nothing: str = "",
     ) -> Trace:
         """Return the trace of all that was added.
 
@@ -329,6 +334,7 @@ class Run:
             topology: How the agents are arranged, if no spawn says so.
             unit: `STEP` where the log has no times, and those of the steps only count.
             unread: How many lines could not be read, of which nobody knows what they say; None for all.
+            nothing: The message of the error if nothing ran, where the run has no name to be known by.
 
         Raises:
             EmptyLogError: Nothing ran.
@@ -354,7 +360,7 @@ class Run:
                           version=masked(self.version), privacy=self.privacy, report=self.report)  # fmt: skip
         add_events(acting, builder)
         if not builder:
-            raise EmptyLogError(f"no message of an agent in {name}")
+            raise EmptyLogError(nothing or f"no message of an agent in {name}")
         arranged = steps.topology(acting)
         if arranged is Topology.UNKNOWN:
             arranged = topology

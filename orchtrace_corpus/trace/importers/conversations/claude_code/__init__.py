@@ -7,7 +7,7 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.linking import L
 from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
 from orchtrace_corpus.trace.importers.conversations.claude_code.sources import beside, recognises, ties
 from orchtrace_corpus.trace.importers.conversations.claude_code.usage import account
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
+from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.model.trace import Trace
@@ -32,7 +32,4 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     links = Links(reading, family)
     links.link()
     account(reading, family, links)
-    try:
-        yield run.trace()
-    except EmptyLogError as error:
-        raise EmptyLogError(f"no row of a conversation in {reading.sources[0].shown}") from error
+    yield run.trace(nothing=f"no row of a conversation in {reading.sources[0].shown}")
