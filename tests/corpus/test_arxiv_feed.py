@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import ExitCode, UpstreamError
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
 from orchtrace_corpus.corpus.model import arxiv_file
@@ -379,4 +380,4 @@ def test_the_bounds_leave_room_for_the_largest_real_feed() -> None:
     body = feed(large)
 
     assert len(parse(body).entries) == number
-    assert len(body) * 40 < module.LARGEST_BYTES * number
+    assert len(body) * 40 < budget.MAX_BODY_BYTES * number

@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,43 @@ def test_an_endless_answer_is_left_before_it_fills_the_memory(server: ArxivServe
 
     with pytest.raises(OverlongError):
         transport.get(server.url)
+
+
+@pytest.mark.parametrize("drop", [b"x", b"a: b\r\n"], ids=["within a line", "line by line"])
+def test_headers_have_no_more_time_than_the_answer(drop: bytes) -> None:
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener, Transport(answer_seconds=0.5) as transport:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not done.wait(0.1):
+                    connection.sendall(drop)
+
+        server = threading.Thread(target=drip, daemon=True)
+        server.start()
+
+        with pytest.raises(TimedOutError, match=r"no answer from .* in time"):
+            transport.get(f"http://127.0.0.1:{listener.getsockname()[1]}/x")
+
+        done.set()
+        server.join(10)
+
+
+def test_redirects_share_the_time_of_a_request(server: ArxivServer) -> None:
+    server.always = redirect(server.url)._replace(delay_seconds=0.3)
+    with Transport(answer_seconds=0.5) as transport, pytest.raises(TimedOutError):
+        transport.get(server.url)
+
+    assert len(server.requests) == 2
+
+
+def test_a_caller_can_give_a_request_less_time(server: ArxivServer) -> None:
+    server.always = slow(600)
+    with Transport() as transport, pytest.raises(TimedOutError):
+        transport.get(server.url, most_seconds=0.2)
 
 
 def test_nobody_listening_is_said_so(transport: Transport) -> None:

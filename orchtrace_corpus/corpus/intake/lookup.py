@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from orchtrace_corpus.base.budget import MAX_BODY_BYTES
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, is_normal, recognise
@@ -20,7 +21,6 @@ from orchtrace_corpus.corpus.model.tagging import assign
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
 
-_LARGEST_BYTES = 16 * 2**20
 _BY_HAND = "or use --no-fetch and give its title and what else is asked for"
 
 ShowProgress: TypeAlias = Callable[[], "AbstractContextManager[Callable[[Progress], None] | None]"]
@@ -206,9 +206,9 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
     """
     from orchtrace_corpus.corpus.formats import complete_item, registry
 
-    data, shown = read_bytes(path, path, _LARGEST_BYTES), printable(path, limit=300)
-    if len(data) > _LARGEST_BYTES:
-        raise DataFileError(f"{shown} is larger than {_LARGEST_BYTES // 2**20} MiB")
+    data, shown = read_bytes(path, path, MAX_BODY_BYTES), printable(path, limit=300)
+    if len(data) > MAX_BODY_BYTES:
+        raise DataFileError(f"{shown} is larger than {MAX_BODY_BYTES // 2**20} MiB")
     items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")

@@ -5,6 +5,7 @@ that doubles. About the service (refused, unreachable, redirected elsewhere): an
 fare no better. What an answer says is for the caller's `read` to decide.
 """
 
+import math
 import random
 import re
 from collections import Counter
@@ -30,6 +31,8 @@ BUSY_SPACINGS = 10
 
 LONGEST_WAIT_SECONDS = 600.0
 JITTER = 0.25
+FURTHEST_SECONDS = 1e12
+"""What a service may ask to wait; more is as much, and has too many digits for a message."""
 
 _BUSY = (408, 425, 429)
 
@@ -105,7 +108,7 @@ class Exchange(Generic[Answer]):
         retries: Counter[type[UpstreamError]] = Counter()
         while True:
             began = self._clock.steady()
-            answer = self._once(url, subject, turn)
+            answer = self._once(url, subject, turn, self._left_seconds if retries else math.inf)
             if not isinstance(answer, Trouble):
                 return answer
             error, first_seconds, most_retries, least_seconds = answer
@@ -113,13 +116,13 @@ class Exchange(Generic[Answer]):
             backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
             wait_seconds = max(min(backoff_seconds, LONGEST_WAIT_SECONDS), least_seconds)
             self._left_seconds -= self._clock.steady() - began
-            if retried >= most_retries or wait_seconds > self._left_seconds:
+            if retried >= most_retries or wait_seconds >= self._left_seconds:
                 raise error
             retries[type(error)] += 1
             self._left_seconds -= wait_seconds
             self._pause(wait_seconds, str(error))
 
-    def _once(self, url: str, subject: str, turn: Turn) -> Answer | Trouble:
+    def _once(self, url: str, subject: str, turn: Turn, most_seconds: float) -> Answer | Trouble:
         """Ask once; an `UpstreamError` where the next time would be no better."""
         name, spacing_seconds = self._service.name, self._service.spacing_seconds
         try:
@@ -128,6 +131,7 @@ class Exchange(Generic[Answer]):
                 accept=self._protocol.accept,
                 allowed_hosts=self._service.hosts,
                 before_request=lambda _: turn.begin(),
+                most_seconds=most_seconds,
             )
         except UnreachableError as error:
             message = f"{name} could not be asked about {subject}: {error}"
@@ -156,8 +160,8 @@ class Exchange(Generic[Answer]):
         from email.utils import parsedate_to_datetime
 
         given = response.headers.get("retry-after", "").strip()
-        if re.fullmatch(r"[0-9]{1,9}", given):
-            return float(given)
+        if re.fullmatch("[0-9]+", given):
+            return min(float(given), FURTHEST_SECONDS)
         try:
             return max(parsedate_to_datetime(given).timestamp() - self._clock.wall(), 0.0)
         except (ValueError, TypeError, OverflowError):

@@ -8,6 +8,7 @@ gives no answer at all is an `HttpError`. Proxies and certificates are those of 
 requests has it; credentials are never sent, whatever a .netrc says.
 """
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from orchtrace_corpus.base import __version__
+from orchtrace_corpus.base.budget import MAX_BODY_BYTES, REQUEST_SECONDS
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 
@@ -26,12 +28,6 @@ USER_AGENT = f"orchtrace-corpus/{__version__}"
 
 CONNECT_SECONDS = 10.0
 """How long to wait for a connection."""
-
-ANSWER_SECONDS = 150.0
-"""How long to wait for an answer to begin, and from its beginning to its end: arXiv has taken 124 s for a 429."""
-
-LARGEST_BODY_BYTES = 16 * 1024 * 1024
-"""A hundred of arXiv's records take about 300 kB."""
 
 MOST_REDIRECTS = 5
 
@@ -87,8 +83,8 @@ class Transport(AbstractContextManager["Transport"]):
     def __init__(
         self,
         *,
-        answer_seconds: float = ANSWER_SECONDS,
-        largest_body_bytes: int = LARGEST_BODY_BYTES,
+        answer_seconds: float = REQUEST_SECONDS,
+        largest_body_bytes: int = MAX_BODY_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._answer_seconds = answer_seconds
@@ -112,6 +108,7 @@ class Transport(AbstractContextManager["Transport"]):
         accept: str = "*/*",
         allowed_hosts: Collection[str] = (),
         before_request: Callable[[str], None] | None = None,
+        most_seconds: float = math.inf,
     ) -> Response:
         """Ask for an address once, and follow where it redirects us.
 
@@ -124,6 +121,8 @@ class Transport(AbstractContextManager["Transport"]):
             allowed_hosts: Other hosts, in lower case, that redirects may lead to.
             before_request: Called with the address before each request, redirected ones included; the
                 place to wait in.
+            most_seconds: For all of it, redirects included and waits before requests left out, where that is less
+                than the transport allows.
 
         Raises:
             UnreachableError: There is no connection.
@@ -134,56 +133,66 @@ class Transport(AbstractContextManager["Transport"]):
             HttpError: The address is none, or the answer is none of HTTP.
         """
         self._session = self._session or open_session()  # which takes its time, so before anybody is waited for
+        allowed_seconds = left_seconds = min(self._answer_seconds, most_seconds)
         for _ in range(MOST_REDIRECTS + 1):
             if before_request is not None:
                 before_request(url)
-            response = self._ask(url, accept)
+            began = self._clock()
+            response = self._ask(url, accept, left_seconds)
+            left_seconds -= self._clock() - began
             location = response.headers.get("location", "")
             if response.status not in REDIRECTS or not location:
                 return response
+            if left_seconds <= 0:
+                raise TimedOutError(f"{_shown(url)} had no answer but redirects in {allowed_seconds:g} s")
             url = _redirected(url, location, allowed_hosts)
         raise RedirectError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects")
 
-    def _ask(self, url: str, accept: str) -> Response:
+    def _ask(self, url: str, accept: str, seconds: float) -> Response:
         import requests
         from urllib3.exceptions import HTTPError
 
         session = self._session = self._session or open_session()
         # Uncompressed, so that what is read is what was sent, and its bound is one.
         headers = {"User-Agent": USER_AGENT, "Accept": accept, "Accept-Encoding": "identity"}
-        timeout = (min(CONNECT_SECONDS, self._answer_seconds), self._answer_seconds)
+        timeout = (min(CONNECT_SECONDS, seconds), seconds)
         try:
             with begin(session, "GET", url, headers, timeout) as answer:
                 received = {name.lower(): value for name, value in answer.headers.items()}
                 is_redirect = answer.status_code in REDIRECTS and "location" in received
-                body = b"" if is_redirect else self._read(url, answer)
+                body = b"" if is_redirect else self._read(url, answer, seconds)
                 return Response(answer.status_code, url, received, body)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
             self.close()
             raise _explained(error, url) from error
 
-    def _read(self, url: str, answer: "requests.Response") -> bytes:
-        deadline = self._clock() + self._answer_seconds
+    def _read(self, url: str, answer: "requests.Response", seconds: float) -> bytes:
+        from urllib3.exceptions import ReadTimeoutError
+
         body = bytearray()
         while True:
-            # As much as is there, not as much as was asked for: a trickle must not outlast the deadline.
-            chunk = answer.raw.read1(65536, decode_content=False)
+            try:
+                chunk = answer.raw.read1(65536, decode_content=False)
+            except ReadTimeoutError as error:
+                answer.raw.close()
+                raise TimedOutError(f"the answer of {_shown(url)} had no end after {seconds:g} s") from error
             if not chunk:
                 return bytes(body)
             body += chunk
             if len(body) > self._largest_body_bytes:
                 answer.raw.close()
                 raise OverlongError(f"the answer of {_shown(url)} is larger than {self._largest_body_bytes:,} bytes")
-            if self._clock() > deadline:
-                answer.raw.close()
-                raise TimedOutError(f"the answer of {_shown(url)} had no end after {self._answer_seconds:g} s")
 
 
 def open_session() -> "requests.Session":
-    """A session that sends no credentials, whatever a .netrc says."""
+    """Open a session that sends no credentials, whatever a .netrc says, and whose answers have one total time."""
     import requests
 
+    from orchtrace_corpus.corpus.sources.timed import TimedAdapter
+
     session = requests.Session()
+    for scheme in _DEFAULT_PORTS:
+        session.mount(f"{scheme}://", TimedAdapter())
     session.auth = lambda request: request  # having one keeps requests from looking one up in .netrc
     return session
 
@@ -198,7 +207,7 @@ def begin(
         method: Such as `GET`.
         url: The address; a redirect is not followed.
         headers: Those of the request.
-        timeout: Seconds to wait for a connection, and for the answer to begin.
+        timeout: Seconds to wait for a connection, and in which all of the answer must arrive.
     """
     import requests
 

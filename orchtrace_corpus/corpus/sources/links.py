@@ -18,6 +18,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from orchtrace_corpus.base.budget import REQUEST_SECONDS
 from orchtrace_corpus.base.errors import CorpusError
 from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import Finding, printable, quote
@@ -126,7 +127,7 @@ PAUSE_SECONDS = 2.0
 """Between two requests to one host."""
 
 TIMEOUT_SECONDS = 20.0
-"""For a connection, and for the beginning of an answer."""
+"""For a connection, and for the head of an answer."""
 
 MOST_HOPS = 8
 
@@ -205,7 +206,10 @@ class Sweep:
         """Follow an address to its end."""
         self.asked += 1
         address, permanent = url, True
+        deadline = time.monotonic() + REQUEST_SECONDS
         for _ in range(MOST_HOPS):
+            if time.monotonic() > deadline:
+                return Tried(Verdict.UNREACHABLE, f"no end of redirects in {REQUEST_SECONDS:g} s", answered=False)
             host = _host(address)
             if not host:
                 return Tried(Verdict.UNREACHABLE, "it leads to no web address")

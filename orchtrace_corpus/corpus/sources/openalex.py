@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote as escaped
 from urllib.parse import quote_plus, urlsplit
 
+from orchtrace_corpus.base.budget import TRIES_SECONDS
 from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recognise_url
@@ -27,7 +28,6 @@ KEY = "OPENALEX_API_KEY"
 """The environment variable that holds the key."""
 
 SPACING_SECONDS = 0.2
-PATIENCE_SECONDS = 600.0
 MAX_AGE_SECONDS = 86400.0
 PAGE_SIZE = 100
 MOST_PAGES = 20
@@ -133,7 +133,7 @@ class OpenAlex:
         with Transport() as transport:
             limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
             self._limiter = limiter
-            self._exchange = Exchange(self._service, limiter, transport, PATIENCE_SECONDS, self._protocol())
+            self._exchange = Exchange(self._service, limiter, transport, TRIES_SECONDS, self._protocol())
             for paper in papers:
                 own = self._work_of(paper)
                 if own is None:
@@ -190,7 +190,7 @@ class OpenAlex:
         separator = "&" if "?" in path else "?"
         url = f"{self._service.url}{path}{separator}api_key={quote_plus(self._key)}"
         try:
-            with self._limiter.turn(PATIENCE_SECONDS) as turn:
+            with self._limiter.turn(TRIES_SECONDS) as turn:
                 answer: Mapping[str, Any] = self._exchange.ask(url, f"{quote(path.partition('?')[0])}", turn)
         except TimeoutError as error:
             raise BusyError("another process was asking OpenAlex all the time") from error

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from orchtrace_corpus.base.budget import TRIES_SECONDS
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
@@ -18,9 +19,6 @@ from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
 from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
 from orchtrace_corpus.corpus.sources.http import Transport
 from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter, default_folder
-
-PATIENCE_SECONDS = 600.0
-"""How long to go on after trouble, in one run, before the rest is given up."""
 
 MAX_AGE_SECONDS = 86400.0
 """How old a kept answer may be to be given again: arXiv announces new versions once a day."""
@@ -81,7 +79,7 @@ class Client:
         cache_folder: str = "",
         offline: bool = False,
         refresh: bool = False,
-        patience_seconds: float = PATIENCE_SECONDS,
+        patience_seconds: float = TRIES_SECONDS,
         max_age_seconds: float = MAX_AGE_SECONDS,
         spacing_seconds: float | None = None,
         clock: Clock | None = None,

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
+from orchtrace_corpus.base.budget import MAX_BODY_BYTES
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
@@ -19,9 +20,6 @@ from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Protocol, TooLongError, Trouble, refusal
 from orchtrace_corpus.corpus.sources.http import Response
 from orchtrace_corpus.corpus.sources.limiter import Service
-
-LARGEST_BYTES = 16 * 1024 * 1024
-"""A hundred records take about 300 kB."""
 
 MOST_ELEMENTS = 500_000
 DEEPEST_ELEMENT = 16
@@ -181,7 +179,7 @@ def _document(body: bytes) -> Element:
 
 def _sniff(body: bytes) -> None:
     """Raise an `UnreadableFeedError` where the beginning of the body shows that it is no XML."""
-    if len(body) > LARGEST_BYTES:
+    if len(body) > MAX_BODY_BYTES:
         raise UnreadableFeedError(Received.OVERLONG, f": {len(body):,} bytes")
     head = body[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head:
