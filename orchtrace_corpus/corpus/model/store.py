@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.files import TextFile, installed_path
@@ -45,6 +45,7 @@ CODEBOOK = "data/codebook.yaml"
 PROTOCOL = "data/protocol.yaml"
 SEARCHES = "data/searches.yaml"
 
+Content = TypeVar("Content")
 Call: TypeAlias = tuple[str, ...]
 """A function as `module:function` below `orchtrace_corpus.corpus`, and what it is called with: attributes of
 `CorpusFiles`, and paths of data files, which stand for a `YamlFile` or a `TextFile` (None where it is missing)."""
@@ -231,6 +232,20 @@ def bundled_root() -> Root:
     raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
 
 
+class Decoded(Generic[Content]):
+    """What the file of a row of `DATA_FILES` says, as the attribute of `CorpusFiles` that has the row's name.
+
+    Mistakes are in it; it is empty where the file is missing. Reading it raises `DataFileError` as for `content`.
+    """
+
+    def __set_name__(self, owner: "type[CorpusFiles]", name: str) -> None:
+        self._name = name
+
+    def __get__(self, files: "CorpusFiles", owner: "type[CorpusFiles]") -> Content:
+        content: Content = files.content(self._name)
+        return content
+
+
 class CorpusFiles:
     """The data files of one corpus, each read and decoded once, on first use.
 
@@ -240,6 +255,33 @@ class CorpusFiles:
             yet, or the files of a git revision. None stands for a file that is missing.
         keep: Whether files keep their records as read, for a second look at their form.
     """
+
+    published: "Decoded[PublishedPool | None]" = Decoded()
+    """The published pool; None where the corpus does not say, or with mistakes."""
+
+    candidates: "Decoded[CandidateFile]" = Decoded()
+    """What was found and awaits a decision."""
+
+    scale: "Decoded[ScaleFile]" = Decoded()
+    """What is known of the scale of systems."""
+
+    claims: "Decoded[ClaimFile]" = Decoded()
+    """What the corpus claims about itself, with the coding sheets that claims name."""
+
+    disputes: "Decoded[DisputeFile]" = Decoded()
+    """The recorded disagreements about tags."""
+
+    bibliography: "Decoded[PublishedBibliography]" = Decoded()
+    """The published bibliography, and its corrections."""
+
+    codebook: "Decoded[Codebook]" = Decoded()
+    """How tags are coded."""
+
+    protocol: "Decoded[ProtocolFile]" = Decoded()
+    """How papers come in."""
+
+    searches: "Decoded[SearchFile]" = Decoded()
+    """What was searched and found."""
 
     def __init__(
         self, root: str, overrides: Mapping[str, bytes | None] = MappingProxyType({}), *, keep: bool = False
@@ -416,63 +458,9 @@ class CorpusFiles:
         return self.file(name) if self.has(name) else None
 
     @property
-    def published(self) -> PublishedPool | None:
-        """The published pool; None where the corpus does not say, or with mistakes."""
-        pool: PublishedPool | None = self.content("published")
-        return pool
-
-    @property
-    def candidates(self) -> "CandidateFile":
-        """What was found and awaits a decision."""
-        file: CandidateFile = self.content("candidates")
-        return file
-
-    @property
-    def scale(self) -> "ScaleFile":
-        """What is known of the scale of systems."""
-        file: ScaleFile = self.content("scale")
-        return file
-
-    @property
-    def claims(self) -> "ClaimFile":
-        """What the corpus claims about itself, with the coding sheets that claims name."""
-        file: ClaimFile = self.content("claims")
-        return file
-
-    @property
-    def disputes(self) -> "DisputeFile":
-        """The recorded disagreements about tags."""
-        file: DisputeFile = self.content("disputes")
-        return file
-
-    @property
-    def bibliography(self) -> "PublishedBibliography":
-        """The published bibliography, and its corrections."""
-        tables: PublishedBibliography = self.content("bibliography")
-        return tables
-
-    @property
-    def codebook(self) -> "Codebook":
-        """How tags are coded."""
-        file: Codebook = self.content("codebook")
-        return file
-
-    @property
     def coding_rules(self) -> dict[str, int] | None:
         """How many rules the codebook has for each tag; None without a codebook, or while it has mistakes."""
         return self.codebook.rules()
-
-    @property
-    def protocol(self) -> "ProtocolFile":
-        """How papers come in."""
-        file: ProtocolFile = self.content("protocol")
-        return file
-
-    @property
-    def searches(self) -> "SearchFile":
-        """What was searched and found."""
-        file: SearchFile = self.content("searches")
-        return file
 
     @property
     def arxiv(self) -> "Mapping[str, Metadata]":
