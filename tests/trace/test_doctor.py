@@ -995,7 +995,8 @@ def test_programs_are_given_both_readings_of_open_calls_and_how_each_agent_spent
         "worked": {"if_working": 4241, "if_waiting": 84, "at_least": False},
         "span": {"if_working": 4181, "if_waiting": 74, "at_least": False},
         "open_calls": [
-            {"event": "e3", "agent": "tester", "tool": "Bash", "cause": "long", "open": 4157, "begin": 4, "usual": None}
+            {"event": "e3", "agent": "tester", "tool": "Bash", "cause": "long", "open": 4157, "in_waits": 0, "begin": 4,
+             "usual": None},
         ],
     }  # fmt: skip
     times = ("elapsed", "worked", "waited", "idle", "open")

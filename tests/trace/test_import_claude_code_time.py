@@ -48,6 +48,12 @@ def worked(view: TraceView) -> tuple[float, float]:
     return round(sum(view.timing_if_waiting.works), 3), round(sum(view.timing.works), 3)
 
 
+def one_session(folder: Path) -> dict[str, Any]:
+    """What the screen says in JSON of the one session of a folder."""
+    (session,) = json.loads(run_corpus("trace", "doctor", str(folder), "--format", "json").stdout)["sessions"]
+    return session
+
+
 def causes(view: TraceView) -> list[tuple[str, str]]:
     return [(view.trace.events[call.number].tool, call.cause.value) for call in view.open_calls]
 
@@ -143,7 +149,25 @@ def test_a_task_whose_end_is_not_in_the_log_has_a_range(tmp_path: Path, main: Cl
     assert worked(view) == (4 + 1 + 5 + 7, 4 + 13 + 5 + 7)  # the person was waited for, from 10 to 500
     assert causes(view) == [("Bash", "unfinished")]
     assert view.timing.waited == 490
-    assert "1 call whose end the log does not show: Bash of main 1 s to 13 s." in " ".join(screen.split())
+    said = "Bash of main 1 s to 13 s, or 8 min 23 s if it went on during waits for people."
+    assert f"1 call whose end the log does not show: {said}" in " ".join(screen.split())
+    assert one_session(tmp_path)["open_calls"][0]["in_waits"] == 490
+
+
+def test_a_person_is_not_waited_for_while_a_task_is_known_to_go_on(tmp_path: Path, main: Claude) -> None:
+    launch(main, 4, "u1", "b1")
+    main.answer(10, "m1", text("It runs."))
+    main.say(500, "How is it?")
+    main.answer(503, "m2", use("u2", "BashOutput", bash_id="b1"), stop="tool_use")
+    main.result(503, "u2", "<status>running</status>\n<stdout></stdout>")
+    main.answer(507, "m3", text("It runs."))
+    main.say(900, "Next.")
+    main.answer(903, "m4", text("Yes."))
+
+    view = view_of(tmp_path, main)
+
+    assert (view.timing.waited, view.timing.elapsed) == (393, 510)
+    assert worked(view) == (4 + 499 + 5 + 3 + 4 + 3, 4 + 506 + 5 + 3 + 4 + 3)
 
 
 def test_events_of_a_monitor_are_signs_that_it_goes_on(tmp_path: Path, main: Claude) -> None:

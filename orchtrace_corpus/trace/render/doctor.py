@@ -15,6 +15,7 @@ from orchtrace_corpus.trace.render.names import break_lines, counted, duration, 
 from orchtrace_corpus.trace.render.page import timelines
 from orchtrace_corpus.trace.render.sentences import TEAM, Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
+from orchtrace_corpus.trace.view.open_calls import Cause
 from orchtrace_corpus.trace.view.stated_turns import TurnWait
 
 if TYPE_CHECKING:  # a screen needs no table
@@ -144,6 +145,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "tool": events[one.number].tool,
                 "cause": one.cause.value,
                 "open": works[one.number],
+                "in_waits": view.timing.waits_unseen(one.number) if one.cause is Cause.UNFINISHED else 0.0,
                 "begin": max(view.timing.starts[one.number] - view.timing.begin, 0.0),
                 "usual": one.usual,
             }

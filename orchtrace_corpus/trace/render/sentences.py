@@ -176,8 +176,11 @@ class Sentences:
 
     def _unfinished(self, call: OpenCall) -> str:
         """A call that was seen at work for some time, and may have worked to the end of the log."""
-        least, most = (times.works[call.number] for times in (self._run.view.timing_if_waiting, self._run.view.timing))
-        return f"{self._call(call.number)} {keep(self._range(least, most))}"
+        view = self._run.view
+        least, most = (times.works[call.number] for times in (view.timing_if_waiting, view.timing))
+        longest = most + view.timing.waits_unseen(call.number)
+        while_waiting = f", or {self._time(longest)} if it went on during waits for people" if longest > most else ""
+        return f"{self._call(call.number)} {keep(self._range(least, most))}{while_waiting}"
 
     def _call(self, number: int) -> str:
         event = self._run.view.trace.events[number]

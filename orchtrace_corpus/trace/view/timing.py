@@ -78,7 +78,8 @@ class Timing:
         scale = SECONDS[trace.clock.unit]
         finished, clock, seen = _clock(of, scale)
         self.stated = settle(trace.turns, of, clock, scale) if trace.turns else NOTHING_STATED
-        self.waits = _waits(of, clock, self.stated, _turn_takers(trace))
+        self.waits = _waits(of, clock, self.stated, _turn_takers(trace), seen)
+        self._seen_on_clock = seen
         self._place(clock, self.waits, seen)
         self.waited = length(self.waits)
         starts, begins, ends = self.starts, self.begins, self.ends
@@ -160,6 +161,11 @@ class Timing:
                 begin = stops[place]
                 place += 1
             yield begin + waited[place], end + waited[place]
+
+    def waits_unseen(self, index: int) -> float:
+        """Return how long the run waited for people after an unfinished event was last seen: perhaps it went on."""
+        seen = self._seen_on_clock[index]
+        return sum(end - max(begin, seen) for begin, end in self.waits if end > seen)
 
     def if_waiting(self, calls: Iterable[int]) -> "Timing":
         """Return the times of the same run with some of its calls as waits, which are as long and are no work.
@@ -269,11 +275,11 @@ def _clock(of: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int
     return finished, Clock(starts, begins, ends, blocked_until), seen
 
 
-def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str]) -> Intervals:
+def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str], seen: dict[int, float]) -> Intervals:
     """Return the waits for a person: the moments of an intervention or a stated wait in which nothing works.
 
     A tool call of the agent that people talk to may wait, too; one of another agent works, and so does one in the
-    background, behind its result, as far as its end is known.
+    background, behind its result. One that is unfinished is known to work until it was last seen.
     """
     starts, begins, ends, events = clock.starts, clock.begins, clock.ends, of.events
     people = [n for n in of.of_type.get(_HUMAN, ()) if ends[n] > starts[n]]
@@ -282,16 +288,18 @@ def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str]) -> I
     changes: list[tuple[float, bool, int]] = []
     asking = {events[index].target for index in of.of_type.get(_HUMAN, ())} | talking
     for index in of.of_type.get(_TOOL_CALL, ()):
-        if ends[index] <= starts[index] or events[index].unfinished:
+        end = seen.get(index, ends[index])
+        if end <= starts[index]:
             continue
         if "" in asking or of.agents[index] in asking:
             if index not in clock.blocked_until:
                 continue
-            working = [(max(begins[index], clock.blocked_until[index]), ends[index])]
+            working = [(max(begins[index], clock.blocked_until[index]), end)]
         else:
-            working = [(begins[index], ends[index])]
+            working = [(begins[index], end)]
         if index in stated.people:
             working = without(working, stated.people[index])
+        working = [(begin, end) for begin, end in working if begin < end]
         changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
     for kind in _MODEL_WORKS:
         for index in of.of_type.get(kind, ()):
