@@ -171,3 +171,54 @@ def test_findings_are_those_of_every_file() -> None:
     assert "F101" not in {
         finding.code for finding in files.findings("validate") if finding.location.path.endswith("disputes.yaml")
     }
+
+
+@pytest.mark.parametrize(
+    ("inserted", "code"),
+    [
+        (b"# \xff\n", "Y101"),
+        (b"<<<<<<< HEAD\n", "Y104"),
+        (b'- key: "unclosed\n', "Y104"),
+        (b"- [no, record]\n", "F103"),
+        (b'- key: "Not A Key"\n', "F101"),
+    ],
+    ids=["bad byte", "merge conflict", "open quote", "list", "bad key"],
+)
+def test_what_follows_from_a_record_that_cannot_be_read_is_not_reported(inserted: bytes, code: str) -> None:
+    papers = (ROOT / store.PAPERS).read_bytes()
+    start = papers.index(b"- key: marft")
+    files = CorpusFiles(str(ROOT), {store.PAPERS: papers[:start] + inserted + papers[start:]})
+
+    findings = list(files.findings())
+
+    assert code in {finding.code for finding in findings}
+    assert {finding.location.path.split("/")[-1] for finding in findings} == {"papers.yaml"}
+
+
+def test_a_promotion_and_a_waiver_are_not_judged_by_papers_that_cannot_be_read() -> None:
+    exclusions = (
+        (TOY / store.EXCLUSIONS)
+        .read_text()
+        .replace(
+            "a garden.\n",
+            "a garden.\n  promoted_to: rose-garden\n  waive: [{code: D110, why: Another one of this name.}]\n",
+        )
+    )
+    for papers in (b"<<<<<<< HEAD\n- key: rose-garden\n", b"\xff"):
+        files = CorpusFiles(str(TOY), {store.PAPERS: papers, store.EXCLUSIONS: exclusions.encode()})
+
+        assert {finding.code[0] for finding in files.findings()} == {"Y"}
+
+
+def test_a_search_is_not_held_against_candidates_that_cannot_be_read() -> None:
+    candidates = (ROOT / store.CANDIDATES).read_bytes()
+    files = CorpusFiles(str(ROOT), {store.CANDIDATES: b"<<<<<<< HEAD\n" + candidates})
+
+    assert {finding.code for finding in files.findings()} == {"Y104"}
+
+
+def test_a_paper_that_is_missing_is_still_reported() -> None:
+    papers = (ROOT / store.PAPERS).read_bytes().replace(b"- key: marft\n", b"- key: marft-renamed\n")
+    files = CorpusFiles(str(ROOT), {store.PAPERS: papers})
+
+    assert {"C201", "P103"} <= {finding.code for finding in files.findings()}

@@ -84,11 +84,12 @@ class Parser:
                 if pending is not None:
                     yield pending
                     pending = None
+                self._close(fold)
             else:
                 at = _place(event)
                 fold(event, 0)
+                self._close(fold)
                 self._file.refuse("F103", at, "expected a list of records, each beginning with '- '")
-            self._close(fold)
         if pending is not None:
             self._file.cut_off = pending.at
             if type(pending) is not Scalar:  # a record whose first colon is missing
@@ -253,9 +254,10 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     """Where a syntax error was made, rather than where the parser noticed, and what to do about it."""
     at = _index(error.problem_mark or error.context_mark, 0)
     problem, context, hint = error.problem or "", error.context or "", ""
-    conflict = next((text.find(sign) for sign in ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ") if sign in text), -1)
+    lines = f"\n{text}"
+    conflict = next((lines.find(sign) for sign in ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ") if sign in lines), -1)
     if conflict >= 0:
-        return conflict + 1, "a merge conflict is left here; keep one side, or both, and remove the marks"
+        return conflict, "a merge conflict is left here; keep one side, or both, and remove the marks"
     opened, quoted = _open_at(text, at)
     above, _, before = text[:at].rpartition("\n")
     escaped = ', and write each one within as \\"' if '"' in before else ""

@@ -171,8 +171,8 @@ class ProtocolFile(NamedTuple):
         return self.protocol
 
 
-def decode_codebook(file: YamlFile | None, pool: Pool) -> Codebook:
-    """Decode a list of entries, if there is one; its cases are held against the papers."""
+def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) -> Codebook:
+    """Decode a list of entries, if there is one; its cases are held against the papers, if these are sound."""
     if file is None:
         return Codebook()
     report = Report(file)
@@ -187,7 +187,7 @@ def decode_codebook(file: YamlFile | None, pool: Pool) -> Codebook:
         if coding.tag in (known.tag for known in codings):
             report.add("B101", node.entries["tag"][1].at, f"{quote(coding.tag)} is there twice; join the two entries")
         cases = node.entries["cases"][1] if "cases" in node.entries else None
-        if type(cases) is Sequence and len(cases.items) == len(coding.cases):
+        if is_sound and type(cases) is Sequence and len(cases.items) == len(coding.cases):
             _check_cases(coding, tags[coding.tag], cases, pool, report)
         codings.append(coding)
     return Codebook(tuple(codings), tuple(sorted(file.findings, key=lambda finding: finding.location)))

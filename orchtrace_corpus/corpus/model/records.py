@@ -317,6 +317,12 @@ class Loaded(NamedTuple):
         return self.pool.papers if self.pool else ()
 
     @property
+    def known_keys(self) -> frozenset[str] | None:
+        """The keys of the papers; None where one of them cannot be read."""
+        keys = frozenset(paper.key for paper in self.papers)
+        return None if "" in keys or is_malformed(self.paper_places.file.findings) else keys
+
+    @property
     def noun(self) -> Noun:
         """The survey's name for its records."""
         return self.pool.taxonomy.noun if self.pool else PAPER_NOUN

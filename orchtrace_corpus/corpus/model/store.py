@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.files import TextFile, installed_path
-from orchtrace_corpus.base.findings import Finding, is_malformed, printable
+from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed, printable
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
@@ -163,7 +163,7 @@ DATA_FILES = (
     DataFile(
         "codebook",
         CODEBOOK,
-        ("model.codebook:decode_codebook", CODEBOOK, "pool"),
+        ("model.codebook:decode_codebook", CODEBOOK, "pool", "are_records_sound"),
         schema="codebook",
         names=("tag",),
     ),
@@ -419,9 +419,13 @@ class CorpusFiles:
 
     @cached_property
     def known_keys(self) -> frozenset[str] | None:
-        """The keys of the papers; None where a part of them cannot be read."""
-        papers = self.loaded.papers
-        return None if is_malformed(self.file(PAPERS).findings) else frozenset(paper.key for paper in papers)
+        """The keys of the papers; None where one of them cannot be read."""
+        return self.loaded.known_keys
+
+    @cached_property
+    def are_records_sound(self) -> bool:
+        """Whether papers, exclusions and candidates can be decoded, so that other files can be held against them."""
+        return not (has_errors(self.loaded.findings) or has_errors(self.candidates.findings))
 
     @cached_property
     def known_ids(self) -> frozenset[str] | None:
@@ -481,12 +485,14 @@ class CorpusFiles:
     def findings_of(self, row: DataFile) -> tuple[Finding, ...]:
         """Return every finding of a file; none of a missing one. The taxonomy must be sound.
 
+        While records have errors of decoding, other files are not held against them: what these refer to may be there.
+
         Raises:
             DataFileError: The file cannot be read.
         """
         if not self.is_there(row):
             return ()
-        if row.checks:
+        if row.checks and (row.part == "validate" or self.are_records_sound):
             return tuple(self.call(row.checks))
         return tuple(self.content(row.name).findings) if row.decode else ()
 

@@ -6,7 +6,7 @@ subject, declare its code in `corpus.codes`, explain it in `rules.toml`, and nam
 
 from collections.abc import Callable, Iterator, Sequence
 
-from orchtrace_corpus.base.findings import Finding, Severity
+from orchtrace_corpus.base.findings import Finding, Severity, is_malformed
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Record
 from orchtrace_corpus.corpus.rules import consistency, duplicates, tags, texts
 
@@ -72,6 +72,8 @@ def apply_waivers(
     used = {(finding.record, finding.code) for finding in findings} & waived
     broken = {finding.record for finding in findings if finding.severity is Severity.ERROR}
     kept = [finding for finding in findings if (finding.record, finding.code) not in used]
+    if is_malformed(findings):  # what a waiver is about may stand behind the error
+        return kept
     for record, code, places, (index, number) in waivers:
         unused = is_judged(record, code) and (record, code) not in used
         if unused and record not in broken:  # errors may have kept a rule from running

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.findings import Finding, is_malformed, quote
 from orchtrace_corpus.base.identifiers import recognise, recognise_url
 from orchtrace_corpus.corpus.model.candidates import Candidate, CandidateFile
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of
@@ -48,7 +48,11 @@ def check(file: CandidateFile, loaded: Loaded) -> tuple[Finding, ...]:
     findings += _decided(file.candidates, places, loaded)
     # What stands behind a syntax error may be just what a rule misses.
     raised = [one for one in findings if (one.location.path, one.record) != places.cut_off]
-    kept = apply_waivers([*file.findings, *raised], here)
+    everything = [*file.findings, *raised]
+    if is_malformed(loaded.findings):  # what a waiver is about may be among the records that cannot be read
+        kept = apply_waivers(everything, here, lambda *_: False)
+    else:
+        kept = apply_waivers(everything, here)
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code, finding.message)))
 
 

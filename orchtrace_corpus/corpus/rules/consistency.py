@@ -76,9 +76,9 @@ def check_order(loaded: Loaded) -> Iterator[Finding]:
 
 def check_promotions(loaded: Loaded) -> Iterator[Finding]:
     """A promotion to a paper that is not there."""
-    keys, noun = {paper.key for paper in loaded.papers}, loaded.noun.one
+    keys, noun = loaded.known_keys, loaded.noun.one
     for index, exclusion in enumerate(loaded.exclusions):
-        if exclusion.promoted_to and exclusion.promoted_to not in keys:
+        if keys is not None and exclusion.promoted_to and exclusion.promoted_to not in keys:
             message = f"there is no {noun} {quote(exclusion.promoted_to)}; name the {noun} that the record became"
             yield Finding("F117", message, loaded.exclusion_places.locate(index, "promoted_to"), exclusion.id)
 
