@@ -3,15 +3,21 @@
 #
 #   propose.sh FOLDER BRANCH MESSAGE [TARGET]
 #
-# Only generated files are taken from the folder and, where no TARGET is named, data. With a TARGET, they are pushed there;
-# where that is refused, or without one, they are pushed to BRANCH, of which a pull request is opened. Without a TARGET its
-# body is FOLDER/body.md.
+# Only generated files are taken from the folder and, where no TARGET is named, data. A generated file that the folder lacks
+# is deleted: `corpus build` writes it no longer. With a TARGET, they are pushed there; where that is refused, or without one,
+# they are pushed to BRANCH, of which a pull request is opened. Without a TARGET its body is FOLDER/body.md.
 set -euo pipefail
 folder=$1 branch=$2 message=$3 target=${4:-}
 
 names=(README.md docs/STATS.md docs/figures.md docs/figures docs/list docs/schema .github/ISSUE_TEMPLATE/suggest-a-paper.yml)
-[ -n "$target" ] || names+=(data/papers.yaml data/exclusions.yaml data/candidates.yaml data/searches.yaml data/arxiv.json)
-for name in "${names[@]}"; do
+data=()
+[ -n "$target" ] || data=(data/papers.yaml data/exclusions.yaml data/candidates.yaml data/searches.yaml data/arxiv.json)
+if [ ! -f "$folder/README.md" ]; then
+  echo "::error::$folder is not what corpus build has left: it has no README.md"
+  exit 1
+fi
+git rm -r --quiet --ignore-unmatch -- "${names[@]}"
+for name in "${names[@]}" "${data[@]}"; do
   if [ -e "$folder/$name" ]; then
     mkdir -p "$(dirname "$name")"
     cp -R -- "$folder/$name" "$(dirname "$name")/"

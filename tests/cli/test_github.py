@@ -42,7 +42,7 @@ WRITERS = {
 """What some jobs of our workflows may do beyond reading the repository."""
 RENDER = """\
 python3 -S -m orchtrace_corpus.corpus.render.comment \\
-  artifact/meaning.json docs/schema/diff.schema.json > comment.md
+  "$RUNNER_TEMP/artifact/meaning.json" docs/schema/diff.schema.json > comment.md
 """
 COMING: set[str] = set()
 """Commands that documents speak of and that the table does not have yet."""
@@ -99,12 +99,32 @@ def test_no_workflow_gives_secrets_to_foreign_code(path: Path) -> None:
         assert "github.token" not in path.read_text(encoding="utf-8")
 
 
-def test_actions_are_named_by_tag_and_leave_no_token_on_disk(path: Path) -> None:
+def test_actions_are_pinned_by_hash_and_leave_no_token_on_disk(path: Path) -> None:
     for step in steps(path):
         if "uses" in step:
-            assert re.fullmatch(r"actions/[a-z-]+@v\d+|\./", step["uses"])
+            assert re.fullmatch(r"(actions/[a-z-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40}|\./", step["uses"])
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
+
+
+def test_an_action_has_one_hash_everywhere_with_its_release_beside_it() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (*WORKFLOWS, ROOT / "action.yml")]
+    uses = [use for text in texts for use in re.findall(r"uses: (?!\./)(.+)", text)]
+
+    assert [use for use in uses if not re.fullmatch(r"\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
+    assert len(set(uses)) == len({use.split("@")[0] for use in uses})
+
+
+@pytest.mark.parametrize("folder", [ROOT, TEMPLATES], ids=["ours", "starter"])
+def test_pins_are_kept_fresh(folder: Path) -> None:
+    (update,) = yaml.safe_load((folder / ".github" / "dependabot.yml").read_text(encoding="utf-8"))["updates"]
+    templates = TEMPLATES.relative_to(ROOT).as_posix()
+
+    assert update["package-ecosystem"] == "github-actions"
+    if folder == ROOT:
+        assert update["directories"] == ["/", f"/{templates}/.github/workflows"]
+    else:
+        assert update["directory"] == "/"
 
 
 def test_scripts_take_nothing_from_outside_into_their_text(path: Path) -> None:
@@ -241,7 +261,7 @@ def test_the_jobs_make_a_comment_of_what_the_check_has_kept(gh: Path) -> None:
     kept = run_corpus("diff", str(ROOT / "tests" / "data" / "toy"), str(gh / "garden"), "--format", "json").stdout
     (gh / "artifact" / "meaning.json").write_text(kept, encoding="utf-8")
     checkout(gh)
-    done = bash(RENDER, gh)
+    done = bash(RENDER, gh, RUNNER_TEMP=str(gh))
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "moss" in (gh / "comment.md").read_text(encoding="utf-8")
@@ -263,7 +283,7 @@ def test_an_artifact_that_is_no_difference_makes_no_comment(gh: Path, is_link: b
     else:
         shutil.copy(gh / "secret", gh / "artifact" / "meaning.json")
     checkout(gh)
-    done = bash(RENDER, gh)
+    done = bash(RENDER, gh, RUNNER_TEMP=str(gh))
 
     assert done.returncode == 1
     assert done.stderr.startswith("This is not what corpus diff writes: it is ")
@@ -340,6 +360,21 @@ def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert Path(files["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8").splitlines()[1] == "**1 corrected.**"
+
+
+def test_a_base_that_looks_like_an_option_is_none(tmp_path: Path) -> None:
+    """To `git fetch`, `--upload-pack=PROGRAM` names a program to start."""
+    origin = tmp_path / "origin"
+    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", origin / "data")
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "One"]):
+        git(origin, *words)
+    git(tmp_path, "clone", "--quiet", f"file://{origin}", str(tmp_path / "clone"))
+    files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    started = tmp_path / "started"
+    bases = {"BASE": f"--upload-pack=touch {started};git-upload-pack", "PULL_REQUEST_BASE": ""}
+    done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
+
+    assert (done.returncode != 0, started.exists()) == (True, False)
 
 
 SETTINGS = {"GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t"}
@@ -437,6 +472,7 @@ def test_from_a_fork_to_the_regenerated_default_branch(gh: Path, bare: Path, is_
 @pytest.mark.posix
 def test_what_pushes_takes_nothing_but_generated_files(gh: Path, bare: Path) -> None:
     folder = clone(bare, "push")
+    keep_generated(folder, gh / "artifact")
     for name in (".git/config", "data/papers.yaml", ".github/propose.sh", "docs/page.md"):
         (gh / "artifact" / name).parent.mkdir(parents=True, exist_ok=True)
         (gh / "artifact" / name).write_text("theirs", encoding="utf-8")
@@ -444,6 +480,48 @@ def test_what_pushes_takes_nothing_but_generated_files(gh: Path, bare: Path) -> 
     done = work(workflow(GITHUB / "workflows" / "build.yml")["jobs"]["push"], folder, gh)
 
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Everything is up to date.")
+
+
+def keep_generated(folder: Path, artifact: Path) -> None:
+    """Leave the generated files of a clone as the job that builds does."""
+    for name in GENERATED.split():
+        if (folder / name).is_dir():
+            shutil.copytree(folder / name, artifact / name)
+        elif (folder / name).exists():
+            (artifact / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / name, artifact / name)
+
+
+@pytest.mark.posix
+def test_what_the_build_no_longer_writes_is_deleted(gh: Path, bare: Path) -> None:
+    """One page of a folder that stays, and the only file of one that goes."""
+    folder = clone(bare, "push")
+    keep_generated(folder, gh / "artifact")
+    for name in ("docs/figures/renamed.svg", "docs/list/renamed.md", "docs/by-hand.md"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("old", encoding="utf-8")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "Old pages")
+
+    done = work(workflow(GITHUB / "workflows" / "build.yml")["jobs"]["push"], folder, gh)
+
+    assert done.returncode == 0, done.stderr
+    assert git(bare, "diff", "--name-status", "main~", "main").splitlines() == [
+        "D\tdocs/figures/renamed.svg",
+        "D\tdocs/list/renamed.md",
+    ]
+
+
+@pytest.mark.posix
+def test_a_folder_that_no_build_has_left_deletes_nothing(gh: Path, bare: Path) -> None:
+    folder = clone(bare, "push")
+    (gh / "artifact").mkdir()
+
+    done = work(workflow(GITHUB / "workflows" / "build.yml")["jobs"]["push"], folder, gh)
+
+    message = "::error::regenerated is not what corpus build has left: it has no README.md"
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, message)
+    assert git(folder, "status", "--porcelain", "--untracked-files=no") == ""
 
 
 @pytest.mark.posix
@@ -570,12 +648,10 @@ def test_what_the_audit_of_workflows_leaves_out_is_named_with_the_reason() -> No
 
     assert yaml.safe_load(text) == {
         "rules": {
-            "unpinned-uses": {"disable": True},
             "dangerous-triggers": {"ignore": ["comment.yml"]},
             "self-repository": {"disable": True},
         }
     }
-    assert "left to the maintainer" in text
     assert "takes the artifact for data" in text
 
 

@@ -24,6 +24,7 @@ from tests.effort import tries
 TEMPLATES = ROOT / "orchtrace_corpus" / "corpus" / "templates"
 STARTER = [
     ".gitattributes",
+    ".github/dependabot.yml",
     ".github/workflows/check.yml",
     ".gitignore",
     "CONTRIBUTING.md",
