@@ -960,3 +960,36 @@ def test_whole_numbers_stay_whole_and_sums_beyond_64_bits_are_unknown(tmp_path: 
         [None, 1025],
         [15, None],
     ]
+
+
+def _damaged_journals() -> list[tuple[str, bytes, bytes, str]]:
+    return [
+        ("dataset.json", b'"salt":"', b'"salt":"\xff', "cannot read '{file}': 'utf-8' codec can't decode byte 0xff"),
+        ("dataset.json", b'"salt":"', b'"salt":"no hex', "cannot read '{file}': non-hexadecimal number found"),
+        ("dataset.json", b'"salt":"78', b'"salt":"', "'{file}' has no salt"),
+        ("dataset.json", b"}", b',"x":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "cannot read '{file}': maximum recursion"),
+        ("units/*.json", b'"name":"', b'"name":"\xff', "cannot read '{file}': 'utf-8' codec can't decode byte 0xff"),
+        ("units/*.json", b'"name":"', b'"name":"../../', "'{file}' is of another unit, '../../"),
+        ("units/*.json", b'"sessions":', b'"x":' + b"[" * 50_000 + b"]" * 50_000 + b',"sessions":',
+         "cannot read '{file}': maximum recursion"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "sound", "damaged", "message"), _damaged_journals(), ids=range(7))
+def test_a_damaged_journal_is_refused_in_words(
+    logs: Path, tmp_path: Path, name: str, sound: bytes, damaged: bytes, message: str
+) -> None:
+    folder = tmp_path / "dataset"
+    built(logs, folder, "--salt", "x")
+    (file,) = (folder / ".build").glob(name)
+    data = file.read_bytes()
+    assert sound in data
+    file.write_bytes(data.replace(sound, damaged, 1))
+
+    commands = [run_build(str(logs), "-o", str(folder))]
+    if name.startswith("units"):
+        commands.append(run_corpus("trace", "dataset", "stats", str(folder)))
+    for result in commands:
+        assert (result.code, result.stdout) == (3, "")
+        assert result.stderr.startswith(f"corpus: {message.format(file=file)}")
+        assert re.search("Restore it from a copy|Remove it; what it stands for", result.stderr)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import locked, sweep, write_atomic
-from orchtrace_corpus.base.findings import quote_path
+from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace.dataset.columns import TABLES
 
 ANSWERS, COPIES = "answers", "copies"
@@ -32,6 +32,7 @@ FILES = (*TABLES, ANSWERS)
 _PRIVATE = ".build"
 _MANIFEST = "staged.json"
 _LOCK_WAIT_SECONDS = 2.0
+_UNREADABLE = (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class FileState(Struct, gc=False):
@@ -162,14 +163,16 @@ class Folder:
 
     def _prepare(self, salt: str) -> bytes:
         wanted = salt.encode("utf-8", "replace")
+        hint = "Restore it from a copy, or build a new dataset."
         try:
             with open(self._identity_file, "rb") as file:
-                identity = msgspec.json.decode(file.read(), type=_Identity)
+                known = bytes.fromhex(msgspec.json.decode(file.read(), type=_Identity).salt)
         except FileNotFoundError:
             return self._create(wanted or os.urandom(16))
-        except (OSError, msgspec.DecodeError) as error:
-            raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}") from error
-        known = bytes.fromhex(identity.salt)
+        except (*_UNREADABLE, ValueError) as error:
+            raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}", hint) from error
+        if not known:
+            raise DataFileError(f"{quote_path(self._identity_file)} has no salt", hint)
         if wanted and wanted != known:
             hint = "Leave --salt out, or build a new dataset: hashes must be comparable."
             raise CommandUseError("the dataset has another salt", hint)
@@ -228,13 +231,16 @@ class Folder:
         """
         found = []
         decoder = msgspec.json.Decoder(Unit)
+        hint = "Remove it; what it stands for is built again."
         for path in _files(self.private("units"), ".json"):
             try:
                 with open(path, "rb") as file:
-                    found.append(decoder.decode(file.read()))
-            except (OSError, msgspec.DecodeError) as error:
-                hint = "Remove it; what it stands for is built again."
+                    unit = decoder.decode(file.read())
+            except _UNREADABLE as error:
                 raise DataFileError(f"cannot read {quote_path(path)}: {error}", hint) from error
+            if path != self._unit_file(unit):
+                raise DataFileError(f"{quote_path(path)} is of another unit, {quote(unit.name)}", hint)
+            found.append(unit)
         return found
 
     def parts(self) -> dict[str, list[str]]:
@@ -269,7 +275,9 @@ class Folder:
         """What is staged in a folder; None where that is not whole."""
         try:
             staged = _manifest(place)
-        except (OSError, msgspec.DecodeError):
+        except _UNREADABLE:
+            return None
+        if os.path.basename(place).rpartition(".")[0] != staged.unit.name:
             return None
         files = ((os.path.join(place, f"{table}.parquet"), self.part(table, staged.unit)) for table in FILES)
         return staged if all(any(map(os.path.exists, pair)) for pair in files) else None
