@@ -2,6 +2,7 @@
 
 import builtins
 import json
+import os
 import random
 import re
 import subprocess
@@ -228,14 +229,18 @@ def test_no_file_outside_the_given_paths_is_opened(
         (target.parent / "link.jsonl").unlink(missing_ok=True)
         (target.parent / "link.jsonl").symlink_to(secret)
     opened: list[str] = []
-    plain_open = builtins.open
 
-    def noting(file: Any, *more: Any, **options: Any) -> Any:
-        opened.append(str(file))
-        return plain_open(file, *more, **options)
+    def noting(plain_open: Callable[..., Any]) -> Callable[..., Any]:
+        def open_(file: Any, *more: Any, **options: Any) -> Any:
+            if not isinstance(file, int):  # a descriptor is of a file that was opened before
+                opened.append(os.fsdecode(file))
+            return plain_open(file, *more, **options)
+
+        return open_
 
     importers.importer(form)  # loads the module now, which opens files, too
-    monkeypatch.setattr(builtins, "open", noting)
+    for module in (builtins, os):
+        monkeypatch.setattr(module, "open", noting(module.open))
     for session in importers.sessions(str(folder)):
         list(importers.read(session, Privacy(b"salt")))
 
