@@ -17,3 +17,18 @@ TRIES_SECONDS = 600.0
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 """The bytes of an answer over HTTP; a hundred of arXiv's records take about 300 kB."""
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""The bytes of a line of a log; a longer one is dropped and reported: no event is that large."""
+
+MAX_DOCUMENT_BYTES = 1024 * 1024 * 1024
+"""The bytes of a JSON document; the same as JSON Lines is read line by line."""
+
+MAX_ARCHIVE_MEMBERS = 200_000
+"""The members of an archive: 100,000 samples with their summaries. Each takes about a kilobyte of memory."""
+
+MAX_EXPANSION_RATIO = 200
+"""The bytes that all members of an archive may expand to, for each byte of the archive; JSON compresses to a tenth."""
+
+UNCHECKED_EXPANSION_BYTES = 64 * 1024 * 1024
+"""An archive may expand to so many bytes, however small it is."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.builder import as_data
@@ -405,9 +406,8 @@ def test_memory_is_bounded_by_the_largest_record(tmp_path: Path, form: str) -> N
 def test_a_line_beyond_all_measure_is_left_out_and_the_rest_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orchtrace_corpus.trace.importers.core import logs
 
-    monkeypatch.setattr(logs, "MOST_LINE_BYTES", 10_000)
+    monkeypatch.setattr(budget, "MAX_LINE_BYTES", 10_000)
     main = Claude()
     main.say(0, "Go.")
     main.say(1, "x" * 50_000)

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow
 import pytest
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
@@ -176,7 +176,7 @@ def test_an_archive_with_zstd_says_what_is_missing_without_pyarrow(
 def test_a_member_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, method in enumerate((93, zipfile.ZIP_DEFLATED)):
         path = archive(tmp_path / f"{number}.eval", LOG, method)
-        monkeypatch.setattr(logs, "MOST_DOCUMENT_BYTES", 2_000)
+        monkeypatch.setattr(budget, "MAX_DOCUMENT_BYTES", 2_000)
         with pytest.raises(DataFileError, match="is larger than"):
             traces(path)
         monkeypatch.undo()

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import json_parts as parts
@@ -282,7 +283,7 @@ def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path) -> Non
 
 
 def test_a_line_that_is_too_long_is_skipped_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MOST_LINE_BYTES", 1_000)
+    monkeypatch.setattr(budget, "MAX_LINE_BYTES", 1_000)
     long = json.dumps({"a": "x" * 3_000_000})
     (tmp_path / "x.jsonl").write_text(f'{{"a": 1}}\n{long}\n{{"b": 2}}\n{long}')
     rows, report = read(tmp_path / "x.jsonl")
@@ -312,7 +313,7 @@ def test_tokens_are_unknown_where_a_line_could_not_be_read(
         whole = b"\n".join(json.dumps(item).encode() for item in json.loads(whole)["data"])
     begin, _, rest = whole.partition(b"\n")
     bad = {"broken": b'{"a" 1}\n', "long": b'{"a": "' + b"x" * 1_000_000 + b'"}\n', "cut": b""}[damage]
-    monkeypatch.setattr(logs, "MOST_LINE_BYTES", 900_000)
+    monkeypatch.setattr(budget, "MAX_LINE_BYTES", 900_000)
     target = tmp_path / "x.jsonl"
     target.write_bytes(begin + b"\n" + bad + rest + b"\n" + (b'{"cut": "o' if damage == "cut" else b""))
     (session,) = importers.sessions(str(target))
@@ -329,8 +330,8 @@ import resource, sys
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 import orchtrace_corpus.trace.importers.spans.events
-from orchtrace_corpus.trace.importers.core import logs
-logs.MOST_LINE_BYTES = int(sys.argv[3]) or logs.MOST_LINE_BYTES
+from orchtrace_corpus.base import budget
+budget.MAX_LINE_BYTES = int(sys.argv[3]) or budget.MAX_LINE_BYTES
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[2]) * 1_000_000,) * 2)
@@ -455,7 +456,7 @@ def test_a_document_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -
 
 def test_a_document_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "x.json").open("wb") as file:
-        file.truncate(logs.MOST_DOCUMENT_BYTES + 1)
+        file.truncate(budget.MAX_DOCUMENT_BYTES + 1)
 
     with pytest.raises(DataFileError, match="larger than 1024 MiB"):
         JsonDocument(LogFile(str(tmp_path / "x.json"), "x.json"))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec import DecodeError, Raw, Struct
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
@@ -201,7 +202,7 @@ def _is_bare(opened: Opened) -> bool:
 def _text_records(file: LogFile, report: ImportReport) -> Iterator[Record]:
     """Yield the events of a log as text; other lines are of other loggers."""
     with open_regular(file.path) as handle:
-        for number, line in enumerate(iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b""), 1):
+        for number, line in enumerate(iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""), 1):
             event = lenient(parts.decoded(line[max(line.find(b'{"'), 0) :]), Event)
             if event is not None:
                 report.records_read += 1

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING
@@ -146,7 +147,7 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 def _meta(data: bytes) -> dict[str, Any]:
     """Return the note beside the file of a sub-agent; empty where the file is none."""
-    note = mapping(json_parts.decoded(data)) if len(data) < logs.MOST_LINE_BYTES else {}
+    note = mapping(json_parts.decoded(data)) if len(data) < budget.MAX_LINE_BYTES else {}
     return note if note.keys() >= _META else {}
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import check_regular, open_regular, regular_descriptor
 from orchtrace_corpus.base.findings import printable, quote_path
@@ -26,10 +27,6 @@ from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".db", ".eval")
-MOST_LINE_BYTES = 64 * 1024 * 1024
-"""A longer line is dropped, and said so: no event is that large."""
-MOST_DOCUMENT_BYTES = 1024 * 1024 * 1024
-"""A larger JSON document is refused; the same as JSON Lines is read line by line."""
 _CHUNK_BYTES = 128 * 1024
 _HEAD_BYTES = 256 * 1024
 _FIRST_BYTES = 8 * 1024  # most files tell their format within these
@@ -171,10 +168,10 @@ def rows(
     decode = msgspec.json.Decoder(shape).decode
     try:
         with open_regular(file.path, _CHUNK_BYTES) as handle:
-            for number, line in enumerate(iter(partial(handle.readline, MOST_LINE_BYTES + 1), b""), 1):
+            for number, line in enumerate(iter(partial(handle.readline, budget.MAX_LINE_BYTES + 1), b""), 1):
                 if number == 1:
                     line = line.removeprefix(BOM_UTF8)
-                if len(line) > MOST_LINE_BYTES:
+                if len(line) > budget.MAX_LINE_BYTES:
                     report.drop(Drop.TOO_LONG, file.name, number)
                     while line and not line.endswith(b"\n"):
                         line = handle.readline(_CHUNK_BYTES)
@@ -266,8 +263,8 @@ def contents(file: LogFile) -> bytes:
     """
     with Opened(file) as opened:
         status = opened.status()
-        if status is not None and status.st_size > MOST_DOCUMENT_BYTES:
-            limit = f"{MOST_DOCUMENT_BYTES >> 20} MiB"
+        if status is not None and status.st_size > budget.MAX_DOCUMENT_BYTES:
+            limit = f"{budget.MAX_DOCUMENT_BYTES >> 20} MiB"
             raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
         return opened.contents()
 
@@ -317,7 +314,7 @@ def object_lines(file: LogFile) -> int:
     """
     try:
         with open_regular(file.path) as handle:
-            return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(MOST_LINE_BYTES), b""))
+            return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""))
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
@@ -438,7 +435,7 @@ class Opened:
         Raises:
             DataFileError: The file cannot be read.
         """
-        return self._first(MOST_DOCUMENT_BYTES)
+        return self._first(budget.MAX_DOCUMENT_BYTES)
 
     def read_into(self, piece: memoryview, at: int) -> int:
         """Fill memory with what is in the file from a byte on, and return how much that is."""

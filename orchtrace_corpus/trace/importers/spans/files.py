@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import quote, quote_path
@@ -129,7 +130,7 @@ def _is_of_lines(file: LogFile) -> bool:
     """Return True if one of the first lines is a whole JSON object; the first itself may be cut off."""
     try:
         with open_regular(file.path) as handle:
-            lines = (line for line in iter(lambda: handle.readline(logs.MOST_LINE_BYTES), b"") if not line.isspace())
+            lines = (line for line in iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b"") if not line.isspace())
             for line in islice(lines, _FIRST_LINES):
                 start = line.lstrip()[:1]
                 if start in (b"[", b'"'):  # a document, of which a line may be a whole element

@@ -138,17 +138,17 @@ def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Found]:
     """Yield the samples of an archive, one in memory at a time; those of a run that died are there without a header."""
     from orchtrace_corpus.trace.importers.core.archives import Archive  # which takes long to load
 
-    archive = Archive(file)
-    name = next((name for name in _HEADERS if name in archive.names), "")
-    header = _header(mapping(parts.decoded(archive.read(name) if name else b"null")).get("eval"))
-    for name in archive.names:
-        if name.startswith(_SAMPLES) and name.endswith(".json"):
-            try:
-                data = archive.read(name)
-            except DataFileError as error:
-                failures.append(error)
-                continue
-            yield header, masked(f"{file.name}/{name}"), 1, _sample(data)
+    with Archive(file) as archive:
+        name = next((name for name in _HEADERS if name in archive.names), "")
+        header = _header(mapping(parts.decoded(archive.read(name) if name else b"null")).get("eval"))
+        for name in archive.names:
+            if name.startswith(_SAMPLES) and name.endswith(".json"):
+                try:
+                    data = archive.read(name)
+                except DataFileError as error:
+                    failures.append(error)
+                    continue
+                yield header, masked(f"{file.name}/{name}"), 1, _sample(data)
 
 
 def _documented(file: LogFile) -> Iterator[_Found]:

@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import quote
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace.importers.conversations.opencode.rows import Row, decode
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Store
-from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.values import string
@@ -124,7 +124,7 @@ class Database:
             DataFileError: They cannot be read.
         """
         store.take_session(session)
-        most = logs.MOST_LINE_BYTES
+        most = budget.MAX_LINE_BYTES
         data = f"CASE WHEN length(CAST(data AS BLOB)) > {most} THEN NULL ELSE CAST(data AS BLOB) END"
         for table, above in (("message", "id"), ("part", "message_id")):
             query = f"SELECT rowid, id, {above}, {data} FROM {table} WHERE session_id = ?"

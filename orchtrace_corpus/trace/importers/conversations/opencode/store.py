@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import DecodeError, Struct, field
 
+from orchtrace_corpus.base import budget
 from orchtrace_corpus.trace.importers.conversations.opencode.rows import (
     Exported,
     PartRow,
@@ -114,7 +115,7 @@ class Store:
             RecursionError: It is nested too deeply.
         """
         may_be_export = b'"messages"' in data
-        is_brief = len(data) <= logs.MOST_LINE_BYTES and data.find(b"\n", 0, -1) < 0
+        is_brief = len(data) <= budget.MAX_LINE_BYTES and data.find(b"\n", 0, -1) < 0
         row = exact(data) if is_brief or not may_be_export else None
         if row is None or (row.messages is not None and row.info is None):
             row, members = None, parts.whole(data).members()
