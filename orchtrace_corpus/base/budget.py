@@ -32,3 +32,9 @@ MAX_EXPANSION_RATIO = 200
 
 UNCHECKED_EXPANSION_BYTES = 64 * 1024 * 1024
 """An archive may expand to so many bytes, however small it is."""
+
+MAX_FINDINGS = 10_000
+"""The problems of one file that are kept; more are counted."""
+
+MAX_COUNTED_FINDINGS = 10_000_000
+"""The problems of one file that are counted; behind them, no further record is read."""

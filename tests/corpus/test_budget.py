@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base import budget
+from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import TOY, run_limited
 
@@ -70,3 +71,30 @@ def test_a_title_that_no_line_can_hold_is_refused(root: Path, words: tuple[str, 
     assert (result.code, result.stdout) == (code, "")
     assert message in result.stderr
     assert (root / store.PAPERS).read_bytes() == before
+
+
+def test_of_very_many_wrong_lines_the_first_are_shown_and_the_others_counted(root: Path) -> None:
+    (root / store.PAPERS).write_text("- x\n" * 5_000_000)
+
+    result = run_limited("validate", megabytes=500, cwd=root)
+
+    lines = result.stdout.splitlines()
+    assert (result.code, len(lines)) == (3, budget.MAX_FINDINGS + 1)
+    assert lines[0].startswith("data/papers.yaml:1:3: F")
+    assert lines[-1] == "data/papers.yaml:10001:3: Y118 and 4,990,000 more problems in this file; fix those above first"
+    assert result.stderr.startswith("10001 errors in 0 papers")
+
+
+def test_reading_ends_where_there_are_too_many_problems_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAX_FINDINGS", 2)
+    monkeypatch.setattr(reader, "MAX_COUNTED_FINDINGS", 3)
+    file = reader.YamlFile("x.yaml", b"- x\n" * 100)
+
+    for node in file.records():
+        file.refuse("F103", node.at, "no record")
+
+    assert [str(finding) for finding in file.findings] == [
+        "x.yaml:1:3: F103 no record",
+        "x.yaml:2:3: F103 no record",
+        "x.yaml:3:3: Y118 and 3 more problems in this file; fix those above first",
+    ]

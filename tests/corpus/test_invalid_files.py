@@ -20,8 +20,9 @@ FILES = sorted(INVALID.glob("*.yaml"))
 EXPECTED = re.compile(rb"# expect ([A-Z]\d{3}) (\d+):(\d+)")
 REPORTED = re.compile(r"[^:]*/(?P<file>\w+\.yaml):(?P<line>\d+):(?P<column>\d+): (?P<code>[A-Z]\d{3}) (?P<message>.+)")
 
-# Y112 needs a file of half a gigabyte, Y115 a line of 100 kB; test_reader.py raises both.
-NOT_AS_A_FILE = {"Y112", "Y115"}
+# Y112 needs a file of half a gigabyte, Y115 a line of 100 kB, Y118 10,001 mistakes; test_reader.py and test_budget.py
+# raise them.
+NOT_AS_A_FILE = {"Y112", "Y115", "Y118"}
 
 
 def expectations(path: Path) -> list[tuple[str, int, int]]:

@@ -27,7 +27,7 @@ ELSEWHERE = {
     "P",
     "T",
 }  # not of the data files: the tests of the commands that find them try their excerpts
-NOT_TO_BE_SHOWN = {"Y101", "Y112", "Y115"}  # bytes that are no text; a file and a line of megabytes
+NOT_TO_BE_SHOWN = {"Y101", "Y112", "Y115", "Y118"}  # bytes that are no text; megabytes; 10,001 mistakes
 
 EVIDENCE = {
     "tags": ["reward_family", "credit_unit", "sub_decisions", "topology"],

@@ -25,6 +25,7 @@ register(
         "Y115": "text too long to read",
         "Y116": "text cut off by a comment",
         "Y117": "list item read as text",
+        "Y118": "more problems than are shown",
     },
     warnings={},
     sections={"Y": "Syntax"},

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 
+from orchtrace_corpus.base.budget import MAX_COUNTED_FINDINGS, MAX_FINDINGS
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import Finding, Location, printable
 from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT as MAX_TEXT
@@ -35,7 +36,6 @@ class YamlFile:
     Attributes:
         path: The path as it is to be shown.
         text: The decoded text, line ends as in the file. Empty where it could not be decoded.
-        findings: What was refused so far, in the order in which it was met.
         refused: Where a value was refused and an empty one put in its place: nothing more is to be
             said about it.
         cut_off: Where the record begins behind which a syntax error ended the reading: its other
@@ -46,7 +46,9 @@ class YamlFile:
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
-        self.findings: list[Finding] = []
+        self._findings: list[Finding] = []
+        self._first_more = Location(path, 1, 1)
+        self._more = 0
         self.refused: set[int] = set()
         self.cut_off = -1
         self.keep = False
@@ -56,6 +58,14 @@ class YamlFile:
         self._asked = 0
         self.is_printable = False
         self._readable = self._decode(data)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The problems met so far, in their order; of many, the first, and how many more there are."""
+        if self._more:
+            message = f"and {self._more:,} more problems in this file; fix those above first"
+            self._findings[MAX_FINDINGS:] = [Finding("Y118", message, self._first_more)]
+        return self._findings
 
     def location(self, at: int) -> Location:
         """The line and column, both from 1, of the character at an index of the text."""
@@ -69,7 +79,12 @@ class YamlFile:
 
     def refuse(self, code: str, at: int, message: str, record: str = "") -> None:
         """Record a problem at an index of the text, in the record of that key."""
-        self.findings.append(Finding(code, message, self.location(at), record))
+        if len(self._findings) < MAX_FINDINGS:
+            self._findings.append(Finding(code, message, self.location(at), record))
+            return
+        if not self._more:
+            self._first_more = self.location(at)
+        self._more += 1
 
     def root(self) -> Node | None:
         """Fold the whole document into one node; None where there is none to be had."""
@@ -86,12 +101,15 @@ class YamlFile:
     def records(self) -> Iterator[Node]:
         """Fold a document that is a list one item at a time, so that no more than one is held.
 
-        Ends early, with a finding, at a syntax error; a document that is no list gives nothing.
+        Ends early, with a finding, at a syntax error or where there are too many problems to count; a document that
+        is no list gives nothing.
         """
         for node in self._records() if self._readable else ():
             if self.keep:
                 self.kept.append(node)
             yield node
+            if self._more >= MAX_COUNTED_FINDINGS:
+                return
 
     def _records(self) -> Iterator[Node]:
         count = 0
