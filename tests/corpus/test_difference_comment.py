@@ -20,7 +20,16 @@ from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.corpus.render import comment as module
-from orchtrace_corpus.corpus.render.comment import MARKER, MOST_BYTES, DocumentError, code_span, comment, fence, read
+from orchtrace_corpus.corpus.render.comment import (
+    MARKER,
+    MOST_BYTES,
+    DocumentError,
+    code_span,
+    comment,
+    fence,
+    marked,
+    read,
+)
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.effort import tries
 
@@ -243,7 +252,8 @@ def _assert_code_only(body: str) -> None:
     assert tree.outside == expected.outside
     assert len(tree.code) == len(expected.code)
     spans = [text for text in tree.code if "\n" not in text]
-    assert re.sub("`{20}`+", "`" * 20 + "…", printable(body, limit=2000)) in spans
+    assert marked(body) in spans
+    assert marked(body).startswith(re.sub("`{20}`+", "`" * 20 + "…", printable(body, limit=2000)))
     assert set(re.findall(r"<(\w+)", " ".join(tree.outside))) <= {
         *("p", "strong", "code", "h3", "ul", "li", "pre", "details", "summary")
     }
@@ -254,6 +264,12 @@ def test_a_code_span_shows_its_text(text: str) -> None:
     shown = re.sub("`{21,}", "`" * 20 + "…", printable(text, limit=2000))
     assert Tree(code_span(text)).code == [shown]
     assert Tree(fence(shown)).code == [f"{shown.rstrip()}\n"]
+
+
+def test_look_alikes_are_shown_by_their_code_points(document: dict[str, Any]) -> None:
+    body = "W\u043erk at https://ex\u0430mple.org/\u3164"
+    shown = f"{body} [U+0430 CYRILLIC SMALL LETTER A, U+043E CYRILLIC SMALL LETTER O, U+3164 HANGUL FILLER]"
+    assert shown in Tree(comment(replaced(document, body, iter(range(10_000))))).code
 
 
 def test_the_module_needs_nothing_but_the_standard_library(tmp_path: Path, document: dict[str, Any]) -> None:

@@ -39,6 +39,7 @@ CODES = {
     "check_names": {"M110"},
     "check_sentences": {"M105", "M106"},
     "check_placeholders": {"M109"},
+    "check_lookalikes": {"M111", "M112", "M113"},
     "check_rules": {"X101", "X102", "X103", "E101", "E102"},
     "check_sparse": {"E103"},
     "check_sourced": {"E104"},

@@ -19,6 +19,11 @@ from tests.corpus import made_up_reviews
 from tests.corpus.test_difference import git
 
 REVIEW = "- paper: rose-garden\n  by: A Reader\n  stars: 4\n  text: It holds.\n"
+TEXT_FILES = [
+    row.path
+    for row in store.DATA_FILES
+    if row.path.endswith(".yaml") and row.name not in ("published", "searches")  # which hold keys alone
+]
 OTHER = "- paper: long-grass\n  by: A Reader\n  text: It grows.\n"
 
 
@@ -222,3 +227,34 @@ def test_a_paper_that_is_missing_is_still_reported() -> None:
     files = CorpusFiles(str(ROOT), {store.PAPERS: papers})
 
     assert {"C201", "P103"} <= {finding.code for finding in files.findings()}
+
+
+@pytest.mark.parametrize("path", TEXT_FILES)
+@pytest.mark.parametrize(
+    ("inserted", "code"),
+    [("\u0430", "M111"), ("\\u0430", "M111"), ("\u3164", "M113"), ("\u200b", "M101"), ("\u202e", "M102")],
+    ids=["letter", "escaped letter", "filler", "invisible", "direction"],
+)
+def test_look_alikes_are_reported_in_every_data_file(path: str, inserted: str, code: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    names = "summary|reason|claim|why|note|notes|definition|statement|label|title|text|source"
+    fields = list(re.finditer(rf"(?m)^ +(?:- )?(?:{names}): ([A-Z][^\"\n]*[a-z])([a-z])([^\"\n]*)$", text))
+    field = fields[len(fields) // 2]
+    changed = f'{text[: field.start(1)]}"{field[1]}{inserted}{field[2]}{field[3]}"{text[field.end() :]}'
+
+    files = CorpusFiles(str(ROOT), {path: changed.encode()})
+
+    assert code in {finding.code for finding in files.findings()}
+
+
+def test_look_alikes_are_found_once_and_can_be_waived() -> None:
+    papers = (TOY / store.PAPERS).read_text(encoding="utf-8").replace("Garden in", "G\u0430rden in", 1)
+    exclusions = (TOY / store.EXCLUSIONS).read_text(encoding="utf-8").replace("Window", "W\u0456ndow", 1)
+
+    def lookalikes(papers: str) -> list[tuple[str, str]]:
+        files = CorpusFiles(str(TOY), {store.PAPERS: papers.encode(), store.EXCLUSIONS: exclusions.encode()})
+        return [(finding.code, finding.record) for finding in files.findings() if finding.code in ("M111", "F112")]
+
+    waived = papers.replace("- key: rose-garden\n", "- key: rose-garden\n  waive: [{code: M111, why: So called.}]\n")
+    assert lookalikes(papers) == [("M111", "rose-garden"), ("M111", "E001")]
+    assert lookalikes(waived) == [("M111", "E001")]

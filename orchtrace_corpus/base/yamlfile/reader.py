@@ -41,6 +41,7 @@ class YamlFile:
         cut_off: Where the record begins behind which a syntax error ended the reading: its other
             fields may stand behind the error. -1 where there is none.
         is_printable: Whether every text read so far is: so is the file, and `lines` reads it, which knows no escapes.
+        beyond_ascii: The different characters beyond printable ASCII.
         keep: Whether `records` also puts what it gives into `kept`, for a second look at all of it.
     """
 
@@ -57,6 +58,7 @@ class YamlFile:
         self._line_starts: list[int] = []
         self._asked = 0
         self.is_printable = False
+        self.beyond_ascii: frozenset[str] = frozenset()
         self._readable = self._decode(data)
 
     @property
@@ -170,7 +172,9 @@ class YamlFile:
         if self.text.startswith("\ufeff"):
             self.refuse("Y102", 0, "the file begins with a byte order mark; save it as UTF-8 without one")
             self.text, data = self.text[1:], data[3:]  # editors do not count it as a column, either
-        self.is_printable = data.translate(None, _PLAIN_BYTES).decode().isprintable()
+        others = data.translate(None, _PLAIN_BYTES).decode()
+        self.beyond_ascii = frozenset(others)
+        self.is_printable = others.isprintable()
         if self.is_printable:  # the common case, thirty times faster than the pattern
             return True
         forbidden = [match.start() for match in re.finditer(_FORBIDDEN, self.text)]

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.lookalikes import code_points, odd_parts
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.table import Table
@@ -231,9 +232,19 @@ def _words(words: Words, longest: int, most: int) -> str:
         most -= not isinstance(word, Own)
         if most < 0:
             return f"{shown} …"
-        text = word.replace(" -> ", " → ") if isinstance(word, Own) else code_span(word, longest)
+        if isinstance(word, Own):
+            text = word.replace(" -> ", " → ")
+        else:
+            named = marked(word, longest)
+            text = code_span(named, len(named))
         shown += f" {text}" if shown.endswith("`") and text.startswith("`") else text
     return shown
+
+
+def marked(text: str, longest: int = 2000) -> str:
+    """The text, cut, and behind it the code points of what looks like something else in it."""
+    named = code_points(character for part in odd_parts(text) for character in part.characters)
+    return _cut(text, longest) + (f" [{named}]" if named else "")
 
 
 def _section(title: Own, number: int, lines: Sequence[str], *, folded_from: int = _FOLDED_FROM) -> list[str]:

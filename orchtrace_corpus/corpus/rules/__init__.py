@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from orchtrace_corpus.base.findings import Finding, Severity, is_malformed
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Record
-from orchtrace_corpus.corpus.rules import consistency, duplicates, tags, texts
+from orchtrace_corpus.corpus.rules import consistency, duplicates, lookalikes, tags, texts
 
 CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
     duplicates.check_keys,
@@ -28,6 +28,7 @@ CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
     texts.check_names,
     texts.check_sentences,
     texts.check_placeholders,
+    lookalikes.check_lookalikes,
     tags.check_rules,
     tags.check_sparse,
     tags.check_sourced,

@@ -10,7 +10,7 @@ from orchtrace_corpus.corpus.model.disputes import disputable, value_of
 from orchtrace_corpus.corpus.model.records import Loaded, Path, Places, Pool, Record, address, folded_title, identities
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
-from orchtrace_corpus.corpus.rules import apply_waivers, consistency, duplicates, tags, texts
+from orchtrace_corpus.corpus.rules import apply_waivers, consistency, duplicates, lookalikes, tags, texts
 
 _CHECKS = (
     duplicates.check_keys,
@@ -22,6 +22,7 @@ _CHECKS = (
     texts.check_names,
     texts.check_quotes,
     texts.check_sentences,
+    lookalikes.check_lookalikes,
 )
 
 

@@ -1,0 +1,104 @@
+"""Text that looks like another: letters of several scripts in one word, hosts beyond ASCII, and what is invisible.
+
+Which scripts may stand together is that of "Highly Restrictive" in https://www.unicode.org/reports/tr39/: Latin letters
+with Chinese, Japanese and Korean ones. A word wholly of one script is a word of that script.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+_LATIN, _EAST_ASIAN = "LATIN", "EAST ASIAN"
+_GROUPS = dict.fromkeys(
+    ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "IDEOGRAPHIC"), _EAST_ASIAN
+) | {"FEMININE": _LATIN, "MASCULINE": _LATIN, "MICRO": "GREEK", "OHM": "GREEK"}
+"""Scripts, by the first word of the names of their characters; those of others are that word."""
+
+_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+"""Letters and marks that show nothing."""
+
+_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+"""Part of words in some scripts, and of emoji; nothing behind a Latin letter."""
+
+_MOST_NAMED = 4
+"""How many characters are named by their code points."""
+
+
+class Oddity(StrEnum):
+    """The ways in which text looks like another."""
+
+    SCRIPTS = "scripts"
+    HOST = "host"
+    INVISIBLE = "invisible"
+
+
+class OddPart(NamedTuple):
+    """A word, a host or an invisible character, with those of its characters that make it look like another."""
+
+    kind: Oddity
+    text: str
+    characters: tuple[str, ...]
+
+
+def code_points(characters: Iterable[str]) -> str:
+    """Return different characters by code point and name, as ASCII text; the first of many."""
+    different = list(dict.fromkeys(characters))
+    named = [f"U+{ord(c):04X} {unicodedata.name(c, '')}".rstrip() for c in different[:_MOST_NAMED]]
+    more = len(different) - _MOST_NAMED
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+
+
+def odd_parts(text: str, beyond_ascii: Collection[str] | None = None) -> Iterator[OddPart]:
+    """Yield the parts of a text that look like another; `beyond_ascii` has its characters, if they are known."""
+    if text.isascii():
+        return
+    hosts = set[int]()
+    for match in re.finditer(r"://([^\s/?#\"'<>]*[^\x00-\x7f][^\s/?#\"'<>]*)", text):
+        host = match[1]
+        hosts.update(range(*match.span()))
+        yield OddPart(Oddity.HOST, host, tuple(dict.fromkeys(c for c in host if not c.isascii())))
+    characters = set(text) if beyond_ascii is None else beyond_ascii
+    suspects = "".join(sorted(filter(_is_suspect, characters)))
+    end = 0
+    for match in re.finditer(f"[{re.escape(suspects)}]", text) if suspects else ():
+        at, character = match.start(), match[0]
+        if character in _FILLERS + _JOINERS:
+            if character in _FILLERS or _script(text[at - 1 : at]) == _LATIN:
+                yield OddPart(Oddity.INVISIBLE, character, (character,))
+        elif at >= end and at not in hosts:
+            start, end = _word(text, at)
+            word = text[start:end]
+            scripts = {_script(letter) for letter in word} - {""}
+            if len(scripts) > 1 and not scripts <= {_LATIN, _EAST_ASIAN}:
+                letters = dict.fromkeys(letter for letter in word if _script(letter) not in ("", _LATIN))
+                yield OddPart(Oddity.SCRIPTS, word, tuple(letters))
+
+
+def _is_suspect(character: str) -> bool:
+    return character in _FILLERS + _JOINERS or _script(character) not in ("", _LATIN, _EAST_ASIAN)
+
+
+@lru_cache(4096)
+def _script(character: str) -> str:
+    """Return the script of a letter; empty for what is no letter, for marks, and for letters that modify others."""
+    if not character or unicodedata.category(character) not in ("Lu", "Ll", "Lt", "Lo"):
+        return ""
+    name = unicodedata.name(character, "").partition(" ")[0]
+    return _GROUPS.get(name, name)
+
+
+def _word(text: str, at: int) -> tuple[int, int]:
+    """Return where the word around an index begins and ends."""
+    start = end = at
+    while start and _is_of_word(text[start - 1]):
+        start -= 1
+    while end < len(text) and _is_of_word(text[end]):
+        end += 1
+    return start, end
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character in _JOINERS or unicodedata.category(character).startswith("M")
