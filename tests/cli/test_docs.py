@@ -1,6 +1,7 @@
 """The documents say what is true: their commands run, their output is the program's, their files exist."""
 
 import importlib
+import json
 import re
 import shlex
 import tomllib
@@ -183,7 +184,8 @@ def test_the_documents_are_short() -> None:
 def test_versions_agree() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
-    assert f"version: {oc.__version__}" in citation
+    assert f"version: {oc.__version__}" in citation.splitlines()
+    assert json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))["version"] == oc.__version__
     assert "version" in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dynamic"]
 
 

@@ -38,6 +38,8 @@ WRITERS = {
     ("site.yml", "make"): {"pages": "read"},
     ("site.yml", "publish"): {"pages": "write", "id-token": "write"},
     ("comment.yml", "post"): {"pull-requests": "write"},
+    ("release.yml", "publish"): {"id-token": "write", "attestations": "write"},
+    ("release.yml", "announce"): {"contents": "write"},
 }
 """What some jobs of our workflows may do beyond reading the repository."""
 RENDER = """\
@@ -655,6 +657,27 @@ def test_what_the_audit_of_workflows_leaves_out_is_named_with_the_reason() -> No
     assert "takes the artifact for data" in text
 
 
+def test_what_is_released_was_made_once_and_tried_by_every_python() -> None:
+    read = workflow(GITHUB / "workflows" / "release.yml")
+    jobs = read["jobs"]
+    makers = [
+        name for name, job in jobs.items() if any(".ci/release build" in step.get("run", "") for step in job["steps"])
+    ]
+    uploads = [name for name, job in jobs.items() for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
+
+    assert read["on"] == {"push": {"tags": ["v*"]}}
+    assert (makers, uploads) == (["make"], ["make", "make"])
+    assert jobs["make"]["steps"][2]["run"].startswith('python3 scripts/release_notes.py "$GITHUB_REF_NAME" > ')
+    assert jobs["try"]["strategy"]["matrix"] == {"python": ["3.11", "3.12", "3.13"]}
+    assert (jobs["publish"]["needs"], jobs["announce"]["needs"]) == (["make", "try"], "publish")
+    assert jobs["publish"]["environment"]["name"] == "pypi"
+    assert [step["uses"].split("@")[0] for step in jobs["publish"]["steps"]] == [
+        "actions/download-artifact",
+        "actions/attest-build-provenance",
+        "pypa/gh-action-pypi-publish",
+    ]
+
+
 def test_hooks_for_other_lists() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 
@@ -754,6 +777,7 @@ def test_every_kind_of_change_is_in_the_guide() -> None:
         "Correct a record",
         "Change the taxonomy",
         "Work on the code",
+        "Release",
         "Commits",
     ]
 
