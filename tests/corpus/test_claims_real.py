@@ -98,6 +98,12 @@ EDITS = {
     "spot-check-agreement": ("c3", "credit_unit: message", "credit_unit: turn"),
     "source-readings-agreement": ("published", "  - matpo\n", ""),
     "benchmarks-with-orchestration": ("swe-bench2024", "sub_decisions: {}", "sub_decisions: {stop: designed}"),
+    "no-benchmark-measures-all": (
+        "multiagentbench2025",
+        ", credit: partly}",
+        ", safety: partly, parallel_efficiency: partly, credit: partly}",
+    ),
+    "no-benchmark-measures-parallelism": ("tamas", "parallel_efficiency: unclear", "parallel_efficiency: measured"),
 }
 
 

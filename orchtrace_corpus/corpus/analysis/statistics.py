@@ -56,11 +56,13 @@ class LevelCounts(NamedTuple):
     Attributes:
         counts: By term, then by level, all of them, zero included.
         total: How many records were counted; those that are under no level lack the term.
+        by_record: The levels of each record by its name, where the facet is not required and few have it.
     """
 
     facet: Facet
     counts: dict[str, dict[str, int]]
     total: int
+    by_record: Mapping[str, Mapping[str, str]] = {}
 
 
 class Crosstab(NamedTuple):
@@ -189,14 +191,18 @@ def count(records: Sequence[Record], attribute: Attribute) -> Counts:
 
 
 def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
-    """Count records by the terms of a facet and their levels."""
+    """Count records by the terms of a facet and their levels; those that have it, where it is not required."""
+    having: dict[str, Mapping[str, str]] = {}
     tally: Counter[tuple[str, str]] = Counter()
     for record in records:
         tag = record.tags.get(facet.field)
         if tag is not None and not isinstance(tag, (str, tuple)):
             tally.update(tag.items())
+            having[record.name] = tag
     counts = {term.id: {level.id: tally[term.id, level.id] for level in facet.levels} for term in facet.terms}
-    return LevelCounts(facet, counts, len(records))
+    if facet.required:
+        return LevelCounts(facet, counts, len(records))
+    return LevelCounts(facet, counts, len(having), having)
 
 
 def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Crosstab:

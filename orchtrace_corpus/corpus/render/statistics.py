@@ -64,6 +64,14 @@ def levels_table(levels: LevelCounts) -> Table:
     return Table(facet.field, f"{facet.label}, by level", columns, tuple(rows), notes)
 
 
+def levels_matrix(levels: LevelCounts) -> Table:
+    """Return the level of every term for each record that has the facet."""
+    terms = [term.id for term in levels.facet.terms]
+    rows = tuple((name, *(tag.get(term, "") for term in terms)) for name, tag in levels.by_record.items())
+    title = f"{levels.facet.label}, by record"
+    return Table(f"{levels.facet.field}_by_record", title, ("key", *terms), rows, whole="key")
+
+
 def crosstab_table(crosstab: Crosstab) -> Table:
     """Two attributes against each other, with totals of records in the last column."""
     columns = tuple(value or ABSENT_LABEL for value in crosstab.column_values)
@@ -126,7 +134,8 @@ def summary_tables(summary: Summary, published: Summary | None = None) -> list[T
         for counts in (*summary.axes, *summary.descriptions)
         for table in counts_tables(counts, beside.get(counts.attribute.name))
     ]
-    tables += [levels_table(levels) for levels in summary.levels]
+    for levels in summary.levels:
+        tables += [levels_table(levels), *([levels_matrix(levels)] if levels.by_record else [])]
     tables += counts_tables(summary.years)
     tables += [crosstab_table(crosstab) for crosstab in summary.crosstabs]
     tables += filter(None, map(typical_table, summary.crosstabs))

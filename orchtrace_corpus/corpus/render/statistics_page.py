@@ -19,7 +19,7 @@ from orchtrace_corpus.base.text.layout import (
 )
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.taxonomy import Noun, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Noun, Role, Taxonomy
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_TITLE, totals
 from orchtrace_corpus.corpus.rules.tags import possible_cells
 
@@ -71,7 +71,7 @@ def page(
     else:
         for chart in charts:
             lines += [*chart, line()]
-    for levels in summary.levels:
+    for levels in (levels for levels in summary.levels if levels.facet.role is Role.AXIS):
         lines += [line(), *_level_chart(levels, width, glyphs, summary.noun)]
     gaps = _gap_lines(summary, taxonomy, width, glyphs)
     if gaps:
@@ -192,7 +192,7 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
         parts = [f"{name} {number}" for number, name in few if name not in (NOT_APPLICABLE, ABSENT)]
         if parts:
             entries.append((counts.attribute.name, glyphs.separator.join(parts)))
-    for levels in summary.levels:
+    for levels in (levels for levels in summary.levels if levels.facet.role is Role.AXIS):
         for level in levels.facet.levels:
             none = [term.id for term in levels.facet.terms if not levels.counts[term.id][level.id]]
             if none:

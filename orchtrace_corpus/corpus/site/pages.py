@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.pools import pool_summary, pool_word, pools_of, reach_text
 from orchtrace_corpus.corpus.render.readings import agreed_text, reading_word
 from orchtrace_corpus.corpus.render.records import column_value
-from orchtrace_corpus.corpus.render.statistics import totals
+from orchtrace_corpus.corpus.render.statistics import levels_matrix, totals
 from orchtrace_corpus.corpus.site.fields import Field, Value, impossible_pairs, matrix, papers_address, term_label
 from orchtrace_corpus.corpus.site.source import Source
 
@@ -265,6 +265,10 @@ def taxonomy(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
     """Every facet with its terms, how many papers have each, and how it is coded."""
     counts = {field.name: dict(zip((one.id for one in field.values), field.counts(), strict=True)) for field in fields}
     by_tag = {coding.tag: coding for coding in source.codings}
+    papers = {key: f"papers/{key}.html" for key in source.keys}
+    matrices = {
+        levels.facet.field: grid(levels_matrix(levels), papers) for levels in source.summary.levels if levels.by_record
+    }
     sections = []
     for facet in source.taxonomy.papers:
         if facet.kind is Kind.LEVELS:
@@ -275,7 +279,8 @@ def taxonomy(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
             numbers = [(term, [(term, counts[facet.field].get(term.id, 0))]) for term in facet.terms]
         names = (facet.field, *(term.id for term in facet.terms if facet.kind is Kind.LEVELS))
         codings = [by_tag[name] for name in names if name in by_tag]
-        sections.append((facet, numbers, codings))
+        matrix = matrices.get(facet.field)
+        sections.append((facet, numbers, codings, matrix))
     return {"sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
 
 
