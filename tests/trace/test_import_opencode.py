@@ -28,6 +28,7 @@ from tests.trace.conversationlogs import (
     traces,
 )
 from tests.trace.test_import_fuzz import mutated_value
+from tests.trace.test_input_budget import run_limited
 
 TEAM = LOGS / "opencode" / "team"
 EXPORTS = [json.loads(path.read_bytes()) for path in sorted(TEAM.glob("*.json"))]
@@ -498,3 +499,53 @@ def test_a_database_that_is_damaged_is_refused_with_words_or_read(tmp_path: Path
     path.write_bytes(whole[:5000])
     done = run_corpus("trace", "import", str(path), "--from", "opencode")
     assert (done.code, done.stderr.startswith("corpus: cannot read the database")) == (3, True)
+
+
+ENDLESS = "WITH RECURSIVE endless(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM endless) "
+
+
+@pytest.mark.parametrize("name", ["session", "message", "part"])
+def test_a_view_in_place_of_a_table_is_refused_in_words(tmp_path: Path, name: str) -> None:
+    path = write_database(tmp_path / "one.db", *EXPORTS)
+    columns = {
+        "session": "n AS id, NULL AS parent_id, '' AS agent, '' AS version, 0 AS time_created, '' AS directory",
+        "message": "n AS rowid, n AS id, 'ses_1' AS session_id, '{}' AS data",
+        "part": "n AS rowid, n AS id, n AS message_id, 'ses_1' AS session_id, '{}' AS data",
+    }
+    database = sqlite3.connect(path)
+    database.execute(f"ALTER TABLE {name} RENAME TO kept_{name}")
+    database.execute(f"CREATE VIEW {name} AS {ENDLESS}SELECT {columns[name]} FROM endless")
+    database.commit()
+    database.close()
+
+    result = run_limited("doctor", path, "--from", "opencode")
+
+    assert (result.code, result.stdout, result.stderr) == (
+        3,
+        "",
+        f"corpus: cannot read the database '{path}': {name} is a view\n"
+        "OpenCode keeps its sessions in tables: name the database that it wrote.\n",
+    )
+
+
+def test_a_view_under_a_false_name_and_a_column_that_is_computed_are_refused(tmp_path: Path) -> None:
+    hidden = write_database(tmp_path / "hidden.db", *EXPORTS)
+    database = sqlite3.connect(hidden)
+    database.execute("ALTER TABLE session RENAME TO kept")
+    database.execute(f"CREATE VIEW session AS {ENDLESS}SELECT n AS id, NULL AS parent_id, '' AS agent, "
+                     "'' AS version, 0 AS time_created FROM endless")  # fmt: skip
+    database.execute("PRAGMA writable_schema = ON")
+    database.execute("UPDATE sqlite_master SET name = 'other', tbl_name = 'other' WHERE name = 'session'")
+    database.commit()
+    database.close()
+    computed = tmp_path / "computed.db"
+    database = sqlite3.connect(computed)
+    database.executescript(TABLES.replace("`version` text", "`version` text AS (hex(zeroblob(400000000)))"))
+    database.execute("INSERT INTO session (id, time_created) VALUES ('ses_1', 1)")
+    database.commit()
+    database.close()
+
+    for path in (hidden, computed):
+        result = run_limited("doctor", path, "--from", "opencode")
+        assert (result.code, result.stdout) == (3, "")
+        assert result.stderr.startswith(f"corpus: cannot read the database '{path}': ")

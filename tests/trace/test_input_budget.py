@@ -117,7 +117,7 @@ def eval_log(path: Path, members: int, sample_bytes: int = 0) -> Path:
     return path
 
 
-@pytest.mark.parametrize("members", mostly_slow([8_000, 100_000], [8_000]))
+@pytest.mark.parametrize("members", mostly_slow([16_000, 100_000], [16_000]))
 def test_an_archive_takes_time_in_proportion_to_its_members(tmp_path: Path, members: int) -> None:
     result = run_limited("import", eval_log(tmp_path / "many.eval", members), "--salt", "s")
 

@@ -21,6 +21,11 @@ from orchtrace_corpus.trace.importers.core.values import string
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 _JOURNALS = ("-wal", "-journal")
+_TABLES = frozenset(("session", "message", "part"))
+_COLUMNS = frozenset(
+    ("id", "parent_id", "agent", "version", "time_created", "directory", "session_id", "message_id", "data")
+)
+_HINT = "OpenCode keeps its sessions in tables: name the database that it wrote."
 _MOST_COPIES = 5
 _MOST_ROWS = 20
 
@@ -36,7 +41,15 @@ def _opened(file: LogFile) -> Iterator[sqlite3.Connection]:
         stack.callback(database.close)
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA query_only = ON")
+        database.set_authorizer(_authorize)
         yield database
+
+
+def _authorize(action: int, _name: str | None, _detail: str | None, _schema: str | None, inner: str | None) -> int:
+    """Allow what reads tables: no view, whatever its name is in the schema, and no recursive query."""
+    if inner is not None or action == sqlite3.SQLITE_RECURSIVE:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
 
 
 def _written(path: str) -> list[str]:
@@ -87,10 +100,35 @@ class Database:
 
     def __enter__(self) -> "Database":
         self._database = _sound(lambda: self._stack.enter_context(_opened(self._file)), self._file)
+        try:
+            self._refuse_views()
+        except BaseException:
+            self._stack.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _refuse_views(self) -> None:
+        """See that what is read are tables and stored columns: what is computed may never end.
+
+        Raises:
+            DataFileError: A view, a virtual table or a computed column is there, or the database cannot be read.
+        """
+        for name, sql in self._rows("SELECT name, sql FROM sqlite_master"):
+            statement = string(sql).upper()
+            if string(name).lower() not in _TABLES or statement.startswith("CREATE TABLE"):
+                continue
+            kind = "a view" if statement.startswith("CREATE VIEW") else "no plain table"
+            message = f"cannot read the database {quote_path(self._file.path)}: {string(name).lower()} is {kind}"
+            raise DataFileError(message, _HINT)
+        for table in sorted(_TABLES):
+            for column in self._rows(f"PRAGMA table_xinfo({table})"):
+                name, hidden = string(column[1]).lower(), column[6]
+                if hidden and name in _COLUMNS:
+                    message = f"cannot read the database {quote_path(self._file.path)}: {table}.{name} is computed"
+                    raise DataFileError(message, _HINT)
 
     def _rows(self, query: str, *values: Any) -> Iterator[Sequence[Any]]:
         cursor = _sound(lambda: self._database.execute(query, values), self._file)
