@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from errno import EISDIR
 from itertools import accumulate
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TextIO
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
@@ -83,6 +83,10 @@ def installed_path(name: str) -> str:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     places = (os.path.join(folder, name) for folder in (os.path.join(package, "bundled"), os.path.dirname(package)))
     return next(filter(os.path.exists, places), "")
+
+
+class ChangedError(DataFileError):
+    """A file is no longer what it was when it was read."""
 
 
 class Document(NamedTuple):
@@ -169,8 +173,8 @@ def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
     """Write those documents that are stale, or remove them, in their order, and return their names.
 
     Raises:
-        DataFileError: A file cannot be written or removed, or is no longer what it was when the documents were
-            made; then none is written.
+        DataFileError: A file cannot be written or removed.
+        ChangedError: A file is no longer what it was when the documents were made; none is written.
     """
     stale = [document for document in documents if document.is_stale]
     if stale:
@@ -178,7 +182,7 @@ def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
             for document in stale:
                 if read_text(root, document.name) != document.present:
                     message = f"{document.name} was changed by somebody else meanwhile"
-                    raise DataFileError(message, "Run the command again.")
+                    raise ChangedError(message, "Run the command again.")
                 path = os.path.join(root, document.name)
                 folder = os.path.dirname(path)
                 try:
@@ -251,6 +255,38 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
         for temporary in targets:
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[TextIO]:
+    """Write a new file, which is there only when all of it is written.
+
+    Raises:
+        FileExistsError: There is one.
+        OSError: The disk does not allow it; nothing is left.
+    """
+    beside = f"{path}.{os.getpid()}.part"
+    try:
+        with open(beside, "x", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _name_file(beside, path)
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
+
+
+def _name_file(beside: str, path: str) -> None:
+    """Give a written file its name, without replacing another: a link does neither, where the disk knows links."""
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise
+        os.rename(beside, path)
 
 
 def replace_folder(path: str, files: Iterable[tuple[str, str | bytes]], is_ours: Callable[[str], bool]) -> int:

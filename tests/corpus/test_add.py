@@ -37,6 +37,7 @@ HEDGES = record(
 PONDS = record("2401.00008", title="Ponds without Fish", authors=("Pond Team",), published="2024-01-09T09:00:00Z")
 YARD = record("2401.00009", title="The yard", authors=("Anon Ymous",))
 TAGS = ("--style", "formal", "--care", "none", "--size", "small")
+WORDS = ("arbour", "bench", "compost", "ditch", "edging", "fern", "gate", "hoe", "ivy", "jasmine", "kale", "lawn")
 DAY = "1709251200"  # 2024-03-01, whatever the day is
 
 ADDED = """\
@@ -342,6 +343,30 @@ def test_without_fetching_the_options_say_it_all(corpus: Path, server: ArxivServ
     assert server.requests == []
     assert paper(corpus, "wall").arxiv_id == "2401.00011"
     assert paper(corpus, "fence").urls == ("https://example.org/fence",)
+
+
+def test_simultaneous_additions_of_different_papers_all_succeed(corpus: Path) -> None:
+    said = ("--authors", "Doe, Jo", "--year", "2024", "--venue", "Blog", *TAGS)
+    children = [
+        processes.fork(processes.command, "add", f"example.org/{word}", "--title", f"A {word}", "--key", word, *said)
+        for word in WORDS
+    ]
+    for child in children:
+        child.join(120)
+
+    assert [child.exitcode for child in children] == [0] * len(WORDS)
+    assert set(WORDS) <= {one.key for one in oc.load(str(corpus)).papers}
+    assert run_corpus("fmt", "--check").code == 0
+
+
+def test_simultaneous_additions_of_one_paper_add_it_once(corpus: Path) -> None:
+    said = ("--title", "A Wall", "--authors", "Doe, Jo", "--year", "2024", "--venue", "Blog", *TAGS)
+    children = [processes.fork(processes.command, "add", "example.org/wall", *said) for _ in range(4)]
+    for child in children:
+        child.join(120)
+
+    assert sorted(child.exitcode or 0 for child in children) == [0, 1, 1, 1]
+    assert [one.key for one in oc.load(str(corpus)).papers].count("wall") == 1
 
 
 def test_offline_works_from_what_was_answered_before(corpus: Path, server: ArxivServer) -> None:

@@ -112,7 +112,8 @@ def add(
     def propose(new: Sequence[NamedPaper]) -> Proposal:
         papers = interview.complete_papers(new, details, coding)
         decided = [(one.awaiting, paper) for one, paper in zip(new, papers, strict=True) if one.awaiting]
-        return edit.take_over(corpus, edit.add(corpus, papers), decided)
+        interview.repeat = lambda current: edit.take_over(current, edit.add(current, papers), decided)
+        return interview.repeat(corpus)
 
     return interview.take_in(candidates, pool, details, propose)
 

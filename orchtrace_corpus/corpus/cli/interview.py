@@ -10,9 +10,11 @@ from typing import Any
 
 import typer
 
+from orchtrace_corpus.base.budget import MAX_EDIT_TRIES
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
+from orchtrace_corpus.base.files import ChangedError
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.corpus.analysis.matching import Match, Sign
 from orchtrace_corpus.corpus.cli.facets import (
@@ -35,6 +37,7 @@ from orchtrace_corpus.corpus.intake.drafts import Coding, Details, Gap
 from orchtrace_corpus.corpus.intake.lookup import NamedPaper, Service, resolve
 from orchtrace_corpus.corpus.intake.papers import describe_match
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 
 _METAVARS = {"authors": "NAMES", "year": "YEAR", "url": "URL", "evidence": "NOTE", "evidence_source": "URL"}
@@ -48,6 +51,8 @@ class Interview:
         session: Where the output goes.
         corpus: The corpus that is edited.
         problems: What is wrong with the words of the command; it is reported with what is missing.
+        repeat: Makes the edit again, without asking, for a corpus that others have changed meanwhile; None where the
+            edit depends on what was there.
     """
 
     def __init__(self, ctx: Any, options: IntakeOptions) -> None:
@@ -58,6 +63,7 @@ class Interview:
         self._options = options
         self._calls: dict[str, Sequence[str]] = {}
         self.problems: list[TagProblem] = []
+        self.repeat: Callable[[CorpusFiles], Proposal] | None = None
         asks = can_ask() and not options.yes
         self._questions = Questions(self.session.output, self.corpus.pool.taxonomy) if asks else None
 
@@ -148,7 +154,7 @@ class Interview:
         """Make an edit, which asks for what is missing; write it, and show what was done; return the exit code."""
         try:
             proposal = propose()
-            code = apply(self.session, self.corpus, proposal, dry_run=self._options.dry_run)
+            code = self._apply(proposal)
         except (KeyboardInterrupt, typer.Exit, CorpusError) as error:
             if not isinstance(error, CorpusError) and self._questions and any(self._questions.answers.values()):
                 self.session.output.tell("")  # behind the question that was not answered
@@ -160,6 +166,17 @@ class Interview:
         else:
             self._show_answers()
         return code
+
+    def _apply(self, proposal: Proposal) -> int:
+        """Write an edit; where others have changed a file meanwhile, make it again from what is there now."""
+        for _ in range(MAX_EDIT_TRIES - 1 if self.repeat else 0):
+            try:
+                return apply(self.session, self.corpus, proposal, dry_run=self._options.dry_run)
+            except ChangedError:
+                self.corpus = load_editable(self.corpus.root)
+                assert self.repeat is not None
+                proposal = self.repeat(self.corpus)
+        return apply(self.session, self.corpus, proposal, dry_run=self._options.dry_run)
 
     def _advise(self, match: Match) -> str:
         """Return what to do about a known paper instead of the command."""
