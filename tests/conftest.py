@@ -185,18 +185,23 @@ def run_corpus(*arguments: str, program: str = "corpus") -> Result:
 
 
 LIMITED = """
-import resource, sys
+import resource, signal, sys
 sys.dont_write_bytecode = True
 from orchtrace_corpus.__main__ import main
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)) * 1_000_000,) * 2)
 resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv.pop(1)),) * 2)
+if file_bytes := int(sys.argv.pop(1)):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes,) * 2)
 main()
 """
 
 
-def run_limited(*arguments: str, megabytes: int = 1000, cpu_seconds: int = 20, cwd: Path = ROOT) -> Result:
-    """Run `corpus` in a process that ends where it takes more memory or processor time than this."""
-    command = [sys.executable, "-c", LIMITED, str(megabytes), str(cpu_seconds), *arguments]
+def run_limited(
+    *arguments: str, megabytes: int = 1000, cpu_seconds: int = 20, file_bytes: int = 0, cwd: Path = ROOT
+) -> Result:
+    """Run `corpus` in a process that ends where it takes more memory or processor time, and writes no larger files."""
+    command = [sys.executable, "-c", LIMITED, str(megabytes), str(cpu_seconds), str(file_bytes), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=cwd, env=environment)
     return Result(done.returncode, done.stdout, done.stderr)

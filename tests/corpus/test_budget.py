@@ -8,7 +8,7 @@ import pytest
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model import store
-from tests.conftest import TOY, run_limited
+from tests.conftest import ROOT, TOY, run_limited
 
 pytest.importorskip("resource", reason="limits of a process are of POSIX")
 
@@ -98,3 +98,34 @@ def test_reading_ends_where_there_are_too_many_problems_to_count(monkeypatch: py
         "x.yaml:2:3: F103 no record",
         "x.yaml:3:3: Y118 and 3 more problems in this file; fix those above first",
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "json", "-o", "new"),
+        ("trace", "doctor", str(ROOT / "data/traces/debate.json"), "--html", "new"),
+        ("trace", "graph", str(ROOT / "data/traces/debate.json"), "-o", "new"),
+    ],
+    ids=["export", "page", "graph"],
+)
+def test_a_full_disk_leaves_nothing_and_the_next_try_works(root: Path, words: tuple[str, ...]) -> None:
+    before = sorted(root.iterdir())
+
+    full = run_limited(*words, cwd=root, file_bytes=500)
+
+    assert (full.code, full.stdout) == (3, "")
+    assert "cannot write" in full.stderr
+    assert sorted(root.iterdir()) == before
+    assert run_limited(*words, cwd=root).code == 0
+    assert sorted(root.iterdir()) == sorted([*before, root / "new"])
+
+
+def test_merging_removes_what_a_killed_merge_has_left(root: Path) -> None:
+    (root / ".corpus-abc.tmp").write_text("half")
+    papers = root / store.PAPERS
+    shutil.copy(papers, root / "ours.yaml")
+
+    assert run_limited("merge-file", str(papers), "ours.yaml", str(papers), cwd=root).code == 0
+
+    assert sorted(path.name for path in root.iterdir()) == ["data", "ours.yaml"]

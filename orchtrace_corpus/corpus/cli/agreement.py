@@ -7,6 +7,7 @@ from typing import Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun, OutputFormat, refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
+from orchtrace_corpus.base.files import new_file
 from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as findings_render
@@ -305,7 +306,7 @@ def write_new(path: str, text: str) -> None:
         DataFileError: The file is there, or cannot be written.
     """
     try:
-        with open(path, "x", encoding="utf-8", newline="") as file:
+        with new_file(path) as file:
             file.write(text)
     except FileExistsError as error:
         message = f"{quote(path)} exists already, and may hold a reader's work"

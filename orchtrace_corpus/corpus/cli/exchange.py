@@ -9,7 +9,7 @@ from orchtrace_corpus.base.commands.declarations import Argument, Context, Optio
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
-from orchtrace_corpus.base.files import write_atomic
+from orchtrace_corpus.base.files import locked, sweep, write_atomic
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import envelope
@@ -301,7 +301,10 @@ def merge_file(
         what = f"both sides {'added it, with different' if one.is_new else 'changed'} {', '.join(one.fields)}"
         what = what if one.fields else "one side changed it, the other removed it"
         session.output.tell(f"corpus: {name}: {printable(one.name)}: {what}; decide between the marks")
-    write_atomic(ours, merged.text)
+    folder = os.path.dirname(os.path.abspath(ours))
+    with locked(folder):
+        sweep(folder)
+        write_atomic(ours, merged.text)
     return ExitCode.FINDINGS if merged.conflicts else ExitCode.DONE
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.files import new_file
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, OutcomesFile, PriceTable
@@ -161,33 +162,13 @@ def _writer(session: Session, path: str) -> Iterator[Callable[[str], object]]:
     if not path:
         yield session.output.write
         return
-    beside = f"{path}.{os.getpid()}.part"
     try:
-        try:
-            with open(beside, "x", encoding="utf-8", newline="") as file:
-                yield file.write
-                file.flush()
-                os.fsync(file.fileno())
-            _name(beside, path)
-        finally:
-            if os.path.exists(beside):
-                os.unlink(beside)
+        with new_file(path) as file:
+            yield file.write
     except FileExistsError as error:
         raise _there_already(path) from error
     except OSError as error:
         raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error
-
-
-def _name(beside: str, path: str) -> None:
-    """Give a written file its name, without replacing another: a link does neither, where the disk knows links."""
-    try:
-        os.link(beside, path)
-    except FileExistsError:
-        raise
-    except OSError:
-        if os.path.lexists(path):
-            raise
-        os.rename(beside, path)
 
 
 def _there_already(path: str) -> DataFileError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
+from orchtrace_corpus.base.files import new_file
 from orchtrace_corpus.base.findings import has_errors, printable, quote, quote_path
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
@@ -391,7 +392,7 @@ def deliver(session: Session, path: str, text: str) -> None:
         session.output.write(text)
         return
     try:
-        with open(path, "x", encoding="utf-8", newline="") as file:
+        with new_file(path) as file:
             file.write(text)
     except FileExistsError as error:
         raise DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.") from error
