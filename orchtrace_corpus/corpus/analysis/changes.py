@@ -146,7 +146,31 @@ def _domains(taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None
                 size = min(number + len(read), len(facet.terms))
                 yield _Domain(facet, None, tuple(_levels(facet, [term.id for term in facet.terms], size)))
             elif read:
-                yield _Domain(facet, read, tuple(_levels(facet, read, len(read))))
+                is_by = by is not None and by.name in read
+                asked = [
+                    *filters,
+                    *(condition for rule in _rules(taxonomy) for conditions in rule for condition in conditions),
+                ]
+                levels = {term: _levels_told_apart(facet, term, () if is_by else asked) for term in read}
+                given = (dict(zip(read, values, strict=True)) for values in product(*levels.values()))
+                yield _Domain(facet, read, tuple(sorted(map(_without_absent, given), key=len)))
+
+
+def _levels_told_apart(facet: Facet, term: str, filters: Sequence[Filter]) -> list[str]:
+    """Return a level of a term, or its absence, for each answer that filters on it can give; all without filters."""
+    values = [ABSENT, *(level.id for level in facet.levels)]
+    if not filters:
+        return values
+    representatives: dict[tuple[bool, ...], str] = {}
+    for value in values:
+        paper = Paper(tags={facet.field: {} if value == ABSENT else {term: value}})
+        answers = tuple(condition.matches(paper) for condition in filters if condition.attribute.name == term)
+        representatives.setdefault(answers, value)
+    return list(representatives.values())
+
+
+def _without_absent(levels: dict[str, str]) -> dict[str, str]:
+    return {term: level for term, level in levels.items() if level != ABSENT}
 
 
 def _levels(facet: Facet, terms: Sequence[str], size: int) -> Iterator[dict[str, str]]:
