@@ -14,7 +14,7 @@ from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.records import evidence_about
 from orchtrace_corpus.corpus.site.fields import CODE, CONTESTED, Field, Group, papers_address, term_label
 from orchtrace_corpus.corpus.site.source import Source
@@ -54,7 +54,8 @@ def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, .
         if field.facet is not None:
             before = columns.get(field.facet.field)
             indices = (*(before.fields if before else ()), index)
-            columns[field.facet.field] = Column(field.facet.field, field.facet.label, indices, True, True, True)
+            is_shown = field.facet.role is Role.AXIS
+            columns[field.facet.field] = Column(field.facet.field, field.facet.label, indices, True, True, is_shown)
         elif field.name != CODE:
             facet = attributes[field.name].facet if field.name in attributes else None
             is_shown = field.group is Group.AXIS or field.name == "year"
