@@ -67,6 +67,10 @@ def near_misses(pool: Pool) -> tuple[Exclusion, ...]:
     return tuple(exclusion for exclusion in pool.exclusions if exclusion.near_miss and not exclusion.promoted_to)
 
 
+MAX_LEVEL_COMBINATIONS = 4096
+"""The ways to give the terms of a facet levels that are all tried; beyond, only those that the filters tell apart."""
+
+
 class Possibilities:
     """The tags that some filters can tell apart, as far as the taxonomy allows them together.
 
@@ -145,6 +149,8 @@ def _domains(taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None
             if number:
                 size = min(number + len(read), len(facet.terms))
                 yield _Domain(facet, None, tuple(_levels(facet, [term.id for term in facet.terms], size)))
+            elif read and (len(facet.levels) + 1) ** len(read) <= MAX_LEVEL_COMBINATIONS:
+                yield _Domain(facet, read, tuple(_levels(facet, read, len(read))))
             elif read:
                 is_by = by is not None and by.name in read
                 asked = [
