@@ -156,7 +156,7 @@ def test_outcomes_and_marks_that_are_given_count(tmp_path: Path) -> None:
     assert without["reach of untrusted content"]["recomputed"] == "no"
     assert given["reach of untrusted content"]["recomputed"] == "yes"
     (reason,) = without["reach of untrusted content"]["reasons"]
-    assert (reason["reason"][:41], reason["traces"]) == ("no event says whether its content is trus", 1)
+    assert (reason["reason"][:41], reason["traces"]) == ("no content is marked as trusted or not: n", 1)
 
 
 def test_a_dataset_has_the_checklist_of_its_traces(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.view.influence import (
 )
 
 _UNMARKED = (
-    "no event says whether its content is trusted: name the tools that bring content from outside with --untrusted"
+    "no content is marked as trusted or not: name with --untrusted the tools of this run that bring it from outside"
 )
 _NO_EFFECT = "no call with side effects was executed"
 _NO_TAINTED_EFFECT = "no call with side effects depends on untrusted content"
