@@ -169,7 +169,7 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
     else:
         judging = judged_by.texts.get(store.CLAIMS)
         is_own = judging == side.texts.get(store.CLAIMS)
-        made = own if is_own else CorpusFiles(side.folder, {store.CLAIMS: judging}).claims
+        made = own if is_own else CorpusFiles(side.folder, {**corpus.overrides, store.CLAIMS: judging}).claims
         verdicts = claims.evaluate(made.claims, pool)
         found = (*found, *_findings_beside(corpus))
     is_whole = not is_malformed(own.findings) and "" not in own.unread

@@ -179,7 +179,7 @@ def test_gaps_and_claims_are_tables_of_a_notebook(real: Corpus) -> None:
 
     assert '<th>orchestration</th><td style="text-align:left">agent</td>' in gaps
     assert gaps.endswith("<p>51 more</p>")
-    assert verdicts.count("<tr>") == 31
+    assert verdicts.count("<tr>") == 33
     assert '<th>no-tool-reward</th><td style="text-align:left">holds</td>' in verdicts
 
 

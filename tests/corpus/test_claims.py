@@ -8,6 +8,7 @@ import pytest
 
 import orchtrace_corpus as oc
 from orchtrace_corpus.corpus.analysis import claims as core
+from orchtrace_corpus.corpus.analysis.claim_readings import causes, compare_readings
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.claim_file import ClaimFile
 from orchtrace_corpus.corpus.model.records import Pool
@@ -222,7 +223,7 @@ def test_a_later_record_breaks_no_claim_of_an_earlier_scope(root: Path) -> None:
         (claim("{by: style, counts: {}}"), ["F103 3:31 'counts' must be a mapping such as {one: ..., two: ...}"]),
         (
             claim("{count: 4}", "  over: people\n"),
-            ["C102 3:9 unknown kind of record 'people' (allowed: papers, exclusions)"],
+            ["C102 3:9 unknown kind of record 'people' (allowed: papers, exclusions, scale)"],
         ),
         (
             claim("{count: 4}", "  counter:\n    - {note: No., strength: huge, source: Somebody.}\n"),
@@ -318,9 +319,9 @@ def test_all_claims_under_stress(root: Path) -> None:
 claim              fewest  disputes  near misses  rows
 watered            1       1         -            any
 two-small-or-more  2       -         -            none
-fewest: how many changes break the claim at least. disputes: how many, read the other way,
-break it alone; all: only all at once. near misses, rows: those that break it when taken in,
-or left out; any: each of them. corpus claims ID --stress names them.
+fewest: the changes that it takes to break the claim. disputes: those that break
+it alone, read the other way; all: only all at once. near misses, rows: those
+that break it taken in or left out; any: each. corpus claims ID --stress: which.
 """,
         "",
     )
@@ -711,3 +712,120 @@ def test_a_coded_record_that_is_gone_makes_cells_fewer_and_is_no_mistake_of_the_
     (found,) = core.evaluate(store.CorpusFiles(str(root), {store.CLAIMS: text.encode()}).claims.claims, fewer)
 
     assert (found.problem, found.holds, found.found) == ("", False, "3 of 3")
+
+
+# Claims over scale
+
+OBSERVATIONS = """\
+- system: Park
+  group: deployment
+  record: long-grass
+  quantity: beds
+  value: "<=300"
+  unit: flower beds
+  evidence: vendor_copy
+  sources: [https://example.org/park, https://example.com/copy]
+  verified: false
+- system: Four Beds
+  group: academic
+  record: rose-garden
+  quantity: beds
+  phase: training
+  value: 4-6
+  unit: beds
+  evidence: paper
+  sources: [https://example.org/four]
+  verified: true
+- system: Allotment
+  group: academic
+  quantity: beds
+  value: unknown
+  unit: beds
+  evidence: third_party
+  sources: [https://example.org/allotment]
+  verified: false
+"""
+
+PUBLISHED = """\
+day: "2023-12-31"
+source: https://example.org/published
+papers: [rose-garden]
+exclusions: [E001]
+"""
+
+
+def over_scale(root: Path, expect: str, more: str = "") -> core.Verdict:
+    (root / "data" / "scale.yaml").write_text(OBSERVATIONS, encoding="utf-8")
+    (root / "data" / "claims.yaml").write_text(claim(expect, f"  over: scale\n{more}"), encoding="utf-8")
+    files = store.CorpusFiles(str(root))
+    assert files.claims.findings == ()
+    return core.evaluate(files.claims.claims, files.pool, files.disputes.disputes, ())[0]
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("{group: academic}", ("Four Beds: beds, training", "Allotment: beds")),
+        ('{"highest>": "5"}', ("Park: beds", "Four Beds: beds, training")),
+        ('{"lowest>=": "5"}', ("Park: beds",)),
+        ('{highest: ""}', ("Allotment: beds",)),
+        ("{limit: true}", ("Park: beds",)),
+        ("{phase: training, verified: true}", ("Four Beds: beds, training",)),
+        ("{evidence: [vendor_copy, third_party]}", ("Park: beds", "Allotment: beds")),
+        ("{published: yes}", ("Four Beds: beds, training",)),
+        ("{record: long-grass, unit~: FLOWER}", ("Park: beds",)),
+    ],
+)
+def test_a_claim_over_scale_counts_observations(root: Path, where: str, rows: tuple[str, ...]) -> None:
+    (root / "data" / "published.yaml").write_text(PUBLISHED, encoding="utf-8")
+    judged = over_scale(root, f"{{count: {len(rows)}}}", f"  where: {where}\n")
+    assert (judged.holds, judged.rows) == (True, rows)
+
+
+def test_a_claim_over_published_scale_is_judged_over_every_pool(root: Path) -> None:
+    (root / "data" / "published.yaml").write_text(PUBLISHED, encoding="utf-8")
+    judged = over_scale(root, "empty", '  scope: {published: yes}\n  where: {"highest>": "20"}\n')
+    assert {name.value: (pool.holds, pool.found, pool.falls_by) for name, pool in judged.pools.items()} == {
+        "published": (True, "0", ()),
+        "today": (False, "1", ("Park: beds",)),
+        "candidates": (False, "1", ("Park: beds",)),
+    }
+    compared = compare_readings([judged.claim], pool_of(root), store.CorpusFiles(str(root)).disputes.disputes)
+    assert compared == {"one": (True, ())}
+
+
+def test_what_breaks_a_claim_over_scale_is_an_observation_left_out(root: Path) -> None:
+    over_scale(root, "{at_least: 1}", '  where: {"highest>": "20"}\n')
+    result = run(root, "claims", "one", "--stress")
+    assert (result.code, result.stdout.splitlines()[-5:]) == (
+        0,
+        [
+            "source         https://example.org/claims",
+            "breaks by      1 change: Park: beds left out",
+            "disputes       no dispute concerns it",
+            "near misses    no near miss concerns it",
+            "rows left out  any of 1 breaks it: Park: beds",
+        ],
+    )
+
+
+def test_what_is_wrong_with_a_claim_over_scale_is_found(root: Path) -> None:
+    judged = over_scale(root, "{at_least: 1}", "  where: {sise: small}\n")
+    assert not judged.holds
+    assert judged.problem.startswith("unknown field 'sise'")
+
+
+def test_counter_evidence_may_name_observations(root: Path) -> None:
+    counter = (
+        '  counter:\n    - {rows: ["Park: beds", "Pond: beds"], note: A limit., strength: weak, source: A gardener.}\n'
+    )
+    over_scale(root, "{at_least: 1}", counter)
+    files = store.CorpusFiles(str(root))
+    assert [(one.code, one.message) for one in core.check(files.claims, files.pool)] == [
+        ("C103", "there is no record 'Pond: beds'")
+    ]
+
+
+def test_candidates_break_no_claim_over_scale(root: Path) -> None:
+    judged = over_scale(root, "{at_least: 1}")
+    assert causes([judged], pool_of(root), ()) == ()

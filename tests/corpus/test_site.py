@@ -196,7 +196,7 @@ def test_claims_come_in_the_order_of_the_command_line_and_name_none_of_its_optio
     of_real: dict[str, str | bytes],
 ) -> None:
     page = str(of_real["claims.html"])
-    listed = run_corpus("--root", str(ROOT), "claims", "--all").stdout.splitlines()[1:31]
+    listed = run_corpus("--root", str(ROOT), "claims", "--all").stdout.splitlines()[1:33]
 
     assert re.findall(r'<section class="claim" aria-labelledby="([^"]+)">', page) == [
         line.split()[0] for line in listed
@@ -204,6 +204,16 @@ def test_claims_come_in_the_order_of_the_command_line_and_name_none_of_its_optio
     assert re.findall(r'<p class="muted">(.*)</p>', page)[-1] == (
         "falls at N/M: the first N of M candidates make it fall"
     )
+
+
+def test_the_page_of_scale_shows_the_verdicts_of_its_claims(of_real: dict[str, str | bytes]) -> None:
+    rows = re.findall(r'<a href="claims.html#([a-z0-9-]+)">.*?</th>(.*)</tr>', str(of_real["scale.html"]))
+    assert {claim: re.findall(r"<td[^>]*>([^<]*)</td>", cells) for claim, cells in rows} == {
+        "reported-beyond-experiments": ["holds", "holds", "holds", "holds", "strong", "2", "0"],
+        "experiments-up-to-20-agents": ["holds", "holds", "holds", "holds", "weak", "0", "0"],
+    }
+    counted = str(of_real["claims.html"]).partition('<h2 id="reported-beyond-experiments">')[2]
+    assert '<li><a href="scale.html">Kimi K2.6 Agent Swarm: agents</a></li>' in counted
 
 
 def test_the_start_page_says_how_many_more_papers_are_of_the_last_day(

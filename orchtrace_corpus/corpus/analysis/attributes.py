@@ -151,6 +151,32 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
     return {**attributes, "by": by}
 
 
+def scale_attributes() -> Attributes:
+    """The attributes of observations of scale, by name; `limit` and `status` say what their numbers are."""
+    from orchtrace_corpus.corpus.model import scale  # only for claims over it
+
+    def choices(kind: type[StrEnum]) -> tuple[Term, ...]:
+        return tuple(Term(member.value, member.value, "") for member in kind)
+
+    def amount(end: str) -> Callable[[Any], tuple[str, ...]]:
+        return lambda record: () if record.value is None else (f"{getattr(record.value, end):.15g}",)
+
+    def flag(name: str) -> Callable[[Any], tuple[str, ...]]:
+        return lambda record: ("true",) if getattr(record, name) else ("false",)
+
+    texts = ("system", "quantity", "unit", "record")
+    attributes = {name: Attribute(name, name.capitalize(), ValueKind.TEXT, _member_values(name)) for name in texts}
+    for name, kind in (("group", scale.Group), ("phase", scale.Phase), ("evidence", scale.Support)):
+        terms = choices(kind)
+        attributes[name] = Attribute(name, name.capitalize(), ValueKind.TERM, _member_values(name), terms)
+    for name, end in (("lowest", "low"), ("highest", "high")):
+        attributes[name] = Attribute(name, name.capitalize(), ValueKind.NUMBER, amount(end))
+    for name, member in (("limit", "is_limit"), ("verified", "verified")):
+        attributes[name] = Attribute(name, name.capitalize(), ValueKind.TERM, flag(member), _FLAG_TERMS)
+    attributes["published"] = Attribute("published", "Published", ValueKind.TERM, _published, _PUBLISHED_TERMS)
+    return attributes
+
+
 def find(name: str, attributes: Attributes, noun: str = "field") -> Attribute:
     """Look an attribute up by its name or by the code of its term, such as `O5` for `stop`.
 

@@ -92,7 +92,9 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
         today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
         if awaited is None or today is None or not today.holds:
             continue
-        wanted = judge.filters(verdict.claim)[Over.PAPERS]
+        wanted = judge.filters(verdict.claim).get(Over.PAPERS)
+        if wanted is None:  # candidates are papers
+            continue
         asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
         tags = [name for attribute in asked for name in _tags(attribute)]
         for name in (*awaited.falls_by, *awaited.could_fall_by):

@@ -5,7 +5,7 @@ about the published pool, by the scope `published: "yes"`, is also judged over t
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, printable, quote, suggestion
@@ -15,6 +15,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     exclusion_attributes,
     find,
     paper_attributes,
+    scale_attributes,
 )
 from orchtrace_corpus.corpus.analysis.claim_outcome import (
     Filters,
@@ -31,7 +32,7 @@ from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Agreement, Claim, ClaimFile, Counts, Over, PoolName, Share, Values
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
-from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
+from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 from orchtrace_corpus.corpus.model.taxonomy import Facet
 
@@ -123,7 +124,7 @@ def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tupl
     findings = list(file.findings)
     judge = Judge(pool)
     judged = {verdict.claim.id: verdict for verdict in verdicts}
-    known = {record.name for kind in Over for record in judge.records(kind)}
+    known = {record.name for record in pool.records}
     for index, claim in enumerate(file.claims):
         verdict = judged.get(claim.id) or judge.verdict(claim, over_pools=False)
         if verdict.problem:
@@ -134,9 +135,10 @@ def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tupl
             expected = printable(verdict.expected, limit=_SENTENCE_LIMIT)
             message = f"claim fails: {sentence} Expected: {expected}; found: {found}"
             findings.append(Finding("C101", message, file.locate(index, "claim"), claim.id))
+        names = known.union(observation.name for observation in claim.observations)
         for number, counter in enumerate(claim.counter):
             for at, row in enumerate(counter.rows):
-                if row not in known:
+                if row not in names:
                     place = file.locate(index, "counter", number, "rows", at)
                     findings.append(Finding("C103", f"there is no record {quote(row)}", place, claim.id))
         for number, reading in enumerate(claim.readings if not verdict.problem else ()):
@@ -156,16 +158,20 @@ class Judge:
         self.attributes: dict[Over, Attributes] = {
             Over.PAPERS: paper_attributes(pool.taxonomy),
             Over.EXCLUSIONS: exclusion_attributes(pool.taxonomy),
+            Over.SCALE: scale_attributes(),
         }
         self._by_sheets: dict[str, tuple[Attribute, tuple[str, ...]]] = {}
         self._queries: dict[_Key, Query] = {}
-        self._in_scope: dict[_Key, tuple[Record, ...]] = {}
+        self._in_scope: dict[_Key, tuple[Any, ...]] = {}
         self._disputable = disputable(pool.taxonomy)
         self._papers = {paper.key: paper for paper in pool.papers}
         self._readings: dict[tuple[str, str, tuple[str, ...]], list[Paper]] = {}
 
-    def records(self, kind: Over) -> Sequence[Record]:
-        """The records of a kind."""
+    def records(self, kind: Over, claim: Claim) -> Sequence[Any]:
+        """Return the records of a kind that the claim could be about."""
+        if kind is Over.SCALE:
+            published = {key: paper.published for key, paper in self._papers.items()}
+            return [item._replace(published=published.get(item.record or "")) for item in claim.observations]
         return self.pool.papers if kind is Over.PAPERS else self.pool.exclusions
 
     def filters(self, claim: Claim) -> dict[Over, Filters]:
@@ -260,11 +266,11 @@ class Judge:
             members = [member for member in members if member.record.name in claim.expect.values]
         return members
 
-    def _scoped(self, claim: Claim, kind: Over, filters: Mapping[Over, Filters]) -> Sequence[Record]:
+    def _scoped(self, claim: Claim, kind: Over, filters: Mapping[Over, Filters]) -> Sequence[Any]:
         """Return the records of a kind that the claim is about at all; many claims are about the same."""
         key = (kind, len(claim.over) > 1, _content(claim.scope))
         if key not in self._in_scope:
-            self._in_scope[key] = filters[kind].scope.select(self.records(kind))
+            self._in_scope[key] = filters[kind].scope.select(self.records(kind, claim))
         return self._in_scope[key]
 
     def _query(self, kind: Over, conditions: Sequence[Condition], over: Sequence[Over]) -> Query:

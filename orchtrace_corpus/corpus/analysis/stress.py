@@ -91,7 +91,7 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
         return Robustness(claim, holds=False)
     filters = judge.filters(claim)
     papers, is_exact = _paper_units(filters.get(Over.PAPERS), judge.pool, disputes)
-    units = [*papers, *_exclusion_units(filters, judge.pool)]
+    units = [*papers, *_exclusion_units(filters, judge.pool), *_scale_units(claim, filters, judge)]
     gains = [_Gains(way, units, claim) for way in _ways(claim)]
     flips, taken, left = (_singles(gains, kind) for kind in (ChangeKind.FLIP, ChangeKind.TAKE_IN, ChangeKind.LEAVE_OUT))
     sets = [found for gain in gains if (found := gain.smallest()) is not None]
@@ -161,6 +161,20 @@ def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]
         if len(variants) > 1:
             units.append(_Unit(exclusion.id, tuple(variants)))
     return units
+
+
+def _scale_units(claim: Claim, filters: Mapping[Over, Filters], judge: Judge) -> list[_Unit]:
+    """The observations of scale that a claim is about, as they are and left out."""
+    wanted = filters.get(Over.SCALE)
+    if wanted is None:
+        return []
+    return [
+        _Unit(
+            record.name,
+            (_Variant((), wanted.part(record)), _Variant((Change(ChangeKind.LEAVE_OUT, record.name),), None)),
+        )
+        for record in judge.records(Over.SCALE, claim)
+    ]
 
 
 def _ways(claim: Claim) -> list[_Way]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from orchtrace_corpus.base.findings import Finding, Location, quote
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
@@ -17,12 +17,16 @@ from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode
 from orchtrace_corpus.corpus.model.records import Places
 from orchtrace_corpus.corpus.model.tag_rules import Condition, conditions
 
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.model.scale import Observation, ScaleFile
+
 
 class Over(StrEnum):
     """The kinds of records that a claim can be about."""
 
     PAPERS = "papers"
     EXCLUSIONS = "exclusions"
+    SCALE = "scale"
 
 
 class PoolName(StrEnum):
@@ -134,6 +138,7 @@ class Claim(NamedTuple):
         where: Filters that say which of those it looks for.
         readings: Stricter readings.
         counter: Counter-evidence.
+        observations: What is known of scale, for a claim over it.
         only: The one pool over which the sentence makes sense, such as that of a count; None where it makes
             sense over each.
     """
@@ -149,6 +154,7 @@ class Claim(NamedTuple):
     readings: tuple[NarrowReading, ...] = ()
     counter: tuple[Counter, ...] = ()
     only: PoolName | None = None
+    observations: "tuple[Observation, ...]" = ()
 
     @property
     def is_exact(self) -> bool:
@@ -181,12 +187,15 @@ class ClaimFile(NamedTuple):
         return self.places.locate(index, *path)
 
 
-def decode_claims(file: YamlFile | None, read_sheet: Callable[[str], str | None]) -> ClaimFile:
-    """Decode a list of claims, if there is one, with the sheets that they name; problems become findings.
+def decode_claims(
+    file: YamlFile | None, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], ScaleFile]"
+) -> ClaimFile:
+    """Decode a list of claims, if there is one, with the data that they rest on; problems become findings.
 
     Args:
         file: The file.
         read_sheet: Returns the text of a coding sheet by its path below the corpus's folder; None where there is none.
+        read_scale: Returns what is known of scale.
     """
     if file is None:
         return ClaimFile()
@@ -213,15 +222,17 @@ def decode_claims(file: YamlFile | None, read_sheet: Callable[[str], str | None]
             sound.append((claim, start))
     places = Places(file, [start for _, start in sound])
     read = cache(read_sheet)
-    claims = tuple(_with_sheets(claim, read) for claim, _ in sound)
+    claims = tuple(_with_data(claim, read, read_scale) for claim, _ in sound)
     return ClaimFile(claims, places, tuple(file.findings), tuple(unread))
 
 
-def _with_sheets(claim: Claim, read: Callable[[str], str | None]) -> Claim:
-    """Return the claim with the texts of the coding sheets that it names."""
+def _with_data(claim: Claim, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], ScaleFile]") -> Claim:
+    """Return the claim with the observations that it is about, and the texts of the coding sheets that it names."""
+    if Over.SCALE in claim.over:
+        claim = claim._replace(observations=read_scale().observations)
     if not isinstance(claim.expect, Agreement):
         return claim
-    sheets = tuple(sheet._replace(text=read(sheet.path)) for sheet in claim.expect.sheets)
+    sheets = tuple(sheet._replace(text=read_sheet(sheet.path)) for sheet in claim.expect.sheets)
     return claim._replace(expect=claim.expect._replace(sheets=sheets))
 
 

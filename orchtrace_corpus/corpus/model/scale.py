@@ -79,6 +79,7 @@ class Observation(NamedTuple):
         phase: When the number holds, if the source says so.
         quote: The line of the source that says it.
         note: What else a reader must know.
+        published: Whether its paper is one of the published pool; None without a paper, or where that is unknown.
     """
 
     system: str
@@ -93,6 +94,13 @@ class Observation(NamedTuple):
     phase: Phase | None = None
     quote: str | None = None
     note: str | None = None
+    published: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """Return what tells the observation from all others."""
+        phase = "" if self.phase is None else f", {self.phase}"
+        return f"{self.system}: {self.quantity}{phase}"
 
     @property
     def is_limit(self) -> bool:

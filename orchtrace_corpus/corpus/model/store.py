@@ -131,7 +131,7 @@ DATA_FILES = (
     DataFile(
         "claims",
         CLAIMS,
-        ("model.claim_file:decode_claims", CLAIMS, "read_sheet"),
+        ("model.claim_file:decode_claims", CLAIMS, "read_sheet", "read_scale"),
         schema="claims",
         checks=("analysis.claims:check", "claims", "pool"),
         names=("id",),
@@ -542,6 +542,10 @@ class CorpusFiles:
                 return file.read()
         except (OSError, UnicodeDecodeError):
             return None
+
+    def read_scale(self) -> "ScaleFile":
+        """Return what is known of scale, for the claims over it."""
+        return self.scale
 
 
 def named(name: str) -> Any:

@@ -22,9 +22,9 @@ _NARROW = 80
 _MOST_ON_A_SCREEN = 20
 """How many claims a screen of 24 lines holds; of more, those are left out of which there is nothing to say."""
 _STRESS_NOTES = (
-    "fewest: how many changes break the claim at least. disputes: how many, read the other way,",
-    "break it alone; all: only all at once. near misses, rows: those that break it when taken in,",
-    "or left out; any: each of them. corpus claims ID --stress names them.",
+    "fewest: the changes that it takes to break the claim. disputes: those that break",
+    "it alone, read the other way; all: only all at once. near misses, rows: those",
+    "that break it taken in or left out; any: each. corpus claims ID --stress: which.",
 )
 _NOT_ASKED = "fails: not tested, since the claim fails already."
 

@@ -9,7 +9,7 @@ from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
-from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName, Strength
+from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName, Strength
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Pool
 from orchtrace_corpus.corpus.model.scale import Group, Observation
@@ -147,8 +147,19 @@ def _count(number: int, name: str, value: str) -> tuple[str, str]:
 def claims(source: Source) -> dict[str, Any]:
     """Every claim, the most doubtful first: its verdicts, the records behind it, what is against it or breaks it."""
     pools = pools_of(source.verdicts)
+    later = (name for name in pools if name is not PoolName.PUBLISHED)
+    return {
+        **_judged(source, source.verdicts),
+        "notes": [note for name in later for note in pool_summary(source.verdicts, name, hint="")],
+        "candidate_keys": {candidate.name for candidate in source.candidates},
+    }
+
+
+def _judged(source: Source, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return claims with their verdicts, the most doubtful first, and the names of the pools they are judged over."""
+    pools = pools_of(source.verdicts)
     shown = []
-    for verdict in sorted(source.verdicts, key=doubt_rank):
+    for verdict in sorted(verdicts, key=doubt_rank):
         claim, robust = verdict.claim, source.robust.get(verdict.claim.id)
         compared = source.by_sources.get(claim.id)
         awaited = verdict.pools.get(PoolName.CANDIDATES)
@@ -159,7 +170,7 @@ def claims(source: Source) -> dict[str, Any]:
                 "by_sources": reading_word(compared) if compared else "",
                 "agreed": [(one.record, one.tag, agreed_text(one)) for one in (compared.falls_by if compared else ())],
                 "against": _strongest(claim),
-                "records": [(name, source.keys.get(name)) for name in verdict.rows],
+                "records": [_counted_record(name, source) for name in verdict.rows],
                 "beside": [name for name in verdict.contested if name not in verdict.rows],
                 "readings": claim.readings,
                 "awaited": reach_text(awaited) if awaited else "",
@@ -170,16 +181,16 @@ def claims(source: Source) -> dict[str, Any]:
                 "stress": list(stress_entries(robust)) if robust is not None and robust.holds else [],
             }
         )
-    later = (name for name in pools if name is not PoolName.PUBLISHED)
-    notes = [note for name in later for note in pool_summary(source.verdicts, name, hint="")]
-    keys = {candidate.name for candidate in source.candidates}
-    return {
-        "claims": shown,
-        "pools": [name.value for name in pools],
-        "has_reading": bool(source.by_sources),
-        "notes": notes,
-        "candidate_keys": keys,
-    }
+    return {"claims": shown, "pools": [name.value for name in pools], "has_reading": bool(source.by_sources)}
+
+
+def _counted_record(name: str, source: Source) -> tuple[str, str, str]:
+    """Return the name of a record that a claim counts, with its title and address."""
+    if name in source.keys:
+        return name, source.keys[name].title, f"papers/{name}.html"
+    if any(name == observation.name for observation in source.scale):
+        return name, name, "scale.html"
+    return name, name, f"screening.html#{name}"
 
 
 def scale_page(source: Source) -> dict[str, Any]:
@@ -199,7 +210,12 @@ def scale_page(source: Source) -> dict[str, Any]:
     by_quantity: dict[str, list[tuple[list[tuple[str, str]], Observation]]] = {}
     for cells, observation in zip(rows, source.scale, strict=True):
         by_quantity.setdefault(observation.quantity, []).append((cells, observation))
-    return {"answers": scale.answers(source.scale), "boundary": scale.BOUNDARY, "quantities": by_quantity}
+    return {
+        "answers": scale.answers(source.scale),
+        "boundary": scale.BOUNDARY,
+        "quantities": by_quantity,
+        **_judged(source, [verdict for verdict in source.verdicts if Over.SCALE in verdict.claim.over]),
+    }
 
 
 def screening(source: Source) -> dict[str, Any]:
