@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.trace.measures import measure
-from orchtrace_corpus.trace.measures.measure import Measure, Run
-from orchtrace_corpus.trace.measures.safety import DEFINITIONS, stages
-from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.measures.measure import Measure
+from orchtrace_corpus.trace.measures.safety import DEFINITIONS
 from tests.trace.conversationlogs import Codex, trace_of
 from tests.trace.traces import event, example, raw, trace
 
@@ -87,7 +86,6 @@ def test_reach_and_events_count_agents_and_contents_that_a_page_could_have_influ
     assert found["untrusted_reach"].value == pytest.approx(2 / 3)
     assert found["untrusted_events"].value == pytest.approx(4 / 6)
     assert found["untrusted_depth"].value == 1
-    assert stages(Run(TraceView(trace(raw(*READER_AND_CHECKER))))) == ("exposed", "relayed")
 
 
 def test_depth_counts_changes_of_agent() -> None:
@@ -110,7 +108,6 @@ def test_a_later_effect_in_the_same_context_counts_and_by_edges_it_does_not() ->
     assert (found["unapproved_effects"].value, found["unapproved_effects"].events) == (0.5, ("c2",))
     assert found["refusal_share"].value == 0
     assert found["gate_coverage"].value == 0.5
-    assert stages(Run(TraceView(trace(raw(*TWO_EFFECTS))))) == ("exposed", "executed")
 
 
 def test_the_way_from_a_page_to_a_payment_is_counted_in_edges_and_crosses_a_right() -> None:
