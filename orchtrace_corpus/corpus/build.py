@@ -164,7 +164,8 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     Raises:
         CommandUseError: There is no figure of a name.
     """
-    from orchtrace_corpus.corpus.render.figures import draw, page, plan
+    from orchtrace_corpus.corpus.render.figures import plan
+    from orchtrace_corpus.corpus.render.figures.pictures import draw
 
     figures = plan.chosen(names, plan.figures_of(source))
     said = {figure: plan.caption(figure, source) for figure in figures}
@@ -173,7 +174,7 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
         return drawn
     known = [figure.path for figure in figures]
     left = _orphans(root, plan.FOLDER, ".svg", known, lambda name: f'aria-labelledby="{name}-title {name}-desc"')
-    return [document(root, FIGURES, _marked(page(said))), *drawn, *left]
+    return [document(root, FIGURES, _marked(plan.page(said))), *drawn, *left]
 
 
 def figure_source(files: CorpusFiles, summary: Summary) -> "Source":

@@ -278,15 +278,15 @@ def _body(name: str, sources: _Sources) -> str:
         bare = [markdown(table._replace(title="", notes=())) for table in tables]
         return "\n".join((f"{totals(summary())}.{newest}\n", *bare))
     if kind == "page":
-        from orchtrace_corpus.corpus.render import statistics_page
+        from orchtrace_corpus.corpus.render.statistics import page
 
-        return f"```console\n$ corpus stats\n{plain(statistics_page.page(summary(), pool.taxonomy, _PAGE_WIDTH))}```"
+        return f"```console\n$ corpus stats\n{plain(page(summary(), pool.taxonomy, _PAGE_WIDTH))}```"
     if kind == _LIST:
         return _list(sources.sections(), pool.taxonomy.noun)
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "claims" and not argument:
-        from orchtrace_corpus.corpus.render.pools import pools_table
+        from orchtrace_corpus.corpus.render.claims import pools_table
 
         return markdown(pools_table(sources.verdicts()))
     if kind == "papers":

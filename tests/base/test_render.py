@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text.table import Table, lines, markdown, markdown_te
 from orchtrace_corpus.corpus.analysis.statistics import summarise
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.readme import item
-from orchtrace_corpus.corpus.render import statistics_page
+from orchtrace_corpus.corpus.render import statistics as statistics_page
 from orchtrace_corpus.corpus.render.figures.plan import Source, figures_of
 from tests.conftest import run_toy
 

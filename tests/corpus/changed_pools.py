@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind, taken_in
+from orchtrace_corpus.corpus.analysis.stress import Change, ChangeKind, taken_in
 from orchtrace_corpus.corpus.model.disputes import disputable, with_value
 from orchtrace_corpus.corpus.model.records import Pool
 

@@ -539,7 +539,7 @@ def test_ids_of_claims_are_never_cut(root: Path) -> None:
     from orchtrace_corpus.base.text.table import lines
     from orchtrace_corpus.corpus.analysis import claims as core
     from orchtrace_corpus.corpus.analysis.stress import stress
-    from orchtrace_corpus.corpus.render import claim_overview as render
+    from orchtrace_corpus.corpus.render import claims as render
 
     file, pool = store.CorpusFiles(str(root)).claims, pool_of(root)
     robust = {one.claim.id: one for one in stress(file.claims, pool, ())}

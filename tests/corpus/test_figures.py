@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
 from orchtrace_corpus.corpus.model.scale import Group, Observation, Support, parse_amount
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Sketch, Taxonomy, Term, parse_sketch
-from orchtrace_corpus.corpus.render.figures import draw
+from orchtrace_corpus.corpus.render.figures.pictures import draw
 from orchtrace_corpus.corpus.render.figures.plan import (
     FigureKind,
     Source,
@@ -135,7 +135,7 @@ def test_the_taxonomy_says_which_figures_there_are(toy: Corpus, real: Corpus) ->
 
 def test_no_program_knows_a_term(real: Corpus) -> None:
     terms = {term.id for facet in real.taxonomy.papers for term in facet.terms} - {"full", "none", "role", "tool"}
-    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "orchtrace_corpus/render/figures").glob("*.py"))
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "orchtrace_corpus/corpus/render/figures").glob("*.py"))
 
     assert {term for term in terms if f'"{term}"' in code or f"'{term}'" in code} == set()
 

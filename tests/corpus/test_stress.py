@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.findings import Location, Severity
 from orchtrace_corpus.corpus.analysis import stress as core
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.changes import Change, ChangeKind, Possibilities, near_misses
 from orchtrace_corpus.corpus.analysis.claims import evaluate
 from orchtrace_corpus.corpus.analysis.query import parse
-from orchtrace_corpus.corpus.analysis.stress import Robustness
+from orchtrace_corpus.corpus.analysis.stress import Change, ChangeKind, Possibilities, Robustness, near_misses
 from orchtrace_corpus.corpus.model.claim_file import (
     Bounds,
     Claim,

@@ -15,10 +15,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
 from orchtrace_corpus.corpus.model.records import ReadingName
-from orchtrace_corpus.corpus.render.claim_overview import overview
-from orchtrace_corpus.corpus.render.claims import cards, cards_markdown, flat
-from orchtrace_corpus.corpus.render.claims import data as claims_data
-from orchtrace_corpus.corpus.render.readings import disputed_text
+from orchtrace_corpus.corpus.render import claims as render
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
@@ -94,16 +91,15 @@ def claims(
     problems += disputes.check(dispute_file, published)
     if taken_in and proposed is not None:
         from orchtrace_corpus.corpus.analysis.claim_readings import causes as find_causes
-        from orchtrace_corpus.corpus.render.pools import causes_data, causes_lines, causes_table
 
         left_out = [one for one in awaiting.candidates if one not in proposed]
         causes = find_causes(verdicts, pool, proposed)
         causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
         report: dict[Format, Callable[[], str | Sequence[Line]]] = {
-            Format.JSON: lambda: causes_data(causes),
-            Format.TABLE: lambda: causes_lines(causes, verdicts, left_out, session.output.width),
+            Format.JSON: lambda: render.causes_data(causes),
+            Format.TABLE: lambda: render.causes_lines(causes, verdicts, left_out, session.output.width),
         }
-        session.show_report(report, lambda: [causes_table(causes)], "causes", output_format)
+        session.show_report(report, lambda: [render.causes_table(causes)], "causes", output_format)
         return ExitCode.DONE
     if pools:
         verdicts = tuple(
@@ -118,24 +114,24 @@ def claims(
 
         robust = {one.claim.id: one for one in stress(chosen, pool, recorded)}
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.JSON: lambda: claims_data(verdicts, robust, unread, beside, reading, compared)
+        Format.JSON: lambda: render.data(verdicts, robust, unread, beside, reading, compared)
     }
     if names:
-        views[Format.TABLE] = lambda: cards(verdicts, robust, unread, session.output.width, compared)
-        views[Format.MARKDOWN] = lambda: cards_markdown(verdicts, robust, unread, compared)
+        views[Format.TABLE] = lambda: render.cards(verdicts, robust, unread, session.output.width, compared)
+        views[Format.MARKDOWN] = lambda: render.cards_markdown(verdicts, robust, unread, compared)
     is_flat = bool(names) or output_format is Format.CSV
     is_whole = show_all or output_format is not Format.TABLE
     disputed = {key for verdict in verdicts for key in verdict.contested}
     agreed = disputed & {one.record for one in recorded if one.agreed and one.state is disputes.State.OPEN}
     is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
-    note = disputed_text(len(disputed), len(agreed), pool.taxonomy.noun) if is_marked else ""
+    note = render.disputed_text(len(disputed), len(agreed), pool.taxonomy.noun) if is_marked else ""
     width = session.output.width if output_format is Format.TABLE else None
     session.show_report(
         views,
         lambda: [
-            flat(verdicts, robust, compared)
+            render.flat(verdicts, robust, compared)
             if is_flat
-            else overview(
+            else render.overview(
                 verdicts, robust, unread, beside, compared, tuple(pools or ()), width, is_whole=is_whole, note=note
             )
         ],

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line, line, wrap
-from orchtrace_corpus.base.text.table import Table
+from orchtrace_corpus.base.text.table import Table, envelope, records
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
@@ -25,7 +25,6 @@ from orchtrace_corpus.corpus.model.disputes import contested_among
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics
-from orchtrace_corpus.corpus.render.readings import contested_text
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 
@@ -82,8 +81,6 @@ def stats(
       corpus stats --format json
       corpus stats --check
     """
-    from orchtrace_corpus.corpus.render import statistics_page
-
     session = CorpusSession(*ctx.obj)
     if fields:
         if by or crossed:
@@ -129,22 +126,24 @@ def stats(
         if not rows:
             raise CommandUseError("no field of the taxonomy is sourced", "Set sourced: true on the fields to count.")
         if listed is None:
-            views = {Format.JSON: lambda: statistics.evidence_json(rows)}
+            views = {Format.JSON: lambda: envelope("evidence", {"evidence": statistics.evidence_data(rows)})}
             session.show_report(views, lambda: [statistics.evidence_table(rows)], "evidence", output_format)
         else:
             tags = list_tags(selected.papers, pool.taxonomy, listed)
-            views = {Format.JSON: lambda: statistics.listed_json(listed, tags)}
-            session.show_report(views, lambda: [statistics.listed_table(listed, tags)], "evidence", output_format)
+            table = statistics.listed_table(listed, tags)
+            views = {Format.JSON: lambda: envelope("evidence", {"state": listed.value, "tags": records(table)})}
+            session.show_report(views, lambda: [table], "evidence", output_format)
     elif crossed or by:
         tables = _crossed(pool, crossed, query, reading) if crossed else []
         tables += [table for name in by or () for table in _by(pool, name, query, published)]
-        views = {Format.JSON: lambda: statistics.counts_json(tables, reading)}
+        counts = {table.name: records(table) for table in tables}
+        views = {Format.JSON: lambda: envelope("counts", {"reading": reading.value, **counts})}
         session.show_report(views, lambda: tables, "counts", output_format)
         counted = [
             attribute.name for attribute, ours in (_field(pool, n) for n in (*(by or ()), *(crossed or ()))) if ours
         ]
         if is_marked and (note := _contested_note(session, selected, counted, query)):
-            session.output.show([(), *map(line, wrap(note, session.output.width or statistics_page.PIPE_WIDTH))])
+            session.output.show([(), *map(line, wrap(note, session.output.width or statistics.PIPE_WIDTH))])
     else:
         count_all = partial(summarise, with_exclusions=not query.filters)
         summary = count_all(selected)
@@ -155,11 +154,11 @@ def stats(
             Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title, other),
         }
         if not full:
-            width = session.output.width or statistics_page.PIPE_WIDTH
+            width = session.output.width or statistics.PIPE_WIDTH
             shown = [facet.field for facet in pool.taxonomy.papers]
             note = _contested_note(session, selected, shown, query) if is_marked else ""
             glyphs = session.output.glyphs
-            views[Format.TABLE] = lambda: statistics_page.page(summary, pool.taxonomy, width, glyphs, other, note)
+            views[Format.TABLE] = lambda: statistics.page(summary, pool.taxonomy, width, glyphs, other, note)
         session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
     if query.filters and not selected.papers:
         session.note_no_paper(query, as_published, reading)
@@ -170,7 +169,7 @@ def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], qu
     """How many of the papers are counted or filtered by a contested tag, in words; empty if none is."""
     asked = {*names, *(one.attribute.name for one in query.filters)}
     found = contested_among(pool.papers, session.files.open_tags(), asked, pool.taxonomy)
-    return contested_text(*found, len(pool.papers), pool.taxonomy.noun)
+    return statistics.contested_text(*found, len(pool.papers), pool.taxonomy.noun)
 
 
 def _show_screening(session: CorpusSession, output_format: Format) -> int:

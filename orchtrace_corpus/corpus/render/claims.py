@@ -1,72 +1,227 @@
-"""Claims: which hold, what is behind each, and what it takes to break it."""
+"""Claims: which hold over which pool and by which reading, what is behind each, and what it takes to break it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, pluralize, wrap
+from orchtrace_corpus.base.text.layout import (
+    Line,
+    Span,
+    display_width,
+    entry,
+    first_names_and_more,
+    line,
+    pluralize,
+    wrap,
+)
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
-from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
-from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.model.claim_file import Claim, NarrowReading, PoolName, Share
+from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
+from orchtrace_corpus.corpus.model.claim_file import NarrowReading, PoolName, Share
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.render.pools import FOUND_OVER, awaited_data, pool_data, pools_of, pools_text
-from orchtrace_corpus.corpus.render.readings import agreed_text, reading_data
+from orchtrace_corpus.corpus.model.taxonomy import Noun
 
-if TYPE_CHECKING:  # only who asks for stress needs them
-    from orchtrace_corpus.corpus.analysis.changes import Change
-    from orchtrace_corpus.corpus.analysis.stress import Robustness
+if TYPE_CHECKING:  # only who asks for stress, readings or causes needs them
+    from orchtrace_corpus.corpus.analysis.claim_readings import Cause, ReadingVerdict
+    from orchtrace_corpus.corpus.analysis.stress import Change, Robustness
+    from orchtrace_corpus.corpus.model.disputes import Dispute
 
 _PIPE_WIDTH = 100
+_WIDTH_FOR_SENTENCES = 120
+"""How many cells a line needs for sentences beside the verdicts."""
+_NARROW = 80
+"""How many cells a line has in a pipe, where a long list is cut to a screen."""
+_MOST_ON_A_SCREEN = 20
+"""How many claims a screen of 24 lines holds; of more, those are left out of which there is nothing to say."""
 _MOST_ROWS = 20
 """How many records a claim names in full; of more, those that are contested."""
-_CANDIDATE_COLUMNS = ("candidates", "candidates_fall_by", "could_fall_by")
+_MOST_BEFORE = 5
+_QUIET = 5
+"""From which rank on there is nothing to say of a claim."""
+_STRESS_NOTES = (
+    "fewest: the changes that it takes to break the claim. disputes: those that break",
+    "it alone, read the other way; all: only all at once. near misses, rows: those",
+    "that break it taken in or left out; any: each. corpus claims ID --stress: which.",
+)
+_NOT_ASKED = "fails: not tested, since the claim fails already."
+_OVER = {PoolName.TODAY: "over the pool of today", PoolName.CANDIDATES: "with the candidates"}
+_FOUND_OVER = {PoolName.TODAY: "found", PoolName.CANDIDATES: "with candidates found"}
+_AS_IF = (
+    "as if the candidates proposed for inclusion were entries, first those that only enlarge a share's whole, "
+    "and each claim were about all entries:"
+)
+_POOL_COLUMNS = {
+    PoolName.TODAY: ("today", "falls_by"),
+    PoolName.CANDIDATES: ("candidates", "candidates_fall_by", "could_fall_by"),
+}
+
+
+def overview(
+    verdicts: Sequence[Verdict],
+    robust: Mapping[str, "Robustness"],
+    unread: Sequence[str] = (),
+    beside: Sequence[str] = (),
+    compared: Mapping[str, "ReadingVerdict"] = {},
+    chosen: Sequence[PoolName] = (),
+    width: int | None = None,
+    *,
+    is_whole: bool = True,
+    note: str = "",
+) -> Table:
+    """Return one row for each claim, most doubtful first; with what breaks it, for those that were stressed.
+
+    Args:
+        verdicts: The claims with their verdicts.
+        robust: What breaks them, by id; empty where they were not stressed.
+        unread: The ids of claims that could not be read.
+        beside: The ids of claims that hold, and in which something else is wrong.
+        compared: The verdicts as published, by id, where the others are by the reading of the sources.
+        chosen: The pools to show; without them, all that there are.
+        width: The cells of a line; the sentences are left out where they would stand in a narrow strip.
+        is_whole: True to show also claims of which there is nothing to say; else they are counted where all
+            together do not fit a screen.
+        note: A further line at the foot.
+    """
+    title, *readings = _claim_notes(compared)
+    is_cut = not is_whole and len(verdicts) > _MOST_ON_A_SCREEN
+    flawed = (*beside_notes(beside), *unread_notes(unread))
+
+    def rank(verdict: Verdict) -> tuple[int, int]:
+        return _stress_rank(robust[verdict.claim.id]) if robust else doubt_rank(verdict)
+
+    shown = sorted((verdict for verdict in verdicts if not is_cut or rank(verdict)[0] < _QUIET), key=rank)
+    hidden = len(verdicts) - len(shown)
+    others = f"{pluralize(hidden, 'other')} {{}}; --all shows them" if hidden else ""
+    if robust:
+        rows = tuple(_stress_row(verdict, robust[verdict.claim.id]) for verdict in shown)
+        columns: tuple[str, ...] = ("claim", "verdict", "fewest", "disputes", "near misses", "rows")
+        notes = [others.format("break by any one record, and by no dispute"), *_STRESS_NOTES]
+        if all(robustness.holds for robustness in robust.values()):
+            rows, columns = tuple((row[0], *row[2:]) for row in rows), ("claim", *columns[2:])
+        else:
+            notes.append(_NOT_ASKED)
+        return Table("claims", title, columns, rows, (*filter(None, notes), *flawed), whole="claim")
+    pools = chosen or pools_of(verdicts)
+    listed: list[tuple[Cell, ...]] = []
+    for verdict in shown:
+        as_written = verdict_word(verdict, compared.get(verdict.claim.id))
+        words = tuple(pool_word(verdict, name, as_written) for name in pools) or (as_written,)
+        listed.append((verdict.claim.id, *words, len(verdict.rows), len(verdict.contested), verdict.claim.claim))
+    failing = []
+    for verdict in verdicts:
+        if verdict.problem:
+            failing.append(f"{verdict.claim.id} {verdict.found}")
+        elif not verdict.holds:
+            failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}")
+    later = [
+        text
+        for name in pools
+        if name is not PoolName.PUBLISHED
+        for text in pool_summary(verdicts, name, is_named=not is_cut)
+    ]
+    if later and any(name not in verdict.pools for verdict in shown for name in pools):
+        later[0] += " (-: not about that pool)"  # no line more: all is to fit a screen
+    quiet = others.format("hold, and no reading on record contests them")
+    notes = [*failing, summary(verdicts, compared), *later, *filter(None, (quiet, note)), *readings, *flawed]
+    heads = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
+    if (width or (_NARROW if is_cut else _WIDTH_FOR_SENTENCES)) < _WIDTH_FOR_SENTENCES:
+        notes.append("corpus claims ID shows a claim with its sentence")
+        return Table("claims", title, heads[:-1], tuple(row[:-1] for row in listed), tuple(notes), whole="claim")
+    return Table("claims", title, heads, tuple(listed), tuple(notes), wrapped="sentence", whole="claim")
+
+
+def doubt_rank(verdict: Verdict) -> tuple[int, int]:
+    """Rank a claim by doubt: it fails, falls today, falls with the candidates, could fall, is contested, or none."""
+    today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
+    doubts = (
+        not verdict.holds,
+        today is not None and not today.holds,
+        awaited is not None and not awaited.holds,
+        awaited is not None and bool(awaited.could_fall_by),
+        bool(verdict.contested),
+        True,
+    )
+    return doubts.index(True), -len(verdict.contested)
+
+
+def _stress_rank(robustness: "Robustness") -> tuple[int, int]:
+    """Rank a claim: it fails, breaks by one dispute, by all at once, takes several changes, or breaks by any one."""
+    breaks_by_all = bool(robustness.breaks_by_all_flips)
+    doubts = (not robustness.holds, bool(robustness.flips), breaks_by_all, len(robustness.smallest) != 1)
+    return (doubts.index(True) if any(doubts) else _QUIET), -len(robustness.flips)
+
+
+def _stress_row(verdict: Verdict, robustness: "Robustness") -> tuple[Cell, ...]:
+    if not robustness.holds:
+        return (verdict.claim.id, *(verdict_word(verdict),) * 5)
+    fewest = str(len(robustness.smallest)) if robustness.smallest else "none"
+    return (
+        verdict.claim.id,
+        verdict_word(verdict),
+        fewest if robustness.is_exact or not robustness.smallest else f"up to {fewest}",
+        _tally(len(robustness.flips), robustness.breaks_by_all_flips),
+        _tally(len(robustness.near_misses), robustness.breaks_by_all_near_misses, robustness.near_miss_number),
+        _tally(len(robustness.left_out), bool(robustness.left_out), len(verdict.rows)),
+    )
+
+
+def _tally(alone: int, at_once: bool | None, total: int = 0) -> str:
+    """Return how many changes of a kind break a claim alone; `-` where there are none of the kind."""
+    if at_once is None:
+        return "-"
+    if not alone:
+        return "all" if at_once else "none"
+    if alone == total:
+        return "any"
+    return f"{alone} of {total}" if total else str(alone)
 
 
 def flat(
-    verdicts: Sequence[Verdict], robust: "Mapping[str, Robustness]", compared: Mapping[str, ReadingVerdict] = {}
+    verdicts: Sequence[Verdict], robust: Mapping[str, "Robustness"], compared: Mapping[str, "ReadingVerdict"]
 ) -> Table:
-    """Every claim with all that can be told in one row; arguments as for `overview`."""
-    columns = ("claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source")
-    rows: list[tuple[Cell, ...]] = []
-    shown = pools_of(verdicts)
+    """Return every claim with everything known in one row; arguments as for `overview`."""
+    columns = ["claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source"]
+    shown = [name for name in pools_of(verdicts) if name is not PoolName.PUBLISHED]
+    for name in shown:
+        columns += _POOL_COLUMNS[name]
+    columns += ("published_reading", "falls_by_readings") if compared else ()
+    columns += ("smallest_break",) if robust else ()
+    rows = []
     for verdict in verdicts:
         claim = verdict.claim
-        told = (claim.id, "yes" if verdict.holds else "no", claim.claim, verdict.expected, verdict.found)
-        pools: list[Cell] = []
+        row: list[Cell] = [claim.id, _yes_or_no(verdict.holds), claim.claim, verdict.expected, verdict.found]
+        row += (verdict.rows, verdict.contested, claim.boundary, claim.source)
         for name in shown:
             over = verdict.pools.get(name)
-            if name is not PoolName.PUBLISHED:
-                pools += (None, ()) if over is None else ("yes" if over.holds else "no", over.falls_by)
+            row += (None, ()) if over is None else (_yes_or_no(over.holds), over.falls_by)
             if name is PoolName.CANDIDATES:
-                pools.append(over.could_fall_by if over else ())
-        stressed = robust.get(claim.id)
-        changes = (tuple(str(change) for change in stressed.smallest),) if stressed else ()
-        one = compared.get(claim.id)
-        readings = ("yes" if one.published else "no", tuple(map(agreed_text, one.falls_by))) if one else ()
-        rows.append((*told, verdict.rows, verdict.contested, claim.boundary, claim.source, *pools, *readings, *changes))
-    of_pools = {PoolName.TODAY: ("today", "falls_by"), PoolName.CANDIDATES: _CANDIDATE_COLUMNS}
-    further = (
-        *(one for name in shown for one in of_pools.get(name, ())),
-        *(("published_reading", "falls_by_readings") if compared else ()),
-        *(("smallest_break",) if robust else ()),
-    )
-    return Table("claims", "", (*columns, *further), tuple(rows))
+                row.append(over.could_fall_by if over else ())
+        if reading := compared.get(claim.id):
+            row += (_yes_or_no(reading.published), tuple(map(agreed_text, reading.falls_by)))
+        if robustness := robust.get(claim.id):
+            row.append(tuple(map(str, robustness.smallest)))
+        rows.append(tuple(row))
+    return Table("claims", "", tuple(columns), tuple(rows))
 
 
-def summary(verdicts: Sequence[Verdict], compared: Mapping[str, ReadingVerdict] = {}) -> str:
-    """How many hold, in words; those that hold as published fall."""
+def _yes_or_no(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def summary(verdicts: Sequence[Verdict], compared: Mapping[str, "ReadingVerdict"] = {}) -> str:
+    """Return how many hold, in words; those that hold as published fall."""
     failing = [verdict.claim.id for verdict in verdicts if not verdict.holds]
-    number = pluralize(len(verdicts), "claim")
+    count = pluralize(len(verdicts), "claim")
     if not failing:
-        return f"{number} hold{'s' * (len(verdicts) == 1)}"
+        return f"{count} hold{'s' * (len(verdicts) == 1)}"
     verb = "fall" if compared and all(compared[name].published for name in failing) else "fail"
-    return f"{len(failing)} of {number} {verb}{'s' * (len(failing) == 1)}: {', '.join(failing)}"
+    return f"{len(failing)} of {count} {verb}{'s' * (len(failing) == 1)}: {', '.join(failing)}"
 
 
 def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
-    """Which claims hold although something else in them is wrong; nothing where there is none."""
+    """Name the claims that hold although something else in them is wrong; nothing without any."""
     if not ids:
         return ()
     verb = "holds, but names" if len(ids) == 1 else "hold, but name"
@@ -75,22 +230,21 @@ def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
-    """How many claims could not be read, and which of them have an id; nothing where all could."""
+    """Return how many claims could not be read, and which of them have an id; nothing where all could."""
     if not unread:
         return ()
     named = ", ".join(printable(name) for name in unread if name)
-    number = f"{pluralize(len(unread), 'claim')} could not be read"
-    return (f"{number}: {named}" if named else number,)
+    return (f"{pluralize(len(unread), 'claim')} could not be read{named and f': {named}'}",)
 
 
 def cards(
     verdicts: Sequence[Verdict],
-    robust: "Mapping[str, Robustness]",
+    robust: Mapping[str, "Robustness"],
     unread: Sequence[str],
     width: int | None,
-    compared: Mapping[str, ReadingVerdict] = {},
+    compared: Mapping[str, "ReadingVerdict"],
 ) -> list[Line]:
-    """Some claims in full, a blank line between two, then how many could not be read."""
+    """Return some claims in full, a blank line between two, then how many could not be read."""
     shown = [card(verdict, robust.get(verdict.claim.id), width, compared.get(verdict.claim.id)) for verdict in verdicts]
     shown += [[line(note)] for note in unread_notes(unread)]
     return [part for block in shown for part in ((), *block)][1:]
@@ -98,21 +252,25 @@ def cards(
 
 def cards_markdown(
     verdicts: Sequence[Verdict],
-    robust: "Mapping[str, Robustness]",
+    robust: Mapping[str, "Robustness"],
     unread: Sequence[str],
-    compared: Mapping[str, ReadingVerdict] = {},
+    compared: Mapping[str, "ReadingVerdict"],
 ) -> str:
-    """The same as Markdown sections."""
-    sections = [
-        card_markdown(verdict, robust.get(verdict.claim.id), compared.get(verdict.claim.id)) for verdict in verdicts
-    ]
+    """Return the same as Markdown sections."""
+    sections = []
+    for verdict in verdicts:
+        reading = compared.get(verdict.claim.id)
+        entries = _entries(verdict, robust.get(verdict.claim.id), reading)
+        items = (f"- **{label}**: {markdown_text(text)}" for label, text in entries)
+        head = f"## {markdown_text(verdict.claim.id)}: {verdict_word(verdict, reading)}"
+        sections.append("\n".join((head, "", markdown_text(verdict.claim.claim), "", *items)) + "\n")
     return "\n".join((*sections, *(f"{note}\n" for note in unread_notes(unread))))
 
 
 def card(
-    verdict: Verdict, robustness: "Robustness | None", width: int | None, compared: ReadingVerdict | None = None
+    verdict: Verdict, robustness: "Robustness | None", width: int | None, compared: "ReadingVerdict | None" = None
 ) -> list[Line]:
-    """One claim for people, with everything behind it and against it."""
+    """Return one claim for people, with everything behind it and against it."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     style = "explicit" if verdict.holds else "warning"
     lines: list[Line] = [(Span(verdict.claim.id, "key"), Span("  "), Span(verdict_word(verdict, compared), style))]
@@ -124,50 +282,46 @@ def card(
     return lines
 
 
-def card_markdown(verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None = None) -> str:
-    """One claim as a Markdown section."""
-    items = (f"- **{label}**: {markdown_text(text)}" for label, text in _entries(verdict, robustness, compared))
-    head = f"## {markdown_text(verdict.claim.id)}: {verdict_word(verdict, compared)}"
-    return "\n".join((head, "", markdown_text(verdict.claim.claim), "", *items)) + "\n"
-
-
 def data(
     verdicts: Sequence[Verdict],
-    robust: "Mapping[str, Robustness]",
+    robust: Mapping[str, "Robustness"],
     unread: Sequence[str] = (),
     beside: Sequence[str] = (),
     reading: ReadingName = ReadingName.PUBLISHED,
-    compared: Mapping[str, ReadingVerdict] = {},
+    compared: Mapping[str, "ReadingVerdict"] = {},
 ) -> str:
-    """Claims for programs: the verdict, what is behind it, and what breaks it; arguments as for `overview`."""
+    """Return claims for programs: the verdict, what is behind it, and what breaks it; arguments as for `overview`."""
     holding = sum(verdict.holds for verdict in verdicts)
     numbers = {"hold": holding, "fail": len(verdicts) - holding, "unread": len(unread), "flawed": list(beside)}
-    told = [_mapping(verdict, robust.get(verdict.claim.id), compared.get(verdict.claim.id)) for verdict in verdicts]
-    return envelope("claims", {"reading": reading.value, **numbers, "claims": told})
+    mappings = [_mapping(verdict, robust.get(verdict.claim.id), compared.get(verdict.claim.id)) for verdict in verdicts]
+    return envelope("claims", {"reading": reading.value, **numbers, "claims": mappings})
 
 
-def verdict_word(verdict: Verdict, compared: ReadingVerdict | None = None) -> str:
-    """Whether a claim holds: it fails as it is written; it falls by another reading, or over another pool."""
-    return "holds" if verdict.holds else "falls" if compared is not None and compared.published else "fails"
+def verdict_word(verdict: Verdict, compared: "ReadingVerdict | None" = None) -> str:
+    """Return the verdict: a claim fails as it is written; it falls by another reading, or over another pool."""
+    if verdict.holds:
+        return "holds"
+    return "falls" if compared is not None and compared.published else "fails"
 
 
 def _entries(
-    verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None
+    verdict: Verdict, robustness: "Robustness | None", compared: "ReadingVerdict | None"
 ) -> Iterator[tuple[str, str]]:
     claim = verdict.claim
+    of = claim.expect.of if isinstance(claim.expect, Share) else ()
     yield "expected", verdict.expected
     yield "found", verdict.found
     pools = pools_text(verdict.pools, verdict_word(verdict, compared))
     if pools:
-        beyond = ((name, one) for name, one in verdict.pools.items() if name in FOUND_OVER and not one.holds)
-        told = "; ".join(f"{FOUND_OVER[name]}: {one.found}" for name, one in beyond)
-        yield "pools", f"{pools} ({told})" if told else pools
+        beyond = (name for name, over in verdict.pools.items() if name in _FOUND_OVER and not over.holds)
+        found = "; ".join(f"{_FOUND_OVER[name]}: {verdict.pools[name].found}" for name in beyond)
+        yield "pools", f"{pools} ({found})" if found else pools
     if compared is not None:
         yield "reading", f"sources; published: {'holds' if compared.published else 'fails'}"
         yield from (("falls by", agreed_text(dispute, sourced=True)) for dispute in compared.falls_by)
     if len(claim.over) > 1 or claim.over[0] != "papers":
         yield "over", " and ".join(claim.over)
-    for name, conditions in (("scope", claim.scope), ("share of", _share_of(claim)), ("where", claim.where)):
+    for name, conditions in (("scope", claim.scope), ("share of", of), ("where", claim.where)):
         if conditions:
             yield name, " ".join(_filters(conditions))
     if len(verdict.rows) > _MOST_ROWS:
@@ -200,26 +354,19 @@ def _counted(reading: NarrowReading, verdict: Verdict) -> tuple[list[str], list[
     return counted, [key for key in reading.keys if key not in counted]
 
 
-def _reading_mapping(reading: NarrowReading, verdict: Verdict) -> dict[str, Any]:
-    counted, left_out = _counted(reading, verdict)
-    return {**reading._asdict(), "keys": counted, "not_counted": left_out}
-
-
-def _share_of(claim: Claim) -> tuple[Condition, ...]:
-    """The filters on the records that a share is taken of."""
-    return claim.expect.of if isinstance(claim.expect, Share) else ()
-
-
-def stress_entries(found: "Robustness") -> Iterator[tuple[str, str]]:
-    """What breaks a claim, as labels and texts."""
-    if found.smallest:
-        sure = "" if found.is_exact else "at most "
-        yield "breaks by", f"{sure}{pluralize(len(found.smallest), 'change')}: {_said(found.smallest)}"
+def stress_entries(robustness: "Robustness") -> Iterator[tuple[str, str]]:
+    """Yield what breaks a claim, as labels and texts."""
+    if robustness.smallest:
+        sure = "" if robustness.is_exact else "at most "
+        yield "breaks by", f"{sure}{pluralize(len(robustness.smallest), 'change')}: {_said(robustness.smallest)}"
     else:
-        yield "breaks by", "no set of these changes" if found.is_exact else "no set of these changes that was tried"
+        yield (
+            "breaks by",
+            "no set of these changes" if robustness.is_exact else "no set of these changes that was tried",
+        )
     groups = (
-        ("disputes", found.flips, found.breaks_by_all_flips, "no dispute concerns it"),
-        ("near misses", found.near_misses, found.breaks_by_all_near_misses, "no near miss concerns it"),
+        ("disputes", robustness.flips, robustness.breaks_by_all_flips, "no dispute concerns it"),
+        ("near misses", robustness.near_misses, robustness.breaks_by_all_near_misses, "no near miss concerns it"),
     )
     for label, alone, at_once, nothing in groups:
         if at_once is None:
@@ -227,11 +374,11 @@ def stress_entries(found: "Robustness") -> Iterator[tuple[str, str]]:
             continue
         together = "all at once break it" if at_once else "all at once do not break it"
         yield label, f"{_alone(alone)}; {together}"
-    yield "rows left out", _alone(found.left_out)
+    yield "rows left out", _alone(robustness.left_out)
 
 
-def _alone(changes: "Sequence[Change]") -> str:
-    from orchtrace_corpus.corpus.analysis.changes import ChangeKind
+def _alone(changes: Sequence["Change"]) -> str:
+    from orchtrace_corpus.corpus.analysis.stress import ChangeKind
 
     if not changes:
         return "none breaks it alone"
@@ -240,7 +387,7 @@ def _alone(changes: "Sequence[Change]") -> str:
     return f"{len(changes)} break{'s' * (len(changes) == 1)} it alone: {_said(changes)}"
 
 
-def _said(changes: "Sequence[Change]") -> str:
+def _said(changes: Sequence["Change"]) -> str:
     """Changes in words; near misses that are taken in with the same tags are named together."""
     groups: dict[str, list[str]] = {}
     for change in changes:
@@ -248,8 +395,12 @@ def _said(changes: "Sequence[Change]") -> str:
     return "; ".join(f"{', '.join(records)}{what}" for what, records in groups.items())
 
 
-def _mapping(verdict: Verdict, robustness: "Robustness | None", compared: ReadingVerdict | None) -> dict[str, Any]:
+def _mapping(verdict: Verdict, robustness: "Robustness | None", compared: "ReadingVerdict | None") -> dict[str, Any]:
     claim = verdict.claim
+    readings = []
+    for reading in claim.readings:
+        counted, left_out = _counted(reading, verdict)
+        readings.append({**reading._asdict(), "keys": counted, "not_counted": left_out})
     mapping: dict[str, Any] = {
         "id": claim.id,
         "claim": claim.claim,
@@ -259,43 +410,61 @@ def _mapping(verdict: Verdict, robustness: "Robustness | None", compared: Readin
         "rows": list(verdict.rows),
         "contested": list(verdict.contested),
         "pools": {
-            name.value: pool_data(pool) | (awaited_data(pool) if name is PoolName.CANDIDATES else {})
+            name.value: _pool_mapping(pool, is_awaited=name is PoolName.CANDIDATES)
             for name, pool in verdict.pools.items()
         },
         "over": list(claim.over),
         "scope": _filters(claim.scope),
         "where": _filters(claim.where),
-        "of": _filters(_share_of(claim)),
-        "readings": [_reading_mapping(reading, verdict) for reading in claim.readings],
+        "of": _filters(claim.expect.of if isinstance(claim.expect, Share) else ()),
+        "readings": readings,
         "boundary": claim.boundary,
         "counter": [{**item._asdict(), "rows": list(item.rows)} for item in claim.counter],
         "source": claim.source,
     }
     if compared is not None:
-        mapping["published_reading"] = reading_data(compared)
+        tags = [
+            {"record": dispute.record, "tag": dispute.tag, "published": dispute.stands, **dispute.agreed._asdict()}
+            for dispute in compared.falls_by
+            if dispute.agreed is not None
+        ]
+        mapping["published_reading"] = {"holds": compared.published, "falls_by": tags}
     if robustness is not None:
-        mapping["stress"] = _stress_mapping(robustness) if robustness.holds else None
+        mapping["stress"] = None
+    if robustness is not None and robustness.holds:
+        flips, misses = _changes(robustness.flips), _changes(robustness.near_misses)
+        mapping["stress"] = {
+            "disputes": {"alone": flips, "all_break_it": robustness.breaks_by_all_flips},
+            "near_misses": {"alone": misses, "all_break_it": robustness.breaks_by_all_near_misses},
+            "left_out": {"alone": _changes(robustness.left_out)},
+            "smallest": _changes(robustness.smallest) if robustness.smallest else None,
+            "exact": robustness.is_exact,
+        }
     return mapping
 
 
-def _filters(conditions: Sequence[Condition]) -> list[str]:
-    """The conditions as they are written on the command line."""
-    fields = (one.field if one.field.endswith(("!", "<", ">", "=", "~")) else f"{one.field}=" for one in conditions)
-    written = (f"{field}{','.join(one.alternatives)}" for field, one in zip(fields, conditions, strict=True))
-    return [printable(text, limit=1000) for text in written]
-
-
-def _stress_mapping(found: "Robustness") -> dict[str, Any]:
-    return {
-        "disputes": {"alone": _changes(found.flips), "all_break_it": found.breaks_by_all_flips},
-        "near_misses": {"alone": _changes(found.near_misses), "all_break_it": found.breaks_by_all_near_misses},
-        "left_out": {"alone": _changes(found.left_out)},
-        "smallest": _changes(found.smallest) if found.smallest else None,
-        "exact": found.is_exact,
+def _pool_mapping(verdict: PoolVerdict, *, is_awaited: bool) -> dict[str, Any]:
+    mapping = {"holds": verdict.holds, "found": verdict.found, "falls_by": list(verdict.falls_by)}
+    if not is_awaited:
+        return mapping
+    return mapping | {
+        "could_fall_by": list(verdict.could_fall_by),
+        "counted": list(verdict.counted),
+        "falls_at": verdict.falls_at or None,
+        "left_out_by_open_tags": verdict.undecided,
     }
 
 
-def _changes(changes: "Sequence[Change]") -> list[dict[str, Any]]:
+def _filters(conditions: Sequence[Condition]) -> list[str]:
+    """Return conditions as they are written on the command line."""
+    written = []
+    for condition in conditions:
+        equals = "" if condition.field.endswith(("!", "<", ">", "=", "~")) else "="
+        written.append(printable(f"{condition.field}{equals}{','.join(condition.alternatives)}", limit=1000))
+    return written
+
+
+def _changes(changes: Sequence["Change"]) -> list[dict[str, Any]]:
     return [
         {
             "kind": change.kind.value,
@@ -306,3 +475,221 @@ def _changes(changes: "Sequence[Change]") -> list[dict[str, Any]]:
         }
         for change in changes
     ]
+
+
+def _claim_notes(compared: Mapping[str, "ReadingVerdict"]) -> tuple[str, ...]:
+    """Return a title that names the reading of the sources, then each claim that falls by it; an empty one without."""
+    if not compared:
+        return ("",)
+    from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE  # only for who asks for that reading
+
+    falling = {name: reading for name, reading in compared.items() if reading.falls_by}
+    fall = "falls" if len(falling) == 1 else "fall"
+    notes = [f"{SOURCES_TITLE}: {len(falling)} of {pluralize(len(compared), 'claim')} {fall} by it"]
+    for name, reading in falling.items():
+        notes.append(f"{name} falls by {'; '.join(map(agreed_text, reading.falls_by))}")
+    return tuple(notes)
+
+
+def disputed_text(contested: int, agreed: int, noun: Noun) -> str:
+    """Return a note on the column of contested records, with their number over all claims."""
+    return f"contested: {noun.many} of disputed tags, {contested} in all; --reading sources changes {agreed}"
+
+
+def reading_word(compared: "ReadingVerdict") -> str:
+    """Return the outcome of a claim by the reading of the sources; one that fails as published cannot fall by it."""
+    if compared.falls_by:
+        return "falls"
+    return "holds" if compared.published else "fails"
+
+
+def agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:
+    """Return a tag as the readers of the sources agree on it and as published; `sourced` with rule and source."""
+    if dispute.agreed is None:
+        raise ValueError(f"nothing is agreed on {dispute.id}")
+    text = f"{dispute.record} {dispute.tag} {dispute.agreed.value}, not {dispute.stands}"
+    return f"{text} (by {dispute.agreed.rule_text}; {dispute.agreed.source})" if sourced else text
+
+
+def pools_of(verdicts: Sequence[Verdict]) -> tuple[PoolName, ...]:
+    """Return the pools over which some claims were judged, where there is more than that of today."""
+    names = tuple(name for name in PoolName if any(name in verdict.pools for verdict in verdicts))
+    return () if names == (PoolName.TODAY,) else names
+
+
+def pool_summary(
+    verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True, hint: str = "; see --with candidates"
+) -> tuple[str, ...]:
+    """Return how many claims hold over a later pool, and which do not; over today, those about the published one.
+
+    Args:
+        verdicts: The claims with their verdicts.
+        name: The later pool.
+        is_named: True to name those that fall with the candidates.
+        hint: Where a reader learns which candidates they are.
+    """
+    is_awaited = name is PoolName.CANDIDATES
+    asked = {name} if is_awaited else {PoolName.PUBLISHED, name}
+    judged = [verdict for verdict in verdicts if asked <= verdict.pools.keys()]
+    if not judged:
+        return ()
+    falling = [verdict for verdict in judged if not verdict.pools[name].holds]
+    number = len(falling) or len(judged)
+    text = f"{_OVER[name]} {number} of {len(judged)} hold"
+    if falling:
+        text = f"{_OVER[name]} {number} of {len(judged)} fall{'s' * (number == 1)}"
+        if is_awaited and (exact := sum(verdict.claim.is_exact for verdict in falling)):
+            text += f"; {exact} {'is an exact count' if exact == 1 else 'are exact counts'}, outdated by any addition"
+        if is_named or not is_awaited:
+            named = (f"{one.claim.id}{'' if is_awaited else _by(one.pools[name])}" for one in falling)
+            text += f": {'; '.join(named)}"
+    notes = [text]
+    if is_awaited and any(verdict.pools[name].falls_at for verdict in judged):
+        notes.append(f"falls at N/M: the first N of M candidates make it fall{hint}")
+    if is_awaited and (could := sum(bool(verdict.pools[name].could_fall_by) for verdict in judged)):
+        notes.append(f"{could} could fall through open tags{hint}")
+    return tuple(notes)
+
+
+def pools_text(pools: Mapping[PoolName, PoolVerdict], word: str) -> str:
+    """Return the verdict over each pool, `word` as it is written; nothing for a claim that is judged only today."""
+    if {*pools} <= {PoolName.TODAY}:
+        return ""
+    labels = {PoolName.PUBLISHED: "published pool", PoolName.TODAY: "today", PoolName.CANDIDATES: "with candidates"}
+    texts = []
+    for name, label in labels.items():
+        over = pools.get(name)
+        if over is None:
+            texts += ["the claim is about no other pool"] * (name is PoolName.TODAY)
+            continue
+        fails = word if name is PoolName.PUBLISHED else f"falls{_by(over)}"
+        texts.append(f"{label}: {'holds' if over.holds else fails}")
+        if name is PoolName.CANDIDATES:
+            if over.could_fall_by:
+                texts[-1] += f", could fall by {', '.join(over.could_fall_by)} through open tags"
+            texts.append(reach_text(over))
+    return "; ".join(texts)
+
+
+def pool_word(verdict: Verdict, name: PoolName, fails: str = "fails") -> str:
+    """Return the verdict over one pool: of candidates, at which it falls. `fails` is said of a claim as written."""
+    over = verdict.pools.get(name)
+    if name is PoolName.PUBLISHED and verdict.problem:
+        return fails
+    if over is None:
+        return "-"
+    if over.holds:
+        return f"could fall by {len(over.could_fall_by)}" if over.could_fall_by else "holds"
+    if name is PoolName.PUBLISHED:
+        return fails
+    if name is PoolName.TODAY:
+        return f"falls{_by(over)}"
+    return f"falls at {over.falls_at}/{len(over.counted)}" if over.falls_at else "falls"
+
+
+def reach_text(awaited: PoolVerdict) -> str:
+    """Return how many candidates a claim counts, from which on it falls, and how many open tags leave out."""
+    counts = f"counts {pluralize(len(awaited.counted), 'candidate')}"
+    at = awaited.falls_at
+    falls = f", falls from the {_ordinal(at)} on ({awaited.counted[at - 1]})" if at else ""
+    falls += f", after {first_names_and_more(awaited.counted[: at - 1], _MOST_BEFORE)}" if at > 1 else ""
+    return f"{counts}{falls}; open tags leave out {awaited.undecided or 'none'}"
+
+
+def _ordinal(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else endings.get(number % 10, 'th')}"
+
+
+def _by(verdict: PoolVerdict) -> str:
+    return f", by {', '.join(verdict.falls_by)}" if verdict.falls_by else ""
+
+
+def pools_table(verdicts: Sequence[Verdict]) -> Table:
+    """Return the verdicts of claims that are judged over more than one pool, a column for each pool."""
+    judged = [verdict for verdict in verdicts if len(verdict.pools) > 1]
+    pools = pools_of(judged)
+    names = ("with candidates" if name is PoolName.CANDIDATES else name.value for name in pools)
+    rows = tuple((verdict.claim.claim, *(pool_word(verdict, name) for name in pools)) for verdict in judged)
+    return Table("claims", "", ("claim", *names), rows)
+
+
+def causes_lines(
+    causes: Sequence["Cause"], verdicts: Sequence[Verdict], left_out: Sequence[Candidate], width: int | None
+) -> list[Line]:
+    """Return the candidates by which claims would fall, or could, claim by claim, with their tags and sources.
+
+    Theses come before exact counts. Of candidates that are not proposed for inclusion, those that would make a thesis
+    fall are named at the end. An address stands on a line of its own, and is never cut.
+
+    Args:
+        causes: The causes of all candidates.
+        verdicts: The verdicts with the candidates proposed for inclusion.
+        left_out: The candidates that are not proposed for inclusion.
+        width: The cells of a line.
+    """
+    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    proposed = [one for one in causes if one.proposal is Decision.INCLUDE]
+    lines: list[Line] = []
+    for verdict in sorted(verdicts, key=lambda one: one.claim.is_exact):
+        own = [one for one in proposed if one.claim.id == verdict.claim.id]
+        if not own:
+            continue
+        awaited = verdict.pools[PoolName.CANDIDATES]
+        lines += [line()] * bool(lines)
+        lines.append((Span(verdict.claim.id, "key"), Span(f"  {_effect(own[0])}", "warning")))
+        lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
+        found = f"expected {verdict.expected}; with the candidates found {awaited.found}"
+        lines += [line(text) for sentence in (found, reach_text(awaited)) for text in wrap(sentence, available)]
+        for one in own:
+            lines.append((Span(f"  {one.name}", "key"), Span(f": {_tags(one)}")))
+            lines += [line(f"    {source}{' (a copy)' * (source in one.copies)}", "muted") for source in one.sources]
+    if lines:
+        lines = [*(line(text) for text in wrap(_AS_IF, available)), line(), *lines]
+    else:
+        lines = [line("no claim that holds today would fall, or could fall, if the candidates were taken in")]
+    if proposed and all(one.is_certain for one in proposed):
+        lines += [line(), line("no claim could fall through open tags")]
+    proposals = Counter(one.proposal.value for one in left_out)
+    if proposals:
+        counts = ", ".join(f"{proposals[one.value]} {one.value}" for one in Decision if proposals[one.value])
+        lines += [line(), *(line(text) for text in wrap(f"candidates not proposed for inclusion: {counts}", available))]
+    for one in causes:
+        if one.proposal is not Decision.INCLUDE and not one.claim.is_exact:
+            text = f"{one.claim.id} {_effect(one)} by {one.name} ({one.proposal.value}): {_tags(one)}"
+            lines += [line(part) for part in wrap(text, available, first="  ", rest="    ")]
+    return lines
+
+
+def causes_table(causes: Sequence["Cause"]) -> Table:
+    """Return the same with a row for each candidate of each claim."""
+    columns = ("claim", "verdict", "candidate", "proposal", "tags", "sources")
+    rows = tuple((one.claim.id, _effect(one), one.name, one.proposal.value, _tags(one), one.sources) for one in causes)
+    return Table("causes", "", columns, rows)
+
+
+def _effect(cause: "Cause") -> str:
+    falls = "falls" if cause.is_certain else "could fall"
+    return f"{falls} (an exact count, which any addition outdates)" if cause.claim.is_exact else falls
+
+
+def _tags(cause: "Cause") -> str:
+    return ", ".join(f"{tag} {' or '.join(values)}" for tag, values in cause.tags.items() if values)
+
+
+def causes_data(causes: Sequence["Cause"]) -> str:
+    """Return the same for programs."""
+    mappings = [
+        {
+            "claim": one.claim.id,
+            "exact": one.claim.is_exact,
+            "candidate": one.name,
+            "proposal": one.proposal.value,
+            "certain": one.is_certain,
+            "tags": {tag: list(values) for tag, values in one.tags.items()},
+            "sources": list(one.sources),
+            "copies": list(one.copies),
+        }
+        for one in causes
+    ]
+    return envelope("causes", {"causes": mappings})

@@ -21,7 +21,8 @@ from orchtrace_corpus.base.html import (
     web_address,
 )
 from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.corpus.render.figures import draw, plan
+from orchtrace_corpus.corpus.render.figures import plan
+from orchtrace_corpus.corpus.render.figures.pictures import draw
 from orchtrace_corpus.corpus.site import feed, pages
 from orchtrace_corpus.corpus.site.fields import PAPERS_PAGE, Field, Group, count_pairs, read_fields, term_label
 from orchtrace_corpus.corpus.site.papers import ROWS_OF_A_PAGE, PaperPages, read_columns, table_data, table_rows

@@ -15,11 +15,17 @@ from orchtrace_corpus.corpus.model.records import Exclusion, Pool
 from orchtrace_corpus.corpus.model.scale import Group, Observation
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
-from orchtrace_corpus.corpus.render.claim_overview import doubt_rank
-from orchtrace_corpus.corpus.render.claims import stress_entries
+from orchtrace_corpus.corpus.render.claims import (
+    agreed_text,
+    doubt_rank,
+    pool_summary,
+    pool_word,
+    pools_of,
+    reach_text,
+    reading_word,
+    stress_entries,
+)
 from orchtrace_corpus.corpus.render.figures import plan
-from orchtrace_corpus.corpus.render.pools import pool_summary, pool_word, pools_of, reach_text
-from orchtrace_corpus.corpus.render.readings import agreed_text, reading_word
 from orchtrace_corpus.corpus.render.records import column_value
 from orchtrace_corpus.corpus.render.statistics import levels_matrix, totals
 from orchtrace_corpus.corpus.site.fields import Field, Value, impossible_pairs, matrix, papers_address, term_label

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.text.table import markdown_text
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
@@ -151,6 +152,16 @@ def chosen(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...
         if name not in by_name:
             raise CommandUseError(f"there is no figure {quote(name)}{suggestion(name, list(by_name))}")
     return tuple(by_name[name] for name in names) or tuple(figures)
+
+
+def page(captions: Mapping[Figure, "Caption"]) -> str:
+    """Return a document with figures, each with its numbers in words below it; it lies beside their folder."""
+    folder = FOLDER.rpartition("/")[2]
+    parts = ["# Figures\n"]
+    for figure, said in captions.items():
+        title, text = markdown_text(said.title), markdown_text(said.text)
+        parts.append(f"## {title}\n\n![{title}]({folder}/{figure.name}.svg)\n\n{text}\n")
+    return "\n".join(parts)
 
 
 NOT_RECORDED = "not recorded"

@@ -1,0 +1,755 @@
+"""Draws the figures: what all share, rows of bars or shades, the flow of screening, sketches, a logarithmic axis."""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import ceil, hypot, log10
+from typing import NamedTuple, TypeAlias
+
+from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross, heat
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
+from orchtrace_corpus.corpus.model.taxonomy import Role, Sketch
+from orchtrace_corpus.corpus.render.figures.plan import (
+    NOT_RECORDED,
+    SPARSE_LIMIT,
+    Caption,
+    Figure,
+    FigureKind,
+    Source,
+    called,
+)
+from orchtrace_corpus.corpus.render.scale import amount
+
+
+def draw(figure: Figure, source: Source, said: Caption) -> str:
+    """Return a figure as an SVG document, with its caption."""
+    drawers = {
+        FigureKind.COVERAGE: draw_coverage,
+        FigureKind.YEARS: draw_years,
+        FigureKind.TERMS: draw_terms,
+        FigureKind.LEVELS: draw_levels,
+        FigureKind.SKETCHES: draw_sketches,
+        FigureKind.SCREENING: draw_screening,
+        FigureKind.SCALE: draw_scale,
+    }
+    return drawers[figure.kind](figure, said, source)
+
+
+WIDTH = 520.0
+"""The least width of a figure: on a phone of 400 pixels its text is still as large as small print."""
+MARGIN = 16.0
+LABEL_WIDTH = 150.0
+"""How much of the width the names of rows take, at most."""
+HATCHED = "hatched"
+"""In a legend, stands for hatching instead of a colour."""
+BASE = SIZE * 0.35
+"""From the middle of a line of text down to its base line."""
+_LEADING = 1.3
+_SWATCH = 14.0
+
+
+def label_width(labels: Sequence[str], limit: float = LABEL_WIDTH) -> float:
+    """Return the width of a column of labels; a label longer than the limit is wrapped."""
+    return min(limit, max((text_width(label) for label in labels), default=0.0))
+
+
+def head(drawing: Drawing, caption: Caption) -> float:
+    """Write the title and what the figure shows; return where the rest may begin."""
+    room = drawing.width - 2 * MARGIN
+    y = MARGIN + LARGE
+    for line in wrap(caption.title, room, LARGE, lines=3, bold=True):
+        drawing.text(MARGIN, y, line, size=LARGE, bold=True)
+        y += LARGE * _LEADING
+    for line in wrap(caption.subtitle, room, SMALL, lines=4):
+        drawing.text(MARGIN, y, line, "muted", size=SMALL)
+        y += SMALL * _LEADING
+    return y
+
+
+def label(drawing: Drawing, x: float, middle: float, width: float, text: str, fill: str = "ink") -> None:
+    """Write a row's name in one or two lines about its middle."""
+    lines = wrap(text, width)
+    size = SIZE
+    if len(lines) > 1:
+        size = SMALL
+        lines = wrap(text, width, SMALL)
+    y = middle + size * (0.35 - (len(lines) - 1) * 0.55)
+    for line in lines:
+        drawing.text(x, y, line, fill, size=size)
+        y += size * 1.1
+
+
+def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
+    """Draw coloured squares with what they stand for, in as many lines as it takes; return where it ends.
+
+    Args:
+        drawing: The picture.
+        y: Where the legend begins.
+        keys: What each colour stands for; the page's own stands for cells without a shade, `HATCHED`
+            for hatching.
+    """
+    x, right = MARGIN, drawing.width - MARGIN
+    for fill, meaning in keys.items():
+        text = wrap(meaning, right - MARGIN - _SWATCH - 6, SMALL, lines=1)[0]
+        width = _SWATCH + 6 + text_width(text, SMALL)
+        if x > MARGIN and x + width > right:
+            x = MARGIN
+            y += SMALL * 1.6
+        if fill == HATCHED:
+            drawing.rect(x, y, _SWATCH, _SWATCH, "muted", radius=2)
+            drawing.hatch(x, y, _SWATCH, _SWATCH)
+        elif fill == "page":
+            drawing.rect(x, y, _SWATCH, _SWATCH, fill, stroke="rule", dashed=True, radius=2)
+        else:
+            drawing.rect(x, y, _SWATCH, _SWATCH, fill, radius=2)
+        drawing.text(x + _SWATCH + 6, y + _SWATCH - 2, text, "muted", size=SMALL)
+        x += width + 14
+    return y + SMALL * 1.6
+
+
+def finish(drawing: Drawing, y: float, caption: Caption, notes: Sequence[str] = ()) -> str:
+    """Write the notes below, and give the picture its height."""
+    for note in notes:
+        y += 4
+        for line in wrap(note, drawing.width - 2 * MARGIN, SMALL, lines=8):
+            drawing.text(MARGIN, y + SMALL, line, "muted", size=SMALL)
+            y += SMALL * _LEADING
+    drawing.height = y + MARGIN
+    return drawing.svg(caption.title, caption.text)
+
+
+_ROW = 30.0
+_CELL = 34.0
+_LARGEST_CELL = 48.0
+_HEAD_WIDTH = 118.0
+_SLANT = 0.7071  # of a label turned by 45 degrees, what it takes of the width and of the height
+_BAR = 56.0
+_SHADES = 4
+_YEARS = 8
+
+
+class _Matrix(NamedTuple):
+    """Counts by row and column, with the numbers of papers in each row and in each column."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[int, ...], ...]
+    row_totals: tuple[int, ...]
+    column_totals: tuple[int, ...]
+    aside_rows: frozenset[int] = frozenset()
+    aside_columns: frozenset[int] = frozenset()
+    noun: str = "papers"
+
+    def largest(self) -> int:
+        """The largest count in a cell that is not set aside."""
+        rows = [numbers for row, numbers in enumerate(self.cells) if row not in self.aside_rows]
+        columns = [column for column in range(len(self.columns)) if column not in self.aside_columns]
+        return max((numbers[column] for numbers in rows for column in columns), default=0)
+
+
+def draw_coverage(figure: Figure, caption: Caption, source: Source) -> str:
+    """The first pair of fields that the taxonomy crosses, as a heat map with the papers of each row and column.
+
+    What does not apply is set aside, without a shade: it would dwarf the rest.
+    """
+    crosstab = source.summary.crosstabs[0]
+    rows, columns = crosstab.row_values, crosstab.column_values
+    aside = {ABSENT, NOT_APPLICABLE}
+    by_row = count(source.pool.papers, crosstab.rows).counts
+    by_column = count(source.pool.papers, crosstab.columns).counts
+    matrix = _Matrix(
+        tuple(called(row, crosstab.rows.terms) for row in rows),
+        tuple(called(column, crosstab.columns.terms) for column in columns),
+        tuple(tuple(crosstab.number(row, column) for column in columns) for row in rows),
+        tuple(by_row.get(row, 0) for row in rows),
+        tuple(by_column.get(column, 0) for column in columns),
+        frozenset(index for index, row in enumerate(rows) if row in aside),
+        frozenset(index for index, column in enumerate(columns) if column in aside),
+        source.pool.taxonomy.noun.many,
+    )
+    return _draw(figure.name, caption, matrix)
+
+
+def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
+    """Draw the papers of the last years, one column each, and of all years before, by the sections of the list."""
+    taxonomy = source.pool.taxonomy
+    by_year = {int(year): number for year, number in source.summary.years.counts.items() if year}
+    spans = _spans(sorted(by_year))
+    titles = tuple(str(first) if first == last else f"{first} to {last}" for first, last in spans)
+    totals = tuple(sum(by_year.get(year, 0) for year in range(first, last + 1)) for first, last in spans)
+    matrix = _Matrix((), titles, (), (), totals, noun=taxonomy.noun.many)
+    section = taxonomy.section
+    if section is not None:
+        attributes = paper_attributes(taxonomy)
+        crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])
+        cells = []
+        for row in crosstab.row_values:
+            numbers = {year: crosstab.number(row, str(year)) for year in by_year}
+            cells.append(tuple(sum(numbers[year] for year in numbers if a <= year <= b) for a, b in spans))
+        rows = tuple(called(row, section.terms) for row in crosstab.row_values)
+        matrix = matrix._replace(rows=rows, cells=tuple(cells), row_totals=tuple(map(sum, cells)))
+    return _draw(figure.name, caption, matrix, bars=True)
+
+
+def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
+    """The columns: the last years one by one, whether or not they have papers, and all before as one."""
+    if not years:
+        return []
+    first, last = years[0], years[-1]
+    if last - first < _YEARS:
+        return [(year, year) for year in range(first, last + 1)]
+    begin = last - _YEARS + 2
+    return [(first, begin - 1), *((year, year) for year in range(begin, last + 1))]
+
+
+class _Layout:
+    """Where things are: `left` and `right` of the cells, the width of a cell and of the figure, and the columns' names.
+
+    Each of `heads` has the lines of a name; one line, turned by 45 degrees and reaching as high, where `rise` is not 0.
+    """
+
+    def __init__(self, matrix: _Matrix) -> None:
+        self.names = label_width(matrix.rows)
+        self.left = MARGIN + self.names + 8
+        widest = text_width(f"{max((*matrix.column_totals, matrix.largest()), default=0):,}", bold=True) + 8
+        totals = (text_width(f"{total:,}", bold=True) for total in matrix.row_totals)
+        totals_width = max(text_width(matrix.noun, SMALL), *totals, 0.0) + 8
+        room = (WIDTH - MARGIN - self.left - totals_width) / max(len(matrix.columns), 1)
+        self.cell = max(_CELL, widest, min(room, _LARGEST_CELL))
+        word = max((text_width(word, SMALL) for title in matrix.columns for word in title.split()), default=0.0) + 6
+        if word <= max(self.cell, _LARGEST_CELL):
+            self.cell = max(self.cell, word)
+            self.heads = [wrap(title, self.cell, SMALL, lines=3) for title in matrix.columns]
+            self.rise = 0.0
+            reach = 0.0
+        else:
+            self.heads = [wrap(title, _HEAD_WIDTH, SMALL, lines=1) for title in matrix.columns]
+            slants = [text_width(lines[0], SMALL) * _SLANT for lines in self.heads]
+            self.rise = max(slants) + SMALL
+            reach = max(self.middle(index) + slant for index, slant in enumerate(slants)) + SMALL * _SLANT
+        self.right = self.left + self.cell * len(matrix.columns) + totals_width
+        self.width = max(WIDTH, self.right + MARGIN, reach + MARGIN)
+
+    def middle(self, column: int) -> float:
+        """The middle of a column."""
+        return self.left + (column + 0.5) * self.cell
+
+
+def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -> str:
+    """Draw a matrix, with the numbers of each column as bars above it or as a row below."""
+    layout = _Layout(matrix)
+    drawing = Drawing(name, layout.width)
+    y = head(drawing, caption) + 8
+    if bars:
+        y = _bars(drawing, y, layout, matrix.column_totals)
+    y = _heads(drawing, y, layout)
+    if matrix.rows:
+        drawing.text(layout.right, y - 6, matrix.noun, "muted", size=SMALL, anchor="end")
+    largest = matrix.largest()
+    for index, title in enumerate(matrix.rows):
+        with drawing.group():
+            fill = "muted" if index in matrix.aside_rows else "ink"
+            label(drawing, MARGIN, y + _ROW / 2, layout.names, title, fill)
+            _cells(drawing, y, layout, matrix, index, largest)
+            drawing.text(layout.right, y + _ROW / 2 + BASE, f"{matrix.row_totals[index]:,}", anchor="end", bold=True)
+        y += _ROW
+    if not bars:
+        with drawing.group():
+            label(drawing, MARGIN, y + _ROW / 2, layout.names, matrix.noun, "muted")
+            for index, number in enumerate(matrix.column_totals):
+                drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{number:,}", anchor="middle", bold=True)
+        y += _ROW
+    return finish(drawing, legend(drawing, y + 10, _keys(matrix, largest)), caption)
+
+
+def _bars(drawing: Drawing, top: float, layout: _Layout, totals: Sequence[int]) -> float:
+    """A bar above each column, with the number of its papers; returns where the columns' names may begin."""
+    largest = max(totals, default=0)
+    base = top + SIZE + _BAR
+    with drawing.group():
+        for index, number in enumerate(totals):
+            height = _BAR * number / largest if largest else 0.0
+            if number:
+                drawing.rect(layout.left + index * layout.cell + 6, base - height, layout.cell - 12, height, "series0")
+            drawing.text(layout.middle(index), base - height - 4, f"{number:,}", anchor="middle", bold=True)
+    drawing.line(layout.left, base, layout.left + layout.cell * len(totals), base, "rule")
+    return base + 4
+
+
+def _heads(drawing: Drawing, top: float, layout: _Layout) -> float:
+    """The names of the columns; returns where the cells begin."""
+    deepest = max(map(len, layout.heads), default=1)
+    bottom = top + (layout.rise or deepest * SMALL * 1.15)
+    with drawing.group():
+        for index, lines in enumerate(layout.heads):
+            middle = layout.middle(index)
+            if layout.rise:
+                drawing.text(middle + 3, bottom - 3, lines[0], "muted", size=SMALL, turn=-45)
+                continue
+            for depth, line in enumerate(lines, 1):
+                drawing.text(middle, top + depth * SMALL * 1.1, line, "muted", size=SMALL, anchor="middle")
+    return bottom + 4
+
+
+def _cells(drawing: Drawing, y: float, layout: _Layout, matrix: _Matrix, row: int, largest: int) -> None:
+    width, height = layout.cell - 3, _ROW - 3
+    for column, number in enumerate(matrix.cells[row]):
+        x = layout.left + column * layout.cell + 1.5
+        aside = row in matrix.aside_rows or column in matrix.aside_columns
+        shade = 0 if aside else heat(number, largest)
+        if shade or aside:
+            drawing.rect(x, y + 1.5, width, height, f"heat{shade}" if shade else "plain", radius=3)
+        else:
+            drawing.rect(x, y + 1.5, width, height, "page", stroke="rule", dashed=True, radius=3)
+        fill = "on-heat4" if shade == _SHADES else "ink" if shade else "muted"
+        drawing.text(x + width / 2, y + _ROW / 2 + BASE, f"{number:,}", fill, anchor="middle")
+
+
+def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
+    """What the shades stand for."""
+    if not matrix.rows:
+        return {}
+    keys = {"page": "0"}
+    for shade in range(1, _SHADES + 1):
+        low, high = -(-(shade - 1) * largest // _SHADES) + 1, -(-shade * largest // _SHADES)
+        if low <= high:
+            keys[f"heat{shade}"] = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    aside = [matrix.rows[row] for row in matrix.aside_rows]
+    aside += [matrix.columns[column] for column in matrix.aside_columns]
+    if aside:
+        keys["plain"] = ", ".join(sorted(set(aside)))
+    return keys
+
+
+_RUNG = 32.0
+_THICKNESS = 16.0
+_STACK_WIDTH = 110.0
+_LEVEL_WIDTH = 84.0
+_ASIDE = (ABSENT, NOT_APPLICABLE)
+_CONTESTED = "contested: another reading is on record"
+
+
+def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
+    """A facet as a ladder: a rung for each term, as long as it has papers, with empty and sparse rungs marked.
+
+    Empty and sparse are marked on axes only: that a description is rare is no gap. The part of a bar is hatched that
+    belongs to papers with a contested reading.
+    """
+    counts, contested = source.counts(figure.field), source.contested.get(figure.field, {})
+    facet = counts.attribute.facet
+    is_axis = facet is not None and facet.role is Role.AXIS
+    values = list(counts.counts.items())
+    labels = [called(value, counts.attribute.terms) for value, _ in values]
+    marks = [_rung_note(value, number, is_axis, contested.get(value, 0)) for value, number in values]
+    names = label_width(labels)
+    left = MARGIN + names + 10
+    digits = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
+    room = WIDTH - MARGIN - left - digits - max((text_width(mark, SMALL) for mark in marks), default=0.0) - 16
+    largest = max((number for value, number in values if value not in _ASIDE), default=0)
+    drawing = Drawing(figure.name, WIDTH)
+    top = y = head(drawing, caption) + 10
+    for text, mark, (value, number) in zip(labels, marks, values, strict=True):
+        middle = y + _RUNG / 2
+        length = 0.0 if value in _ASIDE else room * number / max(largest, 1)
+        with drawing.group():
+            label(drawing, MARGIN, middle, names, text, "muted" if value in _ASIDE else "ink")
+            if length:
+                drawing.rect(left, middle - _THICKNESS / 2, length, _THICKNESS, "series0")
+                if contested.get(value):
+                    part = length * contested[value] / number
+                    drawing.hatch(left + length - part, middle - _THICKNESS / 2, part, _THICKNESS)
+            elif value not in _ASIDE:
+                length = room
+                drawing.line(left, middle, left + room, middle, "rule", dashed=True)
+            fill, bold = ("muted", False) if value in _ASIDE else ("ink", True)
+            drawing.text(left + length + 8, middle + BASE, f"{number:,}", fill, bold=bold)
+            if mark:
+                drawing.text(left + length + 12 + digits, middle + BASE, mark, "muted", size=SMALL)
+        y += _RUNG
+    drawing.line(left, top, left, y, "rule")
+    if any(contested.values()):
+        y = legend(drawing, y + 10, {HATCHED: _CONTESTED})
+    return finish(drawing, y + 4, caption)
+
+
+def _rung_note(value: str, number: int, is_axis: bool, disputed: int) -> str:
+    """What is to be said beside a count."""
+    marks = []
+    if is_axis and number <= SPARSE_LIMIT and value not in _ASIDE:
+        marks.append("sparse" if number else "empty")
+    if disputed:
+        marks.append(f"{disputed:,} contested")
+    return ", ".join(marks)
+
+
+def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
+    """A facet of kind `levels`: a row for each term, its papers by level as numbers and as a stacked bar.
+
+    The part of a bar is hatched that belongs to papers with a contested reading.
+    """
+    levels = source.levels(figure.field)
+    facet = levels.facet
+    labels = [called(term.id, facet.terms) for term in facet.terms]
+    numbers = [tuple(levels.counts[term.id].values()) for term in facet.terms]
+    disputed = [source.contested.get(term.id, {}) for term in facet.terms]
+    is_contested = any(any(by_level.values()) for by_level in disputed)
+    shown = numbers
+    if is_contested:
+        shown = [(*row, sum(by_level.values())) for row, by_level in zip(numbers, disputed, strict=True)]
+    heads = [wrap(level.label, _LEVEL_WIDTH, SMALL) for level in facet.levels] + [[]] * is_contested
+    widths = []
+    for index, lines in enumerate(heads):
+        texts = (*lines, *(f"{row[index]:,}" for row in shown))
+        widths.append(max(text_width(text) for text in texts) + (8 if lines else 22))
+    names = label_width(labels)
+    left = MARGIN + names + 8
+    _, *ends = accumulate(widths, initial=left)
+    start = left + sum(widths) + 14
+    drawing = Drawing(figure.name, max(WIDTH, start + _STACK_WIDTH + MARGIN))
+    largest = max((sum(row) for row in numbers), default=0)
+    pixels = (drawing.width - MARGIN - start) / max(largest, 1)
+    top = y = _level_heads(drawing, head(drawing, caption) + 10, heads, ends)
+    for text, row, by_level, counts in zip(labels, shown, disputed, numbers, strict=True):
+        with drawing.group():
+            label(drawing, MARGIN, y + _RUNG / 2, names, text)
+            for number, x in zip(row, ends, strict=True):
+                fill = "ink" if number else "muted"
+                drawing.text(x, y + _RUNG / 2 + BASE, f"{number:,}", fill, anchor="end", bold=bool(number))
+            hatched = [by_level.get(level.id, 0) for level in facet.levels]
+            _stack(drawing, start, y + (_RUNG - _THICKNESS) / 2, pixels, counts, hatched)
+        y += _RUNG
+    drawing.line(start, top, start, y, "rule")
+    keys: dict[str, str] = {}
+    for index, level in enumerate(facet.levels):
+        keys[_series(index)] = ", ".join(filter(None, (keys.get(_series(index)), level.label)))
+    if is_contested:
+        keys[HATCHED] = _CONTESTED
+    return finish(drawing, legend(drawing, y + 10, keys), caption)
+
+
+def _level_heads(drawing: Drawing, top: float, heads: Sequence[Sequence[str]], ends: Sequence[float]) -> float:
+    """The levels' names above their numbers, a hatched square above those contested; returns where the rows begin."""
+    bottom = top + max(len(lines) for lines in heads) * SMALL * 1.15
+    with drawing.group():
+        for lines, x in zip(heads, ends, strict=True):
+            for number, line in enumerate(reversed(lines)):
+                drawing.text(x, bottom - number * SMALL * 1.15, line, "muted", size=SMALL, anchor="end")
+            if not lines:
+                drawing.rect(x - SMALL, bottom - SMALL + 2, SMALL, SMALL, "muted", radius=2)
+                drawing.hatch(x - SMALL, bottom - SMALL + 2, SMALL, SMALL)
+    return bottom + 6
+
+
+def _stack(
+    drawing: Drawing, x: float, y: float, pixels: float, numbers: Sequence[int], contested: Sequence[int]
+) -> None:
+    """A piece for each level, the end of it hatched as far as it is contested."""
+    before = 0
+    for index, (number, disputed) in enumerate(zip(numbers, contested, strict=True)):
+        begin, end = round(x + before * pixels), round(x + (before + number) * pixels)
+        if number:
+            drawing.rect(begin, y, end - begin, _THICKNESS, _series(index))
+        if disputed:
+            part = round(min(disputed, number) * pixels)
+            drawing.hatch(end - part, y, part, _THICKNESS)
+        before += number
+
+
+def _series(index: int) -> str:
+    return f"series{index % SERIES}"
+
+
+_GAP = 28.0
+_PADDING = 11.0
+_WIDTH = (WIDTH - 2 * MARGIN - _GAP) / 2
+_INNER = _WIDTH - 2 * _PADDING
+_LINE = 19.0
+_ARROW = 5.0
+_STEPS_SINCE = 5
+"""How many rows of boxes the flow of an updated review has."""
+_Row: TypeAlias = tuple[str, str, int]
+"""A line of a box: its text, a number at its right end, possibly empty, and the size of both."""
+
+
+def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
+    """The flow of records as far as the corpus records it, after figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71).
+
+    A corpus holds decided records. How many were found, and how many fell away before anybody decided
+    on them, is shown as not recorded. With runs of searches on record, the flow is that of an updated review: what
+    was published is the previous one, and stays as it was.
+    """
+    retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
+    parts: tuple[tuple[str, int], ...] = ()
+    if stages is not None:
+        parts = tuple((called(value, stages.attribute.terms), found) for value, found in stages.counts.items())
+    steps: tuple[tuple[list[_Row], ...], ...] = _steps_since(source) or (
+        (_unrecorded("Records identified"), _unrecorded("Removed before screening")),
+        (_recorded("Records audited", retained + excluded), _recorded("Excluded", excluded, parts)),
+        (_recorded("Retained", retained),),
+    )
+    drawing = Drawing(figure.name, WIDTH)
+    y = head(drawing, caption) + 10
+    for index, boxes in enumerate(steps):
+        height = max(map(len, boxes)) * _LINE + 2 * _PADDING
+        for place, rows in enumerate(boxes):
+            x = MARGIN + place * (_WIDTH + _GAP)
+            with drawing.group():
+                _box(drawing, x, y, height, rows)
+            if place:
+                # What no search found comes in from the side.
+                inward = boxes is steps[-2] and len(steps) == _STEPS_SINCE
+                _arrow(drawing, x - _GAP * (not inward), y + height / 2, -1 if inward else 1, 0)
+        y += height
+        if index < len(steps) - 1:
+            _arrow(drawing, MARGIN + _WIDTH / 2, y, 0, 1)
+            y += _GAP
+    promoted = sum(exclusion.promoted_to is not None for exclusion in source.pool.exclusions)
+    notes = (f"Taken in later, and counted among the retained, too: {promoted:,} of the excluded.",) if promoted else ()
+    return finish(drawing, y, caption, notes)
+
+
+def _steps_since(source: Source) -> tuple[tuple[list[_Row], ...], ...]:
+    """The boxes of an updated review; none where no run is on record."""
+    screening = source.screening
+    if screening is None:
+        return ()
+    whole, stages = screening.whole, source.stages
+    terms = stages.attribute.terms if stages is not None else ()
+    excluded: dict[str, int] = {}
+    for (stage, _), records in whole.excluded.items():
+        excluded[called(stage, terms)] = excluded.get(called(stage, terms), 0) + records
+    identified = _unrecorded("Records identified")
+    if whole.found is not None:
+        identified = _recorded("Records identified", whole.found, tuple(whole.by_source.items()))
+    removed = (("Duplicate records", whole.repeated), ("Known to the corpus", whole.known), ("Other", whole.refused))
+    by_hand = screening.by_hand
+    studies = (("From these searches", whole.included), ("Added by hand", by_hand.included)) if by_hand.new else ()
+    others = (
+        ("Excluded", sum(by_hand.excluded.values())),
+        ("Included, tags open", by_hand.coding),
+        ("Awaiting a decision", by_hand.awaiting),
+    )
+    added = [_recorded("Records added by hand", by_hand.new, others)] if by_hand.new else []
+    screened = (("Included, tags open", whole.coding), ("Awaiting a decision", whole.awaiting))
+    return (
+        (
+            _recorded("Studies included in previous version of review", screening.included),
+            _recorded("Excluded in previous version", screening.excluded),
+        ),
+        (identified, _recorded("Records removed before screening", whole.removed, removed)),
+        (
+            _recorded("Records screened", whole.screened, screened),
+            _recorded("Records excluded", sum(excluded.values()), tuple(excluded.items())),
+        ),
+        (_recorded("New studies included", whole.included + by_hand.included, studies), *added),
+        (_recorded("Total studies included in review", len(source.pool.papers)),),
+    )
+
+
+def _unrecorded(title: str) -> list[_Row]:
+    return [*((line, "", SIZE) for line in wrap(title, _INNER)), (NOT_RECORDED, "", SIZE)]
+
+
+def _recorded(title: str, number: int, parts: Sequence[tuple[str, int]] = ()) -> list[_Row]:
+    """The lines of a box: its title with its number, then what they are made up of."""
+    rows: list[_Row] = []
+    for text, found, size in ((title, number, SIZE), *((part, found, SMALL) for part, found in parts)):
+        shown = f"{found:,}"
+        lines = wrap(text, _INNER - text_width(shown, size, bold=True) - 8, size, bold=True)
+        rows += [(line, "" if index else shown, size) for index, line in enumerate(lines)]
+    return rows
+
+
+def _box(drawing: Drawing, x: float, y: float, height: float, rows: Sequence[_Row]) -> None:
+    """A box with its lines in the middle; dashed where there is nothing on record."""
+    is_recorded = bool(rows[0][1])
+    drawing.rect(x, y, _WIDTH, height, "plain", stroke="rule", dashed=not is_recorded, radius=4)
+    base = y + (height - len(rows) * _LINE) / 2 + _LINE / 2 + BASE
+    for text, number, size in rows:
+        is_head = is_recorded and size == SIZE
+        fill = "ink" if size == SIZE and text != NOT_RECORDED else "muted"
+        drawing.text(x + _PADDING, base, text, fill, size=size, bold=is_head)
+        if number:
+            drawing.text(x + _WIDTH - _PADDING, base, number, fill, size=size, bold=is_head, anchor="end")
+        base += _LINE
+
+
+def _arrow(drawing: Drawing, x: float, y: float, across: int, down: int) -> None:
+    """An arrow over the gap between two boxes, to the right or down."""
+    end_x, end_y = x + across * (_GAP - 1), y + down * (_GAP - 1)
+    drawing.line(x, y, end_x, end_y, "muted")
+    back_x, back_y = end_x - across * 7, end_y - down * 7
+    barbs = ((back_x + sign * down * _ARROW, back_y + sign * across * _ARROW) for sign in (1, -1))
+    drawing.path(((end_x, end_y), *barbs), "muted")
+
+
+_PANEL_ROW = 54.0
+_SKETCH_BOX = 26.0
+
+
+def draw_sketches(figure: Figure, caption: Caption, source: Source) -> str:
+    """Draw each term of a facet as its sketch, with its definition; two terms stand beside each other."""
+    facet = next(facet for facet in source.pool.taxonomy.papers if facet.field == figure.field)
+    panels = [(term, term.sketch) for term in facet.terms if term.sketch]
+    drawing = Drawing(figure.name, WIDTH)
+    y = head(drawing, caption) + 10
+    for start in range(0, len(panels), 2):
+        pair = panels[start : start + 2]
+        names = [wrap(called(term.id, facet.terms), _INNER, bold=True) for term, _ in pair]
+        texts = [wrap(term.definition, _INNER, SMALL, lines=5) for term, _ in pair]
+        drawn_height = max(len(sketch.rows) for _, sketch in pair) * _PANEL_ROW
+        named_height = max(map(len, names)) * _LINE
+        height = named_height + drawn_height + max(map(len, texts)) * _LINE + 2 * _PADDING
+        for place, ((_, sketch), name, text) in enumerate(zip(pair, names, texts, strict=True)):
+            x = MARGIN + place * (_WIDTH + _GAP)
+            with drawing.group():
+                drawing.rect(x, y, _WIDTH, height, "page", stroke="rule", radius=4)
+                for at, line in enumerate(name):
+                    drawing.text(x + _PADDING, y + _PADDING + SIZE + at * _LINE, line, bold=True)
+                _sketch(drawing, x + _PADDING, y + _PADDING + named_height, drawn_height, sketch)
+                for at, line in enumerate(text):
+                    base = y + _PADDING + named_height + drawn_height + SMALL + at * _LINE
+                    drawing.text(x + _PADDING, base, line, "muted", size=SMALL)
+        y += height + 12
+    return finish(drawing, y, caption)
+
+
+def _sketch(drawing: Drawing, left: float, top: float, height: float, sketch: Sketch) -> None:
+    """Draw links first and boxes over them; what does not fit into its box is cut."""
+    boxes: list[tuple[float, float, float, str]] = []
+    for at, row in enumerate(sketch.rows):
+        widths = [text_width(text.strip("*"), SMALL) + 8 for text in row]
+        part = min(1.0, (_INNER - 6 * len(row)) / sum(widths))
+        gap = (_INNER - part * sum(widths)) / len(row)
+        middle = top + height * (at + 0.5) / len(sketch.rows)
+        x = left
+        for text, width in zip(row, widths, strict=True):
+            x += gap + part * width
+            boxes.append((x - (gap + part * width) / 2, middle, part * width, text))
+    for first, last, is_arrow in sketch.links:
+        (x1, y1, width1, _), (x2, y2, width2, _) = boxes[first - 1], boxes[last - 1]
+        if y1 == y2:
+            sign = 1 if x2 > x1 else -1
+            x1, x2 = x1 + sign * width1 / 2, x2 - sign * width2 / 2
+        else:
+            sign = 1 if y2 > y1 else -1
+            y1, y2 = y1 + sign * _SKETCH_BOX / 2, y2 - sign * _SKETCH_BOX / 2
+        drawing.line(x1, y1, x2, y2, "muted")
+        length = hypot(x2 - x1, y2 - y1)
+        if is_arrow and length:
+            along_x, along_y = 7 * (x2 - x1) / length, 7 * (y2 - y1) / length
+            barbs = ((x2 - along_x + sign * along_y / 2, y2 - along_y - sign * along_x / 2) for sign in (1, -1))
+            drawing.path(((x2, y2), *barbs), "muted")
+    for x, y, width, text in boxes:
+        is_marked, is_open = text.startswith("*"), text.endswith("?")
+        fill, ink = ("heat4", "on-heat4") if is_marked else ("plain", "ink")
+        drawing.rect(
+            x - width / 2, y - _SKETCH_BOX / 2, width, _SKETCH_BOX, fill, stroke="rule", dashed=is_open, radius=4
+        )
+        shown = wrap(text.strip("*"), width, SMALL, lines=1)[0]
+        drawing.text(x, y + SMALL * 0.35, shown, ink, size=SMALL, anchor="middle")
+
+
+_SCALE_ROW = 27.0
+_MARK = 5.0
+_NAMES_WIDTH = 200.0
+_PLOT_WIDTH = 170.0
+_LEGEND = (
+    "Squares: systems in use; circles: experiments. Filled: read in the publication itself; hollow: a report, or "
+    "second-hand. A line from the left edge: a limit, no count. A number leads to its source."
+)
+
+
+class _Axis:
+    """A logarithmic axis from `left` on; numbers too small for it stand at its left end."""
+
+    def __init__(self, left: float, width: float, amounts: Sequence[Amount]) -> None:
+        positive = [value for amount in amounts for value in (amount.low, amount.high) if value > 0]
+        self.first = 0
+        while any(value < 10.0**self.first for value in positive):
+            self.first -= 1
+        self.last = self.first + 1
+        while any(value > 10.0**self.last for value in positive):
+            self.last += 1
+        self.left = left
+        self.decade_width = width / (self.last - self.first)
+
+    def at(self, value: float) -> float:
+        """Where a number stands."""
+        return self.left + self.decade_width * max((log10(value) if value > 0 else self.first) - self.first, 0.0)
+
+
+def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
+    """The first quantity that is known of systems in use and of experiments, a row for each."""
+    comparisons = compare(source.scale)
+    if not comparisons:
+        drawing = Drawing(figure.name, WIDTH)
+        return finish(drawing, head(drawing, caption), caption)
+    groups = (comparisons[0].deployments, comparisons[0].academic)
+    shown = [observation for group in groups for observation in group]
+    names = label_width([_name(observation) for observation in shown], _NAMES_WIDTH)
+    left = MARGIN + names + 14
+    numbers = max(text_width(amount(observation.value)) for observation in shown)
+    drawing = Drawing(figure.name, max(WIDTH, left + _PLOT_WIDTH + 16 + numbers + MARGIN))
+    right = drawing.width - MARGIN - numbers - 16
+    axis = _Axis(left, right - left, [observation.value for observation in shown if observation.value])
+    top = head(drawing, caption) + SMALL + 8
+    bottom = top + 6 + _SCALE_ROW * (len(shown) + len(groups))
+    _grid(drawing, axis, top, bottom)
+    y = top + 6
+    for title, group, is_in_use in zip(("In use", "In experiments"), groups, (True, False), strict=True):
+        drawing.text(MARGIN, y + _SCALE_ROW / 2 + BASE, title, bold=True)
+        y += _SCALE_ROW
+        for observation in group:
+            middle = y + _SCALE_ROW / 2
+            with drawing.group(observation.sources[0]):
+                label(drawing, MARGIN, middle, names, _name(observation))
+                if observation.value:
+                    _mark(drawing, axis, middle, observation.value, observation, is_in_use)
+                text = amount(observation.value)
+                fill = "ink" if observation.value else "muted"
+                drawing.text(drawing.width - MARGIN, middle + BASE, text, fill, anchor="end")
+            y += _SCALE_ROW
+    units = ", ".join(dict.fromkeys(observation.unit for observation in shown))
+    return finish(drawing, y, caption, (_LEGEND, f"Counted as the sources do: {units}."))
+
+
+def _name(observation: Observation) -> str:
+    """Return the system, with the phase of a system that has a row for each."""
+    return f"{observation.system}, {observation.phase}" if observation.phase else observation.system
+
+
+def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
+    """A line for each power of ten, with its number where there is room for it."""
+    ticks = {decade: _power(decade) for decade in range(axis.first, axis.last + 1)}
+    widest = max(text_width(text, SMALL) for text in ticks.values()) + 4
+    step = max(ceil(widest / axis.decade_width), 1)
+    for decade, text in ticks.items():
+        x = axis.left + (decade - axis.first) * axis.decade_width
+        drawing.line(x, top + 4, x, bottom, "rule", dashed=True)
+        if (decade - axis.first) % step == 0:
+            drawing.text(x, top, text, "muted", size=SMALL, anchor="middle")
+
+
+def _mark(drawing: Drawing, axis: _Axis, y: float, value: Amount, observation: Observation, is_in_use: bool) -> None:
+    color = "series1" if is_in_use else "series0"
+    low, high = axis.at(value.low), axis.at(value.high)
+    if observation.is_limit:
+        drawing.line(axis.left, y, high, y, color)
+    elif low < high:
+        drawing.line(low, y, high, y, color)
+    for x in dict.fromkeys((low, high)):
+        fill = color if observation.verified else "page"
+        if is_in_use:
+            drawing.rect(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK, fill, stroke=color)
+        else:
+            drawing.circle(x, y, _MARK, fill, stroke=color)
+
+
+def _power(decade: int) -> str:
+    """A power of ten in its shortest form."""
+    if decade < 0:
+        return f"{10.0**decade:.{-decade}f}"
+    return f"1{'0' * (decade % 3)}{('', 'k', 'M', 'G', 'T')[decade // 3]}" if decade < 15 else f"1e{decade}"
