@@ -135,7 +135,9 @@ def test_the_taxonomy_says_which_figures_there_are(toy: Corpus, real: Corpus) ->
 
 def test_no_program_knows_a_term(real: Corpus) -> None:
     terms = {term.id for facet in real.taxonomy.papers for term in facet.terms} - {"full", "none", "role", "tool"}
-    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "orchtrace_corpus/corpus/render/figures").glob("*.py"))
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "orchtrace_corpus/corpus/render/figures").glob("*.py")
+    )
 
     assert {term for term in terms if f'"{term}"' in code or f"'{term}'" in code} == set()
 

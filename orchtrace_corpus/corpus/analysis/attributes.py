@@ -130,25 +130,19 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
     decisions = tuple(Term(decision.value, decision.capitalize(), "") for decision in Decision)
     attributes["proposal"] = attributes["proposal"]._replace(terms=decisions)
     for facet in screening_facets(taxonomy):
-        values = _screening_values(facet.field)
+        values = _mapped_values("screening", facet.field)
         attributes[facet.field] = Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms, facet)
     with_members = {facet.field for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
     order = [name for name in attributes if name in papers and name not in with_members]
-    attributes["open"] = Attribute(
-        "open",
-        "Open",
-        ValueKind.TEXT,
-        lambda candidate: tuple(name for name in order if name in candidate.open_tags),
-        has_several=True,
-    )
-    by = Attribute(
-        "by",
-        "By",
-        ValueKind.TEXT,
-        lambda candidate: tuple(reading.by for reading in candidate.readings),
-        has_several=True,
-    )
-    return {**attributes, "by": by}
+
+    def open_tags(candidate: Any) -> tuple[str, ...]:
+        return tuple(name for name in order if name in candidate.open_tags)
+
+    def readers(candidate: Any) -> tuple[str, ...]:
+        return tuple(reading.by for reading in candidate.readings)
+
+    attributes["open"] = Attribute("open", "Open", ValueKind.TEXT, open_tags, has_several=True)
+    return {**attributes, "by": Attribute("by", "By", ValueKind.TEXT, readers, has_several=True)}
 
 
 def scale_attributes() -> Attributes:
@@ -208,17 +202,11 @@ def _attributes(record_fields: Iterable[RecordField], facets: tuple[Facet, ...])
             first = _member_values("first_author")
             attributes["first_author"] = Attribute("first_author", "First author", ValueKind.TEXT, first)
     attributes["published"] = Attribute("published", "Published", ValueKind.TERM, _published, _PUBLISHED_TERMS)
-    for field, facet in ((facet.field, facet) for facet in facets):
-        terms = (*facet.terms, *((_NA_TERM,) if facet.allows_na else ()))
-        attributes[field] = Attribute(
-            field,
-            facet.label,
-            ValueKind.TERM,
-            _tag_values(field),
-            terms,
-            facet,
-            has_several=facet.kind is Kind.MANY,
-        )
+    for facet in facets:
+        field, is_many = facet.field, facet.kind is Kind.MANY
+        terms = (*facet.terms, _NA_TERM) if facet.allows_na else facet.terms
+        values = _tag_values(field)
+        attributes[field] = Attribute(field, facet.label, ValueKind.TERM, values, terms, facet, has_several=is_many)
         for term in facet.terms if facet.kind is Kind.LEVELS else ():
             values = _level_values(field, term.id)
             attributes[term.id] = Attribute(term.id, term.label, ValueKind.TERM, values, facet.levels)
@@ -230,7 +218,7 @@ def _field_attribute(field: RecordField) -> Attribute:
     if field.kind is FieldKind.FLAG:
         terms = _FLAG_TERMS
     kind = _KINDS.get(field.kind, ValueKind.TEXT)
-    values = _member_values(field.name) if field.name in _MEMBERS else _more_values(field.name)
+    values = _member_values(field.name) if field.name in _MEMBERS else _mapped_values("more", field.name)
     if field.kind is FieldKind.AUTHORS:
         values = _author_values(values)
     return Attribute(field.name, field_label(field), kind, values, terms, field=field, has_several=field.is_list)
@@ -240,33 +228,29 @@ def _author_values(names: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], t
     return lambda record: tuple(map(bare_author, names(record)))
 
 
-def _more_values(name: str) -> Callable[[Any], tuple[str, ...]]:
-    return lambda record: value_texts(record.more.get(name))
+def _mapped_values(mapping: str, name: str) -> Callable[[Any], tuple[str, ...]]:
+    return lambda record: value_texts(getattr(record, mapping).get(name))
 
 
 def _member_values(name: str) -> Callable[[Any], tuple[str, ...]]:
     def values(record: Any) -> tuple[str, ...]:
         value = getattr(record, name)
-        return value if type(value) is tuple else (str(value),) if value else ()
+        if type(value) is tuple:
+            return value
+        return (str(value),) if value else ()
 
     return values
 
 
 def _published(record: Any) -> tuple[str, ...]:
-    return () if record.published is None else ("yes",) if record.published else ("no",)
+    if record.published is None:
+        return ()
+    return ("yes",) if record.published else ("no",)
 
 
 def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:
     def values(record: Any) -> tuple[str, ...]:
         tag = record.tags.get(field, ())
-        return (tag,) if type(tag) is str else tuple(tag)
-
-    return values
-
-
-def _screening_values(field: str) -> Callable[[Any], tuple[str, ...]]:
-    def values(candidate: Any) -> tuple[str, ...]:
-        tag = candidate.screening.get(field, ())
         return (tag,) if type(tag) is str else tuple(tag)
 
     return values

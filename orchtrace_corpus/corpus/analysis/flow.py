@@ -6,14 +6,14 @@ published pool is the previous review, of which nobody has counted what was iden
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.model.candidates import Candidate, CandidateFile
 from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.records import Exclusion, Pool
+from orchtrace_corpus.corpus.model.records import Exclusion, Pool, Record
 from orchtrace_corpus.corpus.model.searches import Run, SearchFile
 from orchtrace_corpus.corpus.model.taxonomy import Facet
 
@@ -61,82 +61,8 @@ class Flow(NamedTuple):
         return self.repeated + self.known + self.refused
 
 
-def count_runs(
-    runs: Sequence[Run],
-    index: RecordIndex,
-    candidates: Sequence[Candidate],
-    rules: Mapping[str, str],
-    stage: Facet | None,
-) -> tuple[Flow, ...]:
-    """The flow of each run.
-
-    Args:
-        runs: The runs.
-        index: The records of the corpus, and behind them what awaits a decision.
-        candidates: What awaits a decision.
-        rules: The protocol's rules of exclusion, id by rule.
-        stage: The facet of exclusions that names stages of screening.
-    """
-    awaiting = {id(candidate.paper): bool(candidate.screened) for candidate in candidates}
-    flows = []
-    for run in runs:
-        included = coding = undecided = 0
-        excluded: Counter[tuple[str, str]] = Counter()
-        for name in run.new:
-            record = index.named(name)
-            if isinstance(record, Exclusion) and not record.promoted_to:
-                tag = record.tags.get(stage.field, "") if stage else ""
-                excluded[str(tag), rules.get(record.reason, OTHER_REASON)] += 1
-            elif id(record) in awaiting:
-                coding += awaiting[id(record)]
-                undecided += not awaiting[id(record)]
-            elif record is not None:
-                included += 1
-        by_source: Counter[str] = Counter()
-        for search in run.searches:
-            by_source[search.source] += search.found or 0
-        flows.append(
-            Flow(
-                f"{run.day} {run.by}",
-                run.found,
-                dict(by_source) if run.found is not None else {},
-                run.repeated,
-                run.known,
-                run.refused,
-                len(run.new),
-                included,
-                coding,
-                dict(excluded),
-                undecided,
-            )
-        )
-    return tuple(flows)
-
-
 BY_HAND = "added by hand"
-"""What the flow of the records is called that no run brought."""
-
-
-def count_by_hand(
-    runs: Sequence[Run],
-    pool: Pool,
-    index: RecordIndex,
-    candidates: Sequence[Candidate],
-    rules: Mapping[str, str],
-    stage: Facet | None,
-) -> Flow:
-    """The records that came after the published pool, and by no run; further arguments as for `count_runs`."""
-    brought = {id(index.named(name)) for run in runs for name in run.new}
-    papers = sum(one.published is False and id(one) not in brought for one in pool.papers)
-    later = [one for one in pool.exclusions if one.published is False and id(one) not in brought]
-    left_out = [one for one in later if not one.promoted_to]
-    awaiting = [one for one in candidates if id(one.paper) not in brought]
-    coding = sum(bool(one.screened) for one in awaiting)
-    excluded = Counter(
-        (str(one.tags.get(stage.field, "")) if stage else "", rules.get(one.reason, OTHER_REASON)) for one in left_out
-    )
-    new = papers + len(left_out) + len(awaiting)
-    return Flow(BY_HAND, None, {}, 0, 0, 0, new, papers, coding, dict(excluded), len(awaiting) - coding)
+"""The name of the flow of records that no run brought."""
 
 
 class Screening(NamedTuple):
@@ -160,7 +86,7 @@ class Screening(NamedTuple):
 
 
 def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], protocol: Protocol | None) -> Screening:
-    """The flow of a corpus.
+    """Return the flow of a corpus.
 
     Args:
         pool: The corpus.
@@ -171,16 +97,44 @@ def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], 
     rules = {rule.rule: rule.id for rule in protocol.exclude} if protocol else {}
     field = protocol.stage_field if protocol else None
     stage = next((facet for facet in pool.taxonomy.exclusions if facet.field == field), None)
-    index = RecordIndex([*pool.papers, *pool.exclusions, *(one.paper for one in candidates)])
-    flows = count_runs(runs, index, candidates, rules, stage)
-    by_hand = count_by_hand(runs, pool, index, candidates, rules, stage)
+    index = _index(pool, candidates)
+    screened = {id(candidate.paper): bool(candidate.screened) for candidate in candidates}
+
+    def count_decisions(records: Iterable[Record | None]) -> tuple[int, int, Mapping[tuple[str, str], int], int]:
+        """Return how many are included, included with open tags, excluded, and await a decision."""
+        included = coding = awaiting = 0
+        excluded: Counter[tuple[str, str]] = Counter()
+        for record in records:
+            if isinstance(record, Exclusion) and not record.promoted_to:
+                tag = record.tags.get(stage.field, "") if stage else ""
+                excluded[str(tag), rules.get(record.reason, OTHER_REASON)] += 1
+            elif id(record) in screened:
+                coding += screened[id(record)]
+                awaiting += not screened[id(record)]
+            elif record is not None:
+                included += 1
+        return included, coding, dict(excluded), awaiting
+
+    flows = []
+    for run in runs:
+        by_source: Counter[str] = Counter()
+        for search in run.searches if run.found is not None else ():
+            by_source[search.source] += search.found or 0
+        counts = (run.found, dict(by_source), run.repeated, run.known, run.refused, len(run.new))
+        flows.append(Flow(f"{run.day} {run.by}", *counts, *count_decisions(map(index.named, run.new))))
+    brought = {id(index.named(name)) for run in runs for name in run.new}
+    later: list[Record] = [paper for paper in pool.papers if paper.published is False]
+    later += [record for record in pool.exclusions if record.published is False and not record.promoted_to]
+    later += [candidate.paper for candidate in candidates]
+    by_hand = [record for record in later if id(record) not in brought]
+    rest = Flow(BY_HAND, None, {}, 0, 0, 0, len(by_hand), *count_decisions(by_hand))
     papers = sum(paper.published is not False for paper in pool.papers)
     exclusions = sum(exclusion.published is not False for exclusion in pool.exclusions)
-    return Screening(papers, exclusions, flows, total(flows), by_hand, stage)
+    return Screening(papers, exclusions, tuple(flows), total(flows), rest, stage)
 
 
 def total(flows: Sequence[Flow]) -> Flow:
-    """All runs together; what nobody counted is left out of what was found."""
+    """Return all runs together; what nobody counted is left out of what was found."""
     by_source: Counter[str] = Counter()
     excluded: Counter[tuple[str, str]] = Counter()
     for flow in flows:
@@ -194,17 +148,19 @@ def total(flows: Sequence[Flow]) -> Flow:
 
 
 def check(file: SearchFile, pool: Pool, candidates: CandidateFile) -> tuple[Finding, ...]:
-    """Return the findings of the file, and the papers of its runs that are nowhere."""
-    return (*file.findings, *_nowhere(file, pool, candidates.candidates))
-
-
-def _nowhere(file: SearchFile, pool: Pool, candidates: Sequence[Candidate]) -> Iterator[Finding]:
+    """Return the findings of the file, or else the papers of its runs that are nowhere."""
     if file.places is None or file.findings:
-        return
-    index = RecordIndex([*pool.papers, *pool.exclusions, *(candidate.paper for candidate in candidates)])
+        return file.findings
+    index = _index(pool, candidates.candidates)
+    findings = []
     for place, run in enumerate(file.runs):
-        for number, name in enumerate(run.new):
+        for position, name in enumerate(run.new):
             if index.named(name) is None:
                 message = f"{quote(name)} is neither in the pool nor in the log nor a candidate"
-                mend = "add it, or exclude it with the reason"
-                yield Finding("B108", f"{message}; {mend}", file.places.locate(place, "new", number))
+                fix = "add it, or exclude it with the reason"
+                findings.append(Finding("B108", f"{message}; {fix}", file.places.locate(place, "new", position)))
+    return tuple(findings)
+
+
+def _index(pool: Pool, candidates: Sequence[Candidate]) -> RecordIndex:
+    return RecordIndex([*pool.papers, *pool.exclusions, *(candidate.paper for candidate in candidates)])
