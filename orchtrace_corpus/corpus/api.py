@@ -14,9 +14,10 @@ A notebook shows a corpus, a cross-tabulation, gaps and claims as tables; docs/n
 
 from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.base.errors import CommandUseError, InvalidCorpusError
+from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
 from orchtrace_corpus.corpus import rules
+from orchtrace_corpus.corpus.analysis import statistics
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
     ValueKind,
@@ -26,30 +27,9 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.search import find_records
-from orchtrace_corpus.corpus.analysis.statistics import (
-    ABSENT,
-    Coverage,
-    Crosstab,
-    Gap,
-    count,
-    coverage,
-    cross,
-    gap_axes,
-    heat,
-)
-from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.records import (
-    Exclusion,
-    Paper,
-    Pool,
-    ReadingName,
-    Record,
-    Tag,
-    in_published_order,
-    invalid,
-    require_none,
-)
+from orchtrace_corpus.corpus.analysis.statistics import Coverage, Crosstab, Gap
+from orchtrace_corpus.corpus.model import records, store
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, ReadingName, Record
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
@@ -81,14 +61,11 @@ class CrossTable(dict[Any, dict[Any, int]]):
     def _repr_html_(self) -> str:
         from orchtrace_corpus.base.html import notebook_table
 
-        rows, columns = self.crosstab.rows, self.crosstab.columns
-        aside = {ABSENT, NOT_APPLICABLE}
-        regular = [number for pair, number in self.crosstab.cells.items() if aside.isdisjoint(pair)]
-        largest = max(regular, default=0)
-        heats = [
-            [0 if {row, column} & aside else heat(number, largest) for column, number in numbers.items()]
-            for row, numbers in self.items()
-        ]
+        rows, columns, largest = self.crosstab.rows, self.crosstab.columns, self.crosstab.largest
+        heats = []
+        for row, numbers in self.items():
+            regular = {column: number for column, number in numbers.items() if not {row, column} & statistics.NO_CELLS}
+            heats.append([statistics.heat(regular.get(column, 0), largest) for column in numbers])
         table = [(row or "(absent)", *numbers.values(), sum(numbers.values())) for row, numbers in self.items()]
         totals = self.crosstab.column_totals
         table.append(("sum", *totals.values(), sum(totals.values())))
@@ -198,10 +175,11 @@ class Corpus:
         from orchtrace_corpus.base.html import notebook_table
 
         axes = [facet.field for facet in self.taxonomy.axes if facet.kind is not Kind.LEVELS]
-        rows = [
-            (paper.key, paper.year, paper.title, *(_tag_text(paper.tags.get(axis)) for axis in axes))
-            for paper in self.papers[:_SHOWN]
-        ]
+        rows = []
+        for paper in self.papers[:_SHOWN]:
+            tags = (paper.tags.get(axis, ()) for axis in axes)
+            texts = (tag if isinstance(tag, str) else ", ".join(tag) for tag in tags)
+            rows.append((paper.key, paper.year, paper.title, *texts))
         more = f"{len(self) - _SHOWN} more {self.taxonomy.noun.many}" if len(self) > _SHOWN else ""
         return notebook_table(repr(self)[1:-1], ("key", "year", "title", *axes), rows, note=more)
 
@@ -232,7 +210,7 @@ class Corpus:
         papers, exclusions = paper_attributes(self.taxonomy, marked=True), exclusion_attributes(self.taxonomy)
         is_theirs = field in exclusions and field not in papers
         attribute = exclusions[field] if is_theirs else find(field, papers)
-        counted = count(self.exclusions if is_theirs else self.papers, attribute).counts
+        counted = statistics.count(self.exclusions if is_theirs else self.papers, attribute).counts
         return {_key(value, attribute): number for value, number in counted.items()}
 
     def cross(self, rows: str, columns: str) -> CrossTable:
@@ -247,7 +225,7 @@ class Corpus:
         """
         attributes = paper_attributes(self.taxonomy, marked=True)
         axes = find(rows, attributes), find(columns, attributes)
-        return CrossTable(cross(self.papers, *axes))
+        return CrossTable(statistics.cross(self.papers, *axes))
 
     def gaps(self, rows: str = "", columns: str = "", *, sparse_limit: int = 2) -> Gaps:
         """The empty and sparse cells of two fields that can arise, the one furthest below its expected count first.
@@ -260,18 +238,10 @@ class Corpus:
         Raises:
             CommandUseError: A field is missing, unknown, or has no vocabulary.
         """
-        axes = gap_axes(rows, columns, self.taxonomy)
-        impossible = cannot_arise(self.taxonomy, *axes)
-        return Gaps(
-            coverage(
-                self.papers,
-                *axes,
-                sparse_limit=sparse_limit,
-                impossible=impossible,
-                reading=self._reading,
-                noun=self.taxonomy.noun,
-            )
-        )
+        axes = statistics.gap_axes(rows, columns, self.taxonomy)
+        impossible, noun = cannot_arise(self.taxonomy, *axes), self.taxonomy.noun
+        coverage = statistics.coverage(self.papers, *axes, sparse_limit=sparse_limit, impossible=impossible, noun=noun)
+        return Gaps(coverage._replace(reading=self._reading))
 
     def claims(self) -> Verdicts:
         """Whether what the corpus claims about itself holds for these papers; for a selection, without candidates.
@@ -288,8 +258,7 @@ class Corpus:
             raise CommandUseError("this corpus was not read from a folder, so its claims are not known")
         awaiting = files.candidates
         findings = (*files.claims.findings, *files.disputes.findings, *awaiting.findings)
-        if findings:
-            raise InvalidCorpusError("\n".join(("the claims have errors:", *(str(finding) for finding in findings))))
+        records.require_none("the claims have errors:", findings)
         proposed = awaiting.proposed if self._is_whole and awaiting.places else None
         disputes = as_read(files.disputes.disputes, self._reading)
         return Verdicts(evaluate(files.claims.claims, self._pool, disputes, proposed))
@@ -316,7 +285,7 @@ class Corpus:
         if exclusions:
             return registry.find(name).write_exclusions(self.exclusions, self.taxonomy, profile)
         is_published = profile == "published"
-        papers = in_published_order(self.papers, self._pool.published) if is_published else self.papers
+        papers = records.in_published_order(self.papers, self._pool.published) if is_published else self.papers
         return registry.find(name).write(papers, self.taxonomy, profile)
 
 
@@ -338,8 +307,10 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     loaded = files.loaded
     findings = rules.check(loaded)
     if loaded.pool is None or has_errors(findings):
-        raise invalid("the data has errors:", findings)
-    name = _reading_name(reading)
+        raise records.invalid("the data has errors:", findings)
+    if reading not in list(ReadingName):
+        raise CommandUseError(f"there is no reading {quote(reading)}{suggestion(reading, list(ReadingName))}")
+    name = ReadingName(reading)
     pool = files.with_contested(loaded.pool, name)
     if name is not ReadingName.PUBLISHED:
         from orchtrace_corpus.corpus.model.disputes import read_by
@@ -350,16 +321,6 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
 
 def _key(value: str, attribute: Attribute) -> str | int:
     return int(value) if value and attribute.kind is ValueKind.NUMBER else value
-
-
-def _tag_text(tag: Tag | None) -> str:
-    return ", ".join((tag,) if isinstance(tag, str) else tag or ())
-
-
-def _reading_name(text: str) -> ReadingName:
-    if text not in list(ReadingName):
-        raise CommandUseError(f"there is no reading {quote(text)}{suggestion(text, list(ReadingName))}")
-    return ReadingName(text)
 
 
 def claims(root: str = "", *, reading: str = "published") -> Verdicts:
@@ -383,7 +344,7 @@ def candidates(root: str = "") -> tuple["Candidate", ...]:
     folder = root or store.find_root().path
     load(folder)  # whose errors come first
     awaiting = store.CorpusFiles(folder).candidates
-    require_none("the candidates have errors:", awaiting.findings)
+    records.require_none("the candidates have errors:", awaiting.findings)
     return awaiting.candidates
 
 

@@ -38,22 +38,18 @@ def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dis
         By the id of each claim whether it holds as published, and which agreed values make it fall.
     """
     published, sources = Judge(pool), Judge(read_by(pool, disputes, ReadingName.SOURCES))
+    agreed = [dispute for dispute in disputes if dispute.agreed is not None]
     compared = {}
     for claim in claims:
         holds = published.verdict(claim).holds
-        is_falling = holds and not sources.verdict(claim).holds
-        compared[claim.id] = ReadingVerdict(holds, _falls_by(claim, published, disputes) if is_falling else ())
+        harmless: list[Dispute] = []
+        breaking: list[Dispute] = []
+        if holds and not sources.verdict(claim).holds:
+            for dispute in disputes_on(published.filters(claim)[Over.PAPERS], agreed, disputable(pool.taxonomy)):
+                judge = Judge(read_by(pool, (*harmless, dispute), ReadingName.SOURCES))
+                (harmless if judge.verdict(claim).holds else breaking).append(dispute)
+        compared[claim.id] = ReadingVerdict(holds, tuple(breaking))
     return compared
-
-
-def _falls_by(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> tuple[Dispute, ...]:
-    kept: list[Dispute] = []
-    found: list[Dispute] = []
-    for dispute in disputes_on(judge.filters(claim)[Over.PAPERS], disputes, disputable(judge.pool.taxonomy)):
-        if dispute.agreed is not None:
-            read = read_by(judge.pool, (*kept, dispute), ReadingName.SOURCES)
-            (kept if Judge(read).verdict(claim).holds else found).append(dispute)
-    return tuple(found)
 
 
 class Cause(NamedTuple):
@@ -79,15 +75,16 @@ class Cause(NamedTuple):
 
 
 def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
-    """The candidates by which claims would fall, or could, that hold over the pool of today, claim by claim.
+    """Return the candidates by which claims would fall, or could, that hold over the pool of today, claim by claim.
 
     Args:
-        verdicts: What the claims come to with these candidates.
+        verdicts: The verdicts with these candidates.
         pool: The corpus.
         candidates: The candidates.
     """
     judge, by_name = Judge(pool), {candidate.name: candidate for candidate in candidates}
-    found = []
+    attributes = judge.attributes[Over.PAPERS]
+    listed = []
     for verdict in verdicts:
         today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
         if awaited is None or today is None or not today.holds:
@@ -98,23 +95,29 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
         asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
         tags = [name for attribute in asked for name in _tags(attribute)]
         for name in (*awaited.falls_by, *awaited.could_fall_by):
-            one = by_name[name]  # no other record breaks what holds over the pool of today
-            settled = {tag: judge.attributes[Over.PAPERS][tag].values(one.paper) for tag in tags}
-            values = {tag: held or one.read_values(tag) for tag, held in settled.items() if held or one.is_open(tag)}
-            read = [reading for reading in one.readings if any(reading.tags.get(tag) in values[tag] for tag in values)]
-            sources = dict.fromkeys(source for reading in read for source in reading.sources)
-            is_certain = name in awaited.falls_by
-            copied = (source for reading in read if reading.is_copy for source in reading.sources)
-            copies = tuple(source for source in copied if source not in one.paper.urls and not recognise_url(source))
-            shown = tuple(sources or one.paper.urls[:1])
-            found.append(Cause(verdict.claim, name, is_certain, values, shown, copies, one.proposal))
-    return tuple(found)
+            candidate = by_name[name]  # no other record breaks what holds over the pool of today
+            values = {}
+            for tag in tags:
+                if settled := attributes[tag].values(candidate.paper):
+                    values[tag] = settled
+                elif candidate.is_open(tag):
+                    values[tag] = candidate.read_values(tag)
+            sources: dict[str, None] = {}
+            copies = []
+            for reading in candidate.readings:
+                if any(reading.tags.get(tag) in values[tag] for tag in values):
+                    sources |= dict.fromkeys(reading.sources)
+                    copied = reading.sources if reading.is_copy else ()
+                    copies += [url for url in copied if url not in candidate.paper.urls and not recognise_url(url)]
+            is_certain, shown = name in awaited.falls_by, tuple(sources or candidate.paper.urls[:1])
+            cause = Cause(verdict.claim, name, is_certain, values, shown, tuple(copies), candidate.proposal)
+            listed.append(cause)
+    return tuple(listed)
 
 
 def _tags(attribute: Attribute) -> tuple[str, ...]:
-    """The tags that a filter looks at: a facet, or all terms of one of levels; nothing for a field of the record."""
+    """Return the tags that a filter looks at: a facet, or all terms of one of levels; none for a field."""
     facet = attribute.facet
-    is_whole = facet is not None and facet.kind is Kind.LEVELS and attribute.name == facet.field
-    if facet is not None and is_whole:
+    if facet is not None and facet.kind is Kind.LEVELS and attribute.name == facet.field:
         return tuple(term.id for term in facet.terms)
     return (attribute.name,) if attribute.terms and attribute.name != "published" else ()

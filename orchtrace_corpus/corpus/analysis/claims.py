@@ -37,7 +37,7 @@ from orchtrace_corpus.corpus.model.claim_file import (
     Values,
 )
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
-from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 

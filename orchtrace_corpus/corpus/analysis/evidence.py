@@ -1,4 +1,4 @@
-"""What tags rest on: the evidence for a tag, its standing, and how far the sourced facets of a corpus are covered."""
+"""The evidence of tags: the items for a tag, its standing, and how far the sourced facets of a corpus are covered."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -11,11 +11,11 @@ from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Pap
 from orchtrace_corpus.corpus.model.taxonomy import Standing, Taxonomy
 
 _VERDICTS = (EvidenceVerdict.SUPPORTED, EvidenceVerdict.PARTLY, EvidenceVerdict.CONTRADICTED)
-"""What evidence can say of a tag, from the strongest support to none."""
+"""The verdicts of evidence on a tag, from the strongest support to none."""
 
 
 class EvidenceState(StrEnum):
-    """What a tag can rest on, and what its evidence can say of it: the counts of `EvidenceCoverage` by name."""
+    """The ways a tag can rest on evidence, and the verdicts of that: the counts of `EvidenceCoverage` by name."""
 
     PRIMARY = "primary"
     SECONDARY = "secondary"
@@ -34,7 +34,7 @@ class ListedTag(NamedTuple):
 
 
 class EvidenceCoverage(NamedTuple):
-    """How many tags of a field rest on what.
+    """The number of tags of a field by what they rest on.
 
     Each tag counts once in `primary`, `secondary` or `none`, by the best source of its evidence, and once in
     `supported`, `partly`, `contradicted` or `none`, by what the evidence that supports it least says.
@@ -61,36 +61,35 @@ class EvidenceCoverage(NamedTuple):
 
     @property
     def sourced(self) -> int:
-        """How many tags have evidence."""
+        """The tags that have evidence."""
         return self.tags - self.none
 
 
 def is_own(paper: Paper, item: Evidence) -> bool:
-    """Whether the source of an item of evidence is the paper itself, by identifier or address, or a copy of it."""
+    """Return True if the source of an item of evidence is the paper itself, or a copy of it."""
     if item.copy or address(item.source) in map(address, paper.urls):
         return True
-    found = recognise_url(item.source)
-    return found is not None and any(found == identifier for identifier, _ in identities(paper))
+    return recognise_url(item.source) in {identifier for identifier, _ in identities(paper)}
 
 
 def asks_for_own_work(item: Evidence, taxonomy: Taxonomy) -> bool:
-    """Whether the level of an item of evidence says that its source is the record's own work."""
+    """Return True if the level of an item of evidence says that its source is the record's own work."""
     return _standing(item.level, taxonomy) is Standing.OWN
 
 
 def evidence_for(paper: Paper, field: str, taxonomy: Taxonomy) -> tuple[Evidence, ...]:
-    """The evidence for a tag: items that name its field, found what it says, and are not what published the tag."""
+    """Return the items that name a field, found what its tag says, and are not what published the tag."""
     items = (item for item in paper.evidence if item.is_evidence and field in item.tags)
     return tuple(item for item in items if not _is_published_source(item.source, taxonomy))
 
 
 def is_tagged(paper: Paper, field: str) -> bool:
-    """Whether a paper has a tag that asks for evidence: one other than NA."""
+    """Return True if a paper has a tag that asks for evidence: one other than NA."""
     return paper.tags.get(field, NOT_APPLICABLE) not in (NOT_APPLICABLE, (NOT_APPLICABLE,), {})
 
 
 def cover(papers: Sequence[Paper], taxonomy: Taxonomy) -> tuple[EvidenceCoverage, ...]:
-    """How far the tags of each sourced field are covered by evidence, and of all of them; empty without such fields."""
+    """Count the evidence for the tags of each sourced field, and of all of them; empty without such fields."""
     rows = []
     for facet in taxonomy.papers:
         if facet.sourced:
@@ -100,15 +99,14 @@ def cover(papers: Sequence[Paper], taxonomy: Taxonomy) -> tuple[EvidenceCoverage
 
 
 def list_tags(papers: Sequence[Paper], taxonomy: Taxonomy, state: EvidenceState) -> tuple[ListedTag, ...]:
-    """The tags of sourced fields that `cover` counts in a state, field by field."""
-    fields = [facet.field for facet in taxonomy.papers if facet.sourced]
-    tagged = ((paper, field) for field in fields for paper in papers if is_tagged(paper, field))
+    """Return the tags of sourced fields that `cover` counts in a state, field by field."""
     listed = []
-    for paper, field in tagged:
-        if getattr(_tag_coverage(paper, field, taxonomy), state.value):
-            items = evidence_for(paper, field, taxonomy)
-            saying = tuple(item for item in items if item.verdict.value == state.value)
-            listed.append(ListedTag(paper, field, saying or items))
+    for field in (facet.field for facet in taxonomy.papers if facet.sourced):
+        for paper in papers:
+            if is_tagged(paper, field) and getattr(_tag_coverage(paper, field, taxonomy), state.value):
+                items = evidence_for(paper, field, taxonomy)
+                saying = tuple(item for item in items if item.verdict.value == state.value)
+                listed.append(ListedTag(paper, field, saying or items))
     return tuple(listed)
 
 
@@ -117,20 +115,17 @@ def _tag_coverage(paper: Paper, field: str, taxonomy: Taxonomy) -> EvidenceCover
     items = evidence_for(paper, field, taxonomy)
     if not items:
         return EvidenceCoverage(field, tags=1, none=1)
-    by_standing = "primary" if any(_is_primary(paper, item, taxonomy) for item in items) else "secondary"
+    best = "secondary"
+    for item in items:
+        standing = _standing(item.level, taxonomy)
+        if standing is Standing.PRIMARY or (standing is Standing.OWN and is_own(paper, item)):
+            best = "primary"
     verdict = max((item.verdict for item in items), key=_VERDICTS.index)
-    counts = {by_standing: 1, verdict.value: 1}
-    return EvidenceCoverage(field, 1, *(counts.get(name, 0) for name in EvidenceCoverage._fields[2:]))
+    return EvidenceCoverage(field, tags=1, **{best: 1, verdict.value: 1})
 
 
 def _count(name: str, rows: Iterable[EvidenceCoverage]) -> EvidenceCoverage:
-    numbers = zip(*(row[1:] for row in rows), strict=True)
-    return EvidenceCoverage(name, *map(sum, numbers))
-
-
-def _is_primary(paper: Paper, item: Evidence, taxonomy: Taxonomy) -> bool:
-    standing = _standing(item.level, taxonomy)
-    return standing is Standing.PRIMARY or (standing is Standing.OWN and is_own(paper, item))
+    return EvidenceCoverage(name, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
 
 
 def _standing(level: str, taxonomy: Taxonomy) -> Standing:
@@ -139,11 +134,11 @@ def _standing(level: str, taxonomy: Taxonomy) -> Standing:
 
 
 def _is_published_source(source: str, taxonomy: Taxonomy) -> bool:
-    """Whether an address is that of the survey that published the tags: it is no evidence for them."""
-    found = _identifier(taxonomy.source)
-    if found is None:
+    """Return True for the address of the survey that published the tags: it is no evidence for them."""
+    survey = _identifier(taxonomy.source)
+    if survey is None:
         return bool(taxonomy.source) and address(source) == address(taxonomy.source)
-    return found.value.lower() in source.lower() and recognise_url(source) == found
+    return survey.value.lower() in source.lower() and recognise_url(source) == survey
 
 
 _identifier = lru_cache(maxsize=8)(recognise_url)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ABSENT = ""
 """Stands for "has no value" among counted values."""
 
-_NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
+NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
+"""Values that say nothing: they are set aside, since they would dwarf the others."""
 
 
 class Counts(NamedTuple):
@@ -84,6 +85,11 @@ class Crosstab(NamedTuple):
     def number(self, row: str, column: str) -> int:
         """Return how many records have both values."""
         return self.cells.get((row, column), 0)
+
+    @property
+    def largest(self) -> int:
+        """The largest count of a pair of values that both say something."""
+        return max((count for pair, count in self.cells.items() if NO_CELLS.isdisjoint(pair)), default=0)
 
     @property
     def row_totals(self) -> dict[str, int]:
@@ -145,14 +151,14 @@ class Coverage(NamedTuple):
     @property
     def size(self) -> int:
         """The number of cells, those that cannot arise included."""
-        return len({*self.crosstab.row_values} - _NO_CELLS) * len({*self.crosstab.column_values} - _NO_CELLS)
+        return len({*self.crosstab.row_values} - NO_CELLS) * len({*self.crosstab.column_values} - NO_CELLS)
 
     @property
     def unused(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The terms of the rows, and those of the columns, that no paper has: no total says what to expect of them."""
         totals = self.crosstab.row_totals, self.crosstab.column_totals
-        rows, columns = (tuple(one for one, number in each.items() if not number) for each in totals)
-        return tuple(one for one in rows if one not in _NO_CELLS), tuple(one for one in columns if one not in _NO_CELLS)
+        rows, columns = ([value for value in by_value if not by_value[value]] for by_value in totals)
+        return tuple(row for row in rows if row not in NO_CELLS), tuple(one for one in columns if one not in NO_CELLS)
 
 
 class Summary(NamedTuple):
@@ -241,7 +247,7 @@ def coverage(
         noun: The survey's name for its records.
     """
     crosstab = cross(papers, rows, columns)
-    pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if _NO_CELLS.isdisjoint(pair)]
+    pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if NO_CELLS.isdisjoint(pair)]
     forbidden = tuple(pair for pair in pairs if pair in (impossible or {}) and not crosstab.number(*pair))
     possible = [pair for pair in pairs if pair not in forbidden]
     empty = tuple(pair for pair in possible if not crosstab.number(*pair))

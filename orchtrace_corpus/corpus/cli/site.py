@@ -7,10 +7,11 @@ from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.files import replace_folder
 from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.html import web_address
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli.options import option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.site import Site, check_address, is_site
+from orchtrace_corpus.corpus.site import Site, is_site
 from orchtrace_corpus.corpus.site.source import Place, Source
 
 
@@ -52,7 +53,7 @@ def site(
 
 
 def _address(option_name: str, text: str) -> str:
-    address = check_address(text)
+    address = web_address(text).rstrip("/")
     if text and not address:
         raise CommandUseError(
             f"{option_name} is not a web address: {quote(text)}", "Write one that begins with https://"

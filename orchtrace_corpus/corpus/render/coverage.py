@@ -6,7 +6,7 @@ from typing import TypeAlias
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown
 from orchtrace_corpus.base.text.table import lines as table_lines
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Coverage, Crosstab, Gap, heat
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Coverage, Crosstab, Gap, heat
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_NOUN, cells, crosstab_name, crosstab_title
@@ -118,7 +118,7 @@ _Pair: TypeAlias = tuple[str | None, str | None]
 
 def _in_order(values: Sequence[str]) -> list[str | None]:
     """The values, their sum, and behind it what does not apply, which it leaves out."""
-    aside = [value for value in values if value in (ABSENT, NOT_APPLICABLE)]
+    aside = [value for value in values if value in NO_CELLS]
     return [*(value for value in values if value not in aside), None, *aside]
 
 
@@ -129,10 +129,10 @@ def _pairs(crosstab: Crosstab) -> list[list[_Pair]]:
 
 def _number(pair: _Pair, crosstab: Crosstab) -> int:
     """Return the number of papers in a cell, or in the cells of a sum."""
-    (row, column), aside = pair, (ABSENT, NOT_APPLICABLE)
-    rows = [row] if row is not None else [one for one in crosstab.row_values if one not in aside]
-    columns = [column] if column is not None else [one for one in crosstab.column_values if one not in aside]
-    return sum(crosstab.number(one, other) for one in rows for other in columns)
+    row, column = pair
+    rows = [row] if row is not None else [value for value in crosstab.row_values if value not in NO_CELLS]
+    columns = [column] if column is not None else [value for value in crosstab.column_values if value not in NO_CELLS]
+    return sum(crosstab.number(row, column) for row in rows for column in columns)
 
 
 def _head(value: str | None) -> str:
@@ -151,9 +151,9 @@ def _legend(coverage: Coverage) -> list[str]:
     """Return the meaning of the marks of the matrix, and what its sums leave out."""
     crosstab = coverage.crosstab
     aside = [one for one in (NOT_APPLICABLE, ABSENT) if one in (*crosstab.row_values, *crosstab.column_values)]
-    told = [f"{_IMPOSSIBLE}: cannot arise"] * bool(coverage.impossible)
-    told += ["+ and ?: candidates would fill it, or could"] * bool(coverage.candidates)
-    return [*told, *([f"sums without {' and '.join(map(_head, aside))}"] if aside else [])]
+    marks = [f"{_IMPOSSIBLE}: cannot arise"] * bool(coverage.impossible)
+    marks += ["+ and ?: candidates would fill it, or could"] * bool(coverage.candidates)
+    return [*marks, *([f"sums without {' and '.join(map(_head, aside))}"] if aside else [])]
 
 
 def json(coverage: Coverage) -> str:
@@ -187,9 +187,7 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
     columns = _in_order(crosstab.column_values)
     heads = labels = [_head(column) for column in columns]
     label_width = max(display_width(_head(row)) for row in _in_order(crosstab.row_values))
-    # What does not apply is not part of the scale: it would dwarf the rest.
-    regular = [count for cell, count in crosstab.cells.items() if {ABSENT, NOT_APPLICABLE}.isdisjoint(cell)]
-    largest = max(regular, default=0)
+    largest = crosstab.largest
     narrowest = max(4, len(str(sum(crosstab.cells.values()))))
     is_numbered = label_width + sum(max(display_width(head), narrowest) + 1 for head in heads) > width
     if is_numbered:
@@ -205,7 +203,7 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
         spans = []
         for pair, cell_width in zip(pairs, widths, strict=True):
             number = _number(pair, crosstab)
-            applies = {ABSENT, NOT_APPLICABLE, None}.isdisjoint(pair)
+            applies = None not in pair and NO_CELLS.isdisjoint(pair)
             # For terminals without colour, a shade grows with the count.
             shade = shades[heat(number, largest)] if applies and number > coverage.sparse_limit else ""
             empty = "0" if None in pair else glyphs.empty
@@ -230,5 +228,7 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
 
 def _state(row: str, column: str, coverage: Coverage) -> str:
     states = {"empty": coverage.empty, "sparse": coverage.sparse, "impossible": coverage.impossible}
-    known = next((state for state, held in states.items() if (row, column) in held), "")
-    return known or ("not applicable" if {row, column} & {ABSENT, NOT_APPLICABLE} else "covered")
+    for state, pairs in states.items():
+        if (row, column) in pairs:
+            return state
+    return "not applicable" if {row, column} & NO_CELLS else "covered"

@@ -40,14 +40,19 @@ def overview(comparison: Comparison) -> str:
     """Return one quantity of both groups in a sentence, counts and limits apart."""
     parts = []
     for group, observations in (("in use", comparison.deployments), ("in experiments", comparison.academic)):
-        limits = [observation for observation in observations if observation.is_limit]
-        counts = [observation for observation in observations if observation.value and not observation.is_limit]
+        counts, limits, unknown = _divide(observations)
         shown = [f"{amount(span(counts))} ({len(counts)} counted)"] if counts else []
         shown += [f"limits of {amount(span(limits))} ({len(limits)} given)"] if limits else []
-        unknown = len(observations) - len(counts) - len(limits)
         shown += [f"unknown of {unknown}" if shown else f"unknown ({unknown})"] if unknown else []
         parts.append(f"{group} {', '.join(shown)}")
     return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}: {'; '.join(parts)}."
+
+
+def _divide(observations: Sequence[Observation]) -> tuple[list[Observation], list[Observation], int]:
+    """Return the counts, the limits, and how many observations have no number."""
+    limits = [observation for observation in observations if observation.is_limit]
+    counts = [observation for observation in observations if observation.value and not observation.is_limit]
+    return counts, limits, len(observations) - len(counts) - len(limits)
 
 
 _PIPE_WIDTH = 80
@@ -59,10 +64,10 @@ def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs 
     available = width or _PIPE_WIDTH
     shown = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
     shown += [line(part, "muted") for part in wrap(BOUNDARY, available)]
-    found = tables(observations)
-    if found and found[-1].name == _OTHERS:
-        found[-1] = _by_system(found[-1])
-    return [*shown, *(part for table in found for part in (line(), *lines(table, width, glyphs)))]
+    shown_tables = tables(observations)
+    if shown_tables and shown_tables[-1].name == _OTHERS:
+        shown_tables[-1] = _by_system(shown_tables[-1])
+    return [*shown, *(part for table in shown_tables for part in (line(), *lines(table, width, glyphs)))]
 
 
 def document(observations: Sequence[Observation]) -> str:
@@ -123,21 +128,7 @@ def data(observations: Sequence[Observation]) -> str:
 
 
 def all_table(observations: Sequence[Observation]) -> Table:
-    """Every observation with all that is recorded of it, one row each."""
-    columns = (
-        "system",
-        "group",
-        "record",
-        "quantity",
-        "phase",
-        "value",
-        "bound",
-        "low",
-        "high",
-        "unit",
-        "status",
-        "evidence",
-    )
+    """Return every observation with all that is recorded of it, one row each."""
     rows = tuple(
         (
             observation.system,
@@ -158,23 +149,15 @@ def all_table(observations: Sequence[Observation]) -> Table:
         )
         for observation in observations
     )
-    return Table("observations", "", (*columns, "second_hand", "sources", "quote", "note"), rows)
+    columns = "system group record quantity phase value bound low high unit status evidence second_hand sources"
+    return Table("observations", "", (*columns.split(), "quote", "note"), rows)
 
 
-def _extent(alike: Sequence[Observation]) -> dict[str, float | None]:
-    limits = [observation for observation in alike if observation.is_limit]
-    counts = [observation for observation in alike if observation.value and not observation.is_limit]
-    low, high = _ends(span(counts))
-    lowest, highest = _ends(span(limits))
-    return {
-        "low": low,
-        "high": high,
-        "counted": len(counts),
-        "lowest_limit": lowest,
-        "highest_limit": highest,
-        "limits": len(limits),
-        "unknown": len(alike) - len(counts) - len(limits),
-    }
+def _extent(observations: Sequence[Observation]) -> dict[str, float | None]:
+    counts, limits, unknown = _divide(observations)
+    extent = dict(zip(("low", "high"), _ends(span(counts)), strict=True)) | {"counted": len(counts)}
+    extent |= zip(("lowest_limit", "highest_limit"), _ends(span(limits)), strict=True)
+    return extent | {"limits": len(limits), "unknown": unknown}
 
 
 def _row(observation: Observation) -> tuple[Cell, ...]:

@@ -8,7 +8,6 @@ holds between records is for `corpus validate`.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -44,7 +43,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     from orchtrace_corpus.corpus.model.scale import Group, Phase, Support
     from orchtrace_corpus.corpus.model.searches import Maker
 
-    templates = _templates()
+    templates = json.loads(text_beside(__file__, "schemas.json"))
     tags = disputable(taxonomy)
     choices = {
         "supportable fields": [*(facet.field for facet in taxonomy.papers), *taxonomy.facts],
@@ -104,24 +103,19 @@ def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str,
         name: `papers`, `exclusions` or `candidates`.
         paper_fields: The fields of papers; of candidates only what they have beside these is written out.
     """
-    if name == "candidates":
-        waivers = [field for field in PAPER_FIELDS if field.name == "waive"]
-        own = _properties((*CANDIDATE_FIELDS, *waivers))
-        properties = {"$ref": "fields of candidates", **own}
-        required = ["key", "title", *(field.name for field in CANDIDATE_FIELDS if field.required)]
-    else:
-        record_fields = paper_fields if name == "papers" else EXCLUSION_FIELDS
-        properties = _properties(record_fields, name)
-        required = [field.name for field in record_fields if field.required]
-    return _object(properties, required)
+    if name != "candidates":
+        return table_template(paper_fields if name == "papers" else EXCLUSION_FIELDS, name)
+    waivers = [field for field in PAPER_FIELDS if field.name == "waive"]
+    template = table_template((*CANDIDATE_FIELDS, *waivers))
+    template["properties"] = {"$ref": "fields of candidates", **template["properties"]}
+    template["required"] = ["key", "title", *template["required"]]
+    return template
 
 
-def table_template(record_fields: Sequence[RecordField]) -> dict[str, Any]:
-    """Return the schema of records with the fields of a table and no tags."""
-    return _object(_properties(record_fields), [field.name for field in record_fields if field.required])
-
-
-def _object(properties: dict[str, Any], required: Sequence[str]) -> dict[str, Any]:
+def table_template(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
+    """Return the schema of records with the fields of a table; without `tagged`, their kind, they have no tags."""
+    required = [field.name for field in record_fields if field.required]
+    properties = _properties(record_fields, tagged)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -164,7 +158,7 @@ def _properties(record_fields: Sequence[RecordField], tagged: str = "") -> dict[
 
 
 def _laid_out(value: Any, margin: str = "\n") -> str:
-    """A value as `json.dumps` lays it out with an indent of two, in a fraction of its time."""
+    """Return a value as `json.dumps` lays it out with an indent of two, in a fraction of its time."""
     if type(value) is str:
         return encode_basestring(value)
     within = f"{margin}  "
@@ -178,14 +172,8 @@ def _laid_out(value: Any, margin: str = "\n") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@cache
-def _templates() -> Any:
-    """Return the parts that the schemas of all taxonomies share; nothing in it is ever changed."""
-    return json.loads(text_beside(__file__, "schemas.json"))
-
-
 def _expanded(part: Any, definitions: dict[str, Any]) -> Any:
-    """A part of a schema with the members of its definitions in place of references."""
+    """Return a part of a schema with the members of its definitions in place of references."""
     if isinstance(part, list):
         return [_expanded(item, definitions) for item in part]
     if not isinstance(part, dict):
@@ -218,7 +206,7 @@ def _choices(terms: tuple[Term, ...], *, allows_na: bool = False) -> list[dict[s
 
 
 def form(taxonomy: Taxonomy) -> str:
-    """The form, as GitHub reads it."""
+    """Return the form, as GitHub reads it."""
     noun = taxonomy.noun
     described = f"Name {noun.with_article} that belongs in the corpus, and tag it as far as you can."
     lead = f"An id is enough. Tags that you are not sure of are best left open; a maintainer will read the {noun.one}."
@@ -237,14 +225,17 @@ body:
 
 def _lines(question: Question) -> Iterator[str]:
     options, facet = question.options, question.facet
-    answers = () if facet is None else facet.terms if question.term is None else facet.levels
-    described = " ".join((question.about, *(f"{answer.label}: {answer.definition}" for answer in answers)))
-    yield f"  - type: {'dropdown' if options else 'textarea' if question.is_long else 'input'}"
+    described = [question.about]
+    if facet is not None:
+        answers = facet.terms if question.term is None else facet.levels
+        described += [f"{answer.label}: {answer.definition}" for answer in answers]
+    typed = "textarea" if question.is_long else "input"
+    yield f"  - type: {'dropdown' if options else typed}"
     section = "evidence" if question.is_evidence else "paper"
     yield f"    id: {section}-{re.sub('[^A-Za-z0-9]+', '-', question.name)}"
     yield "    attributes:"
     yield f"      label: {scalar_text(question.label)}"
-    yield f"      description: {scalar_text(described)}"
+    yield f"      description: {scalar_text(' '.join(described))}"
     if facet is not None and facet.kind is Kind.MANY:
         yield "      multiple: true"
     if options:

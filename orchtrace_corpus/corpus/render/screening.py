@@ -5,10 +5,7 @@ from typing import Any
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.corpus.analysis.flow import OTHER_REASON, Flow, Screening, total
 
-_COLUMNS = (
-    *("run", "identified", "duplicates", "known", "refused", "new"),
-    *("screened", "excluded", "included", "open", "awaiting"),
-)
+_COLUMNS = tuple("run identified duplicates known refused new screened excluded included open awaiting".split())
 _COUNTS = ("found", "repeated", "known", "refused", "new", "screened")
 
 
@@ -34,15 +31,12 @@ def _row(flow: Flow, name: str) -> tuple[Cell, ...]:
     return (name, *counts, sum(flow.excluded.values()), flow.included, flow.coding, flow.awaiting)
 
 
-def data(found: Screening) -> str:
-    """The same for programs."""
-    document: dict[str, object] = {
-        "published": {"included": found.included, "excluded": found.excluded},
-        "runs": [_mapping(flow) for flow in found.flows],
-        "all": _mapping(found.whole),
-        "by_hand": _mapping(found.by_hand),
-    }
-    return envelope("screening", document)
+def data(screening: Screening) -> str:
+    """Return the same for programs."""
+    published = {"included": screening.included, "excluded": screening.excluded}
+    runs = [_mapping(flow) for flow in screening.flows]
+    whole, by_hand = _mapping(screening.whole), _mapping(screening.by_hand)
+    return envelope("screening", {"published": published, "runs": runs, "all": whole, "by_hand": by_hand})
 
 
 def _mapping(flow: Flow) -> dict[str, Any]:

@@ -11,15 +11,7 @@ from typing import Any, NamedTuple
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.files import text_beside
-from orchtrace_corpus.base.html import (
-    OWN_FILES,
-    content_security_policy,
-    environment,
-    escaped,
-    inert_json,
-    style_sheet,
-    web_address,
-)
+from orchtrace_corpus.base.html import OWN_FILES, content_security_policy, environment, escaped, inert_json, style_sheet
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw
@@ -46,11 +38,6 @@ class Drawn(NamedTuple):
     height: int
 
 
-def _figures(source: Source) -> list[plan.Figure]:
-    """The figures that pages show."""
-    return [figure for figure in plan.figures_of(source.drawn) if figure.kind in _FIGURES]
-
-
 def _drawn(figure: plan.Figure, source: Source) -> Drawn:
     caption = plan.caption(figure, source.drawn)
     svg = draw(figure, source.drawn, caption)
@@ -72,8 +59,9 @@ class Site:
         self._place = place
         self._environment = environment(__file__)
         self._fields = read_fields(source.pool.papers, source.taxonomy, source.contested)
+        figures = (figure for figure in plan.figures_of(source.drawn) if figure.kind in _FIGURES)
         # Of sketches there may be several, each of a facet.
-        self._figures = {figure.field or figure.kind.value: _drawn(figure, source) for figure in _figures(source)}
+        self._figures = {figure.field or figure.kind.value: _drawn(figure, source) for figure in figures}
         self._pages = list(self._named_pages())
         title = source.taxonomy.title
         self._environment.globals |= {
@@ -159,12 +147,12 @@ class Site:
         yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"
 
     def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
-        newest = feed.newest_first(self._source.pool.papers)
-        title, origin = self._source.taxonomy.title, self._source.taxonomy.source
+        newest, taxonomy = pages.newest_first(self._source.pool.papers), self._source.taxonomy
+        recent = newest[: feed.MOST_ENTRIES]
         values = {
-            "id": feed.feed_id(title, origin),
+            "id": feed.permanent_id(taxonomy.source, taxonomy.title),
             "updated": newest[0].added if newest else "1970-01-01",
-            "entries": [(feed.entry_id(paper), paper) for paper in newest[: feed.MOST_ENTRIES]],
+            "entries": [(feed.permanent_id(next(iter(paper.urls), ""), paper.key), paper) for paper in recent],
         }
         yield "feed.xml", self._environment.get_template("feed.xml.jinja").render(values)
         yield "card.png", feed.picture(self._counts())
@@ -209,13 +197,8 @@ class Site:
         return self._environment.get_template(f"{template}.html.jinja").render(context)
 
 
-def check_address(address: str) -> str:
-    """An address without the slashes at its end; empty if it is no address of the web."""
-    return web_address(address).rstrip("/")
-
-
 def is_site(folder: str) -> bool:
-    """Whether a folder holds a site that was made here: its start page names its maker."""
+    """Return True if a folder holds a site that was made here: its start page names its maker."""
     try:
         with open(os.path.join(folder, START), encoding="utf-8", errors="replace") as file:
             return f'<meta name="generator" content="{GENERATOR} ' in file.read(10_000)

@@ -2,11 +2,10 @@
 
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from uuid import NAMESPACE_URL, uuid5
 
 from orchtrace_corpus.base.text.drawing import PALETTE
-from orchtrace_corpus.corpus.model.records import Paper
 
 MOST_ENTRIES = 50
 PICTURE_SIZE = (1200, 630)
@@ -19,19 +18,9 @@ _DIGITS = {
 """Digits of three by five points: a line of points in each octal digit, so that no font is needed."""
 
 
-def newest_first(papers: Iterable[Paper]) -> list[Paper]:
-    """The papers by the day on which they were added, the latest first; those of a day in their order."""
-    return sorted(papers, key=lambda paper: paper.added, reverse=True)
-
-
-def entry_id(paper: Paper) -> str:
-    """The name of a paper's entry for ever, wherever the site is: made from the paper's own address."""
-    return uuid5(NAMESPACE_URL, f"{paper.urls[0] if paper.urls else ''}#{paper.key}").urn
-
-
-def feed_id(title: str, source: str) -> str:
-    """The name of the feed for ever."""
-    return uuid5(NAMESPACE_URL, f"{source}#{title}").urn
+def permanent_id(address: str, name: str) -> str:
+    """Return the name of a feed or of its entry for ever, wherever the site is: made from an address of its own."""
+    return uuid5(NAMESPACE_URL, f"{address}#{name}").urn
 
 
 def picture(counts: Sequence[Sequence[int]]) -> bytes:

@@ -82,9 +82,9 @@ class Field(NamedTuple):
                 counted[index] += 1
         return counted
 
-    def data(self) -> dict[str, Any]:
-        """The field for scripts: a paper with one value has its index alone."""
-        values = [[one.id, one.label, one.text] for one in self.values]
+    def data(self, *, is_short: bool = False) -> dict[str, Any]:
+        """Return the field for scripts: a paper with one value has its index alone; `is_short` for no search."""
+        values = [[value.id, value.label, "" if is_short else value.text] for value in self.values]
         column = [indices[0] if len(indices) == 1 else list(indices) for indices in self.column]
         return {"name": self.name, "label": self.label, "values": values, "column": column}
 

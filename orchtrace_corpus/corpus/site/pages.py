@@ -1,19 +1,20 @@
 """The pages of a site that are not about papers one by one: what the template of each is filled with."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchtrace_corpus.base.html import web_address
-from orchtrace_corpus.base.text.table import Cell, Table, cell_text
+from orchtrace_corpus.base.text.table import Table, cell_text
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName, Strength
 from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.records import Exclusion, Pool
+from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.model.scale import Group, Observation
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claims import (
     agreed_text,
@@ -28,7 +29,7 @@ from orchtrace_corpus.corpus.render.claims import (
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.records import column_value
 from orchtrace_corpus.corpus.render.statistics import levels_matrix, totals
-from orchtrace_corpus.corpus.site.fields import Field, Value, impossible_pairs, matrix, papers_address, term_label
+from orchtrace_corpus.corpus.site.fields import Field, impossible_pairs, matrix, papers_address, term_label
 from orchtrace_corpus.corpus.site.source import Source
 
 _LATEST = 8
@@ -51,7 +52,8 @@ class Grid(NamedTuple):
 
 def grid(table: Table, links: Mapping[str, str] = {}) -> Grid:
     """A table of a report as one of a page; a cell whose text has a link becomes one, and so does a web address."""
-    rows = [[_linked(cell, links) for cell in row] for row in table.rows]
+    texts = [[cell_text(cell) for cell in row] for row in table.rows]
+    rows = [[(text, links.get(text) or ("" if " " in text else web_address(text))) for text in row] for row in texts]
     numeric = tuple(
         bool(table.rows) and all(isinstance(row[index], (int, float)) for row in table.rows)
         for index in range(len(table.columns))
@@ -60,9 +62,9 @@ def grid(table: Table, links: Mapping[str, str] = {}) -> Grid:
     return Grid(table.title, names, rows, numeric, table.notes)
 
 
-def _linked(cell: Cell, links: Mapping[str, str]) -> tuple[str, str]:
-    text = cell_text(cell)
-    return text, links.get(text, "") or ("" if " " in text else web_address(text))
+def newest_first(papers: Iterable[Paper]) -> list[Paper]:
+    """Return papers by the day on which they were added, the latest first; those of a day in their order."""
+    return sorted(papers, key=lambda paper: paper.added, reverse=True)
 
 
 def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
     pairs = [pair for pair in source.taxonomy.crosstabs if {*pair} <= named.keys()]
     rows, columns = (named[name] for name in pairs[0]) if pairs else (fields[0], fields[1 if len(fields) > 1 else 0])
     impossible = impossible_pairs(fields, source.taxonomy)
-    by_day = sorted(source.pool.papers, key=lambda paper: paper.added, reverse=True)
+    by_day = newest_first(source.pool.papers)
     newest = by_day[:_LATEST]
     return {
         "totals": totals(source.summary),
@@ -86,14 +88,10 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
         "newest": newest,
         "further": sum(paper.added == newest[-1].added for paper in by_day[_LATEST:]) if newest else 0,
         "data": {
-            "fields": [_without_definitions(field) for field in fields],
+            "fields": [field.data(is_short=True) for field in fields],
             "impossible": {" ".join(names): sorted(pairs) for names, pairs in impossible.items()},
         },
     }
-
-
-def _without_definitions(field: Field) -> dict[str, Any]:
-    return field._replace(values=tuple(Value(one.id, one.label) for one in field.values)).data()
 
 
 def _sentences(source: Source) -> Iterator[tuple[str, str, Sequence[str]]]:
@@ -101,9 +99,13 @@ def _sentences(source: Source) -> Iterator[tuple[str, str, Sequence[str]]]:
 
     Of the claims that hold over the pool of today, too, the one with the most records, and two with none.
     """
-    general = [one for one in source.verdicts if one.holds and _holds_today(one)]
-    most = sorted((one for one in general if one.rows), key=lambda one: -len(one.rows))[:1]
-    for verdict in (*most, *[one for one in general if not one.rows][:2]):
+    general = []
+    for verdict in source.verdicts:
+        today = verdict.pools.get(PoolName.TODAY)
+        if verdict.holds and today is not None and today.holds:
+            general.append(verdict)
+    most = sorted((verdict for verdict in general if verdict.rows), key=lambda verdict: -len(verdict.rows))[:1]
+    for verdict in (*most, *[verdict for verdict in general if not verdict.rows][:2]):
         yield verdict.claim.claim, f"claims.html#{verdict.claim.id}", tuple(_doubts(verdict, source))
     if not general:
         kinds = (plan.FigureKind.COVERAGE, plan.FigureKind.TERMS, plan.FigureKind.LEVELS)
@@ -127,27 +129,17 @@ def _strongest(claim: Claim) -> str:
     return max((one.strength for one in claim.counter), key=list(Strength).index).value if claim.counter else ""
 
 
-def _holds_today(verdict: Verdict) -> bool:
-    today = verdict.pools.get(PoolName.TODAY)
-    return today is not None and today.holds
-
-
 def level_grid(levels: LevelCounts, noun: Noun) -> Grid:
     """The terms of a facet with levels, by level, each number with a link to its papers."""
     facet = levels.facet
-    rows = [
-        [
-            (term_label(term), f"taxonomy.html#{facet.field}"),
-            *(_count(levels.counts[term.id][level.id], term.id, level.id) for level in facet.levels),
-        ]
-        for term in facet.terms
-    ]
+    rows = []
+    for term in facet.terms:
+        row = [(term_label(term), f"taxonomy.html#{facet.field}")]
+        for level, count in levels.counts[term.id].items():
+            row.append((str(count), papers_address((term.id, level)) if count else ""))
+        rows.append(row)
     columns = ("", *(level.label for level in facet.levels))
     return Grid(f"{facet.label}: {noun.many} by level", columns, rows, (False, *(True,) * len(facet.levels)))
-
-
-def _count(number: int, name: str, value: str) -> tuple[str, str]:
-    return str(number), papers_address((name, value)) if number else ""
 
 
 def claims(source: Source) -> dict[str, Any]:
@@ -227,48 +219,32 @@ def scale_page(source: Source) -> dict[str, Any]:
 def screening(source: Source) -> dict[str, Any]:
     """From screened to retained records: by the facets of exclusions, then every exclusion."""
     facets = source.taxonomy.exclusions
-    counts = [
-        Grid(
-            f"Exclusions by {one.attribute.label}",
-            (one.attribute.label, "Records"),
-            [
-                [(plan.called(value, one.attribute.terms), ""), (str(number), "")]
-                for value, number in one.counts.items()
-            ],
-            (False, True),
-        )
-        for one in source.summary.exclusions
-    ]
-    return {
-        "counts": counts,
-        "facets": facets,
-        "exclusions": [_excluded(one, facets) for one in source.pool.exclusions],
-    }
-
-
-def _excluded(exclusion: Exclusion, facets: Sequence[Facet]) -> tuple[Exclusion, list[str]]:
-    names = [{term.id: term.label for term in facet.terms} for facet in facets]
-    values = [exclusion.tags.get(facet.field, "") for facet in facets]
-    return exclusion, [
-        "; ".join(labels.get(one, one) for one in ((value,) if isinstance(value, str) else value))
-        for labels, value in zip(names, values, strict=True)
-    ]
+    counts = []
+    for counted in source.summary.exclusions:
+        label, terms = counted.attribute.label, counted.attribute.terms
+        rows = [[(plan.called(value, terms), ""), (str(count), "")] for value, count in counted.counts.items()]
+        counts.append(Grid(f"Exclusions by {label}", (label, "Records"), rows, (False, True)))
+    labels = {facet.field: {term.id: term.label for term in facet.terms} for facet in facets}
+    exclusions = []
+    for exclusion in source.pool.exclusions:
+        cells = []
+        for field, names in labels.items():
+            tag = exclusion.tags.get(field, "")
+            cells.append("; ".join(names.get(term, term) for term in ((tag,) if isinstance(tag, str) else tag)))
+        exclusions.append((exclusion, cells))
+    return {"counts": counts, "facets": facets, "exclusions": exclusions}
 
 
 def candidates(source: Source) -> dict[str, Any]:
     """What was found and awaits a decision, with what each reader reads."""
     attributes = candidate_attributes(source.taxonomy)
-    return {
-        "candidates": [
-            (one, list(_candidate_tags(one, source.taxonomy)), cell_text(column_value(one, attributes["open"])))
-            for one in source.candidates
-        ],
-        "proposals": [
-            (one.value, number)
-            for one in Decision
-            if (number := sum(each.proposal is one for each in source.candidates))
-        ],
-    }
+    listed = []
+    for candidate in source.candidates:
+        open_tags = cell_text(column_value(candidate, attributes["open"]))
+        listed.append((candidate, list(_candidate_tags(candidate, source.taxonomy)), open_tags))
+    counts = Counter(candidate.proposal for candidate in source.candidates)
+    proposals = [(decision.value, counts[decision]) for decision in Decision if counts[decision]]
+    return {"candidates": listed, "proposals": proposals}
 
 
 def _candidate_tags(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
