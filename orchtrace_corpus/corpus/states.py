@@ -4,11 +4,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, Severity, is_malformed, printable, quote
 from orchtrace_corpus.base.text.findings import summary
+from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.corpus import rules
@@ -17,12 +19,29 @@ from orchtrace_corpus.corpus.analysis.difference import Difference, State, compa
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.store import CorpusFiles, DataFile
 from orchtrace_corpus.corpus.sources import revisions
+from orchtrace_corpus.corpus.sources.revisions import Revision
 
 _COMPARED = (store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.CLAIMS)
 """The files that are compared record by record, and term by term."""
 
 _EMPTY = b"[]\n"
+_GONE, _PLAIN_FILE = "000000", "100644"
+"""The modes that git gives to a removed file, and to one that is no link, no executable and no other repository."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+class Proposal(NamedTuple):
+    """What a pull request changes, beside the meaning of its data.
+
+    Attributes:
+        names: The commit where it left its base, and its last one.
+        outside: The files that it changes and that are no data, by their paths in the repository.
+        odd: The data files that it makes links, executables or other repositories, by their paths.
+    """
+
+    names: tuple[str, str]
+    outside: tuple[str, ...]
+    odd: tuple[str, ...]
 
 
 class Side(NamedTuple):
@@ -34,12 +53,14 @@ class Side(NamedTuple):
         texts: The bytes of the data files that are understood, by their names below the folder.
         others: The other files in the folder of data: git's name for the content of each; of a folder,
             empty until `_identify`.
+        sheets: The bytes of the coding sheets of a revision, by their names.
     """
 
     name: str
     folder: str
     texts: Mapping[str, bytes]
     others: Mapping[str, str]
+    sheets: Mapping[str, bytes] = MappingProxyType({})
 
 
 def diff(before: str, after: str = "", root: str = "") -> Difference:
@@ -59,11 +80,48 @@ def diff(before: str, after: str = "", root: str = "") -> Difference:
 
 def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Difference:
     """The same as `diff`; the corpus's own folder is looked for only where it is needed."""
+    proposal = find_proposal(before, after, find_root)
+    if proposal is not None and proposal.odd:
+        raise DataFileError(
+            f"{first_names_and_more(list(map(quote, proposal.odd)), 3, ' and {} more')} of {proposal.names[1]}: "
+            "data files must be plain files, not links, executables or submodules",
+            "For an executable: git update-index --chmod=-x FILE",
+        )
     first, second = _identify(*_sides(before, after, find_root))
     if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
     names = {row.path: row.names for row in _rows() if row.path not in _COMPARED}
-    return compare(_state(first, second, judged_by=second), _state(second, first, judged_by=second), names)
+    change = compare(_state(first, second, judged_by=second), _state(second, first, judged_by=second), names)
+    return change if proposal is None else change._replace(outside=proposal.outside)
+
+
+def find_proposal(before: str, after: str, find_root: Callable[[], str]) -> Proposal | None:
+    """Return the pull request that `BASE...HEAD` stands for; None for other states. Errors as for `diff`."""
+    if _dots(before, after) != "...":
+        return None
+    root = find_root()
+    first, second = _parted(root, before)
+    data = revisions.data_prefix(root)
+    outside, odd = [], []
+    for path, mode in revisions.file_changes(first, second):
+        if not f"{path}/".startswith(data) or _is_hidden(path.removeprefix(data)):
+            outside.append(path)
+        elif mode not in (_GONE, _PLAIN_FILE):
+            odd.append(path)
+    return Proposal((str(first), str(second)), tuple(outside), tuple(odd))
+
+
+def _dots(before: str, after: str) -> str:
+    """Return the dots by which one word names two revisions; empty where it names one, or a folder."""
+    if after or _is_corpus(before) or before.startswith((".", "/")):
+        return ""
+    return next((dots for dots in ("...", "..") if dots in before), "")
+
+
+def _parted(root: str, name: str) -> tuple[Revision, Revision]:
+    """Return the commit where the two ends of `BASE...HEAD` parted, and the second end, each by its id."""
+    second = revisions.find(root, name.partition("...")[2] or "HEAD")
+    return revisions.find(root, name), second._replace(asked=second.commit)
 
 
 def _rows() -> list[DataFile]:
@@ -73,16 +131,23 @@ def _rows() -> list[DataFile]:
 
 def _sides(base: str, head: str, find_root: Callable[[], str]) -> tuple[Side, Side]:
     """What is to be compared."""
-    if not head and not _is_corpus(base) and ".." in base and not base.startswith((".", "/")):
-        dots = "..." if "..." in base else ".."
-        first, _, second = base.partition(dots)
-        return _side(find_root, base if dots == "..." else first), _side(find_root, second or "HEAD")
+    dots = _dots(base, head)
+    if dots == "...":
+        root = find_root()
+        first, second = _parted(root, base)
+        return _of_revision(root, first), _of_revision(root, second)
+    if dots:
+        old, _, new = base.partition(dots)
+        return _side(find_root, old), _side(find_root, new or "HEAD")
     one = _side(find_root, base)
     return one, _side(find_root, head) if head else _of_folder(find_root(), "the working tree")
 
 
 def _side(find_root: Callable[[], str], name: str) -> Side:
-    return _of_folder(name, name) if _is_corpus(name) else _of_revision(find_root(), name)
+    if _is_corpus(name):
+        return _of_folder(name, name)
+    root = find_root()
+    return _of_revision(root, revisions.find(root, name))
 
 
 def _is_corpus(folder: str) -> bool:
@@ -98,11 +163,11 @@ def _of_folder(folder: str, name: str) -> Side:
     return _require_data(Side(name, folder, texts, others))
 
 
-def _of_revision(root: str, name: str) -> Side:
-    revision = revisions.find(root, name)
+def _of_revision(root: str, revision: Revision) -> Side:
     texts = revision.read(*(row.path for row in _rows()))
     others = {path: content for path, content in revision.contents("data").items() if _is_other(path)}
-    return _require_data(Side(str(revision), root, texts, others))
+    sheets = revision.read(*(path for path in others if path.endswith(".csv") and path.isprintable()))
+    return _require_data(Side(str(revision), root, texts, others, sheets))
 
 
 def _require_data(side: Side) -> Side:
@@ -115,9 +180,13 @@ def _require_data(side: Side) -> Side:
 
 
 def _is_other(path: str) -> bool:
-    """Whether a file is part of the corpus beside what is read of it; what editors leave behind is not."""
-    is_read = path in [row.path for row in _rows()]
-    return not is_read and not path.endswith("~") and not any(part.startswith(".") for part in path.split("/"))
+    """Return True if a file is part of the corpus, beside what is read of it."""
+    return path not in [row.path for row in _rows()] and not _is_hidden(path)
+
+
+def _is_hidden(path: str) -> bool:
+    """Return True if a file is what editors and systems keep beside others."""
+    return path.endswith("~") or any(part.startswith(".") for part in path.split("/"))
 
 
 def _identify(first: Side, second: Side) -> tuple[Side, Side]:
@@ -173,12 +242,13 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         verdicts = claims.evaluate(made.claims, pool)
         found = (*found, *_findings_beside(corpus))
     is_whole = not is_malformed(own.findings) and "" not in own.unread
+    others = {os.fsencode(name).decode("utf-8", "backslashreplace"): content for name, content in side.others.items()}
     return State(
         pool,
         tuple(_named(finding) for finding in found),
         verdicts,
         {name: side.texts[name] for name in _COMPARED if name in side.texts},
-        {**side.others, **{name: _content(name, side, other) for name in side.texts if name not in _COMPARED}},
+        {**others, **{name: _content(name, side, other) for name in side.texts if name not in _COMPARED}},
         side.name,
         own.claims,
         frozenset(own.unread) if is_whole else None,
@@ -194,7 +264,7 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
     The published pool is that of the other side, too, where the side's own is missing.
     """
     published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED))
-    texts: dict[str, bytes | None] = {row.path: side.texts.get(row.path) for row in _rows()}
+    texts: dict[str, bytes | None] = {**side.sheets, **{row.path: side.texts.get(row.path) for row in _rows()}}
     texts |= {path: side.texts.get(path, _EMPTY) for path in (store.PAPERS, store.EXCLUSIONS)}
     texts[store.PUBLISHED] = published
     found: tuple[Finding, ...] = ()

@@ -34,7 +34,6 @@ WRITERS = {
     ("build.yml", "push"): {"contents": "write", "pull-requests": "write"},
     ("fetch.yml", "propose"): {"contents": "write", "pull-requests": "write"},
     ("discover.yml", "propose"): {"contents": "write", "pull-requests": "write"},
-    ("comment.yml", "render"): {"actions": "read"},
     ("site.yml", "make"): {"pages": "read"},
     ("site.yml", "publish"): {"pages": "write", "id-token": "write"},
     ("comment.yml", "post"): {"pull-requests": "write"},
@@ -42,10 +41,9 @@ WRITERS = {
     ("release.yml", "announce"): {"contents": "write"},
 }
 """What some jobs of our workflows may do beyond reading the repository."""
-RENDER = """\
-python3 -S -m orchtrace_corpus.corpus.render.comment \\
-  "$RUNNER_TEMP/artifact/meaning.json" docs/schema/diff.schema.json > comment.md
-"""
+COMMENT = GITHUB / "workflows" / "comment.yml"
+RENDER = 'python3 -S -m orchtrace_corpus.corpus.render.comment "$RUNNER_TEMP/artifact/meaning.json" > comment.md'
+WITHOUT_PERMISSION = {("comment.yml", "compare"), ("comment.yml", "tool")}
 COMING: set[str] = set()
 """Commands that documents speak of and that the table does not have yet."""
 
@@ -86,16 +84,17 @@ def test_no_permission_but_those_a_job_names(path: Path) -> None:
 
     assert read["permissions"] == {}
     for name, job in read["jobs"].items():
-        more = WRITERS.get((path.name, name), {}) if path.is_relative_to(GITHUB) else {}
-        assert job["permissions"] == {"contents": "read", **more}
+        more = WRITERS.get((path.name, name), {}) if path.is_relative_to(GITHUB) or path.name == COMMENT.name else {}
+        reads = {} if (path.name, name) in WITHOUT_PERMISSION else {"contents": "read"}
+        assert job["permissions"] == {**reads, **more}
         assert job["timeout-minutes"] <= (120 if path.name == "nightly.yml" else 30)
 
 
 def test_no_workflow_gives_secrets_to_foreign_code(path: Path) -> None:
     read = workflow(path)
 
-    assert set(read["on"]) <= {"push", "pull_request", "schedule", "workflow_dispatch", "workflow_run"}
-    assert ("workflow_run" in read["on"]) == (path.name == "comment.yml")
+    assert set(read["on"]) <= {"push", "pull_request", "pull_request_target", "schedule", "workflow_dispatch"}
+    assert ("pull_request_target" in read["on"]) == (path.name == "comment.yml")
     if "pull_request" in read["on"]:
         assert "secrets." not in path.read_text(encoding="utf-8")
         assert "github.token" not in path.read_text(encoding="utf-8")
@@ -160,28 +159,49 @@ def test_the_action_takes_nothing_from_outside_into_its_scripts() -> None:
     assert corpus_commands("\n".join(f"```sh\n{script}\n```" for script in scripts)) <= NAMES
 
 
-def test_the_comment_runs_no_code_of_the_pull_request() -> None:
-    jobs = workflow(GITHUB / "workflows" / "comment.yml")["jobs"]
-    checkouts = [step for name in jobs for step in jobs[name]["steps"] if "checkout" in step.get("uses", "")]
+COMMENTS = [path for path in WORKFLOWS if path.name == COMMENT.name]
 
-    assert all("ref" not in step["with"] and "repository" not in step["with"] for step in checkouts)
-    assert [step["run"] for step in jobs["post"]["steps"] if "run" in step] == [
-        "bash .github/comment.sh written/comment.md"
+
+@pytest.mark.parametrize("path", COMMENTS, ids=["ours", "starter"])
+def test_the_comment_runs_no_code_of_the_pull_request(path: Path) -> None:
+    """Nothing of it is checked out, and the one command that names its commit fetches objects."""
+    named = [step for step in steps(path) if "pull_request" in str(step)]
+
+    assert [step["with"].keys() & {"ref", "repository"} for step in steps(path) if "checkout" in str(step)] != []
+    assert not any(step["with"].keys() & {"ref", "repository"} for step in steps(path) if "checkout" in str(step))
+    assert [step["env"] for step in named] == [
+        {"HEAD_SHA": "${{ github.event.pull_request.head.sha }}"},
+        {"GH_TOKEN": "${{ github.token }}", "NUMBER": "${{ github.event.pull_request.number }}"},
     ]
-    assert [step["run"] for step in jobs["render"]["steps"] if "run" in step] == [RENDER]
+    assert re.findall(r"git (\w+)", named[0]["run"]) == ["fetch"]
 
 
-def test_who_may_write_comments_sees_no_artifact_of_the_pull_request() -> None:
-    jobs = workflow(GITHUB / "workflows" / "comment.yml")["jobs"]
-    downloads = {
-        name: [step["with"] for step in job["steps"] if "download-artifact" in step.get("uses", "")]
-        for name, job in jobs.items()
+@pytest.mark.parametrize("path", COMMENTS, ids=["ours", "starter"])
+def test_who_may_write_comments_installs_nothing_and_sees_nothing_but_the_json(path: Path) -> None:
+    jobs = workflow(path)["jobs"]
+    writers = [name for name, job in jobs.items() if "write" in job["permissions"].values()]
+    downloads = [step["with"]["name"] for step in jobs["post"]["steps"] if "download-artifact" in step.get("uses", "")]
+    uploads = {
+        name: step["with"]["name"] for name, job in jobs.items() for step in job["steps"] if "upload" in str(step)
     }
 
-    assert [sorted(one) for one in downloads["render"]] == [["github-token", "name", "path", "run-id"]]
-    assert downloads["post"] == [{"name": "comment", "path": "written"}]
-    assert "pull-requests" not in jobs["render"]["permissions"]
-    assert jobs["post"]["needs"] == "render"
+    assert writers == ["post"]
+    assert (downloads, uploads) == (
+        (["meaning"], {"compare": "meaning"})
+        if path == COMMENT
+        else (["tool", "meaning"], {"tool": "tool", "compare": "meaning"})
+    )
+    assert "HEAD_SHA" not in str(jobs.get("tool", ""))
+    assert jobs["post"]["steps"][-2]["run"].splitlines()[-1] == RENDER
+
+
+def test_both_workflows_of_comments_post_alike() -> None:
+    ours, starter = (workflow(path) for path in COMMENTS)
+
+    assert ours["on"] == starter["on"]
+    assert ours["on"]["pull_request_target"]["branches"] == ["main"]
+    assert ours["jobs"]["post"]["steps"][-1] == starter["jobs"]["post"]["steps"][-1]
+    assert ours["jobs"]["compare"]["steps"][-2:] == starter["jobs"]["compare"]["steps"][-2:]
 
 
 def bash(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -200,113 +220,58 @@ def gh(tmp_path: Path) -> Path:
     program.write_text(
         "#!/usr/bin/env bash\n"
         'case "$*" in\n'
-        f"  *pulls*) cat {tmp_path}/pulls ;;\n"
         f'  *PATCH*|*POST*) echo "$*" >> {tmp_path}/written ;;\n'
         f"  *comments*) cat {tmp_path}/comments ;;\n"
         "esac\n",
         encoding="utf-8",
     )
     program.chmod(0o755)
-    (tmp_path / "pulls").write_text("12\n", encoding="utf-8")
     (tmp_path / "comments").write_text("", encoding="utf-8")
     (tmp_path / "comment.md").write_text("<!-- corpus diff -->\n**1 paper added.**\n", encoding="utf-8")
     return tmp_path
 
 
-def post(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    given = {
-        "GITHUB_REPOSITORY": "o/r",
-        "HEAD_SHA": "ab12",
-        "HEAD_REPOSITORY": "fork/r",
-        "GH_TOKEN": "t",
-        **environment,
-    }
-    return bash(f"bash {GITHUB / 'comment.sh'} comment.md", folder, **given)
+def post(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the last step of the workflow, which has the token."""
+    (step,) = (step for step in steps(COMMENT) if "GH_TOKEN" in step.get("env", ""))
+    return bash(step["run"], folder, GITHUB_REPOSITORY="o/r", NUMBER="12", GH_TOKEN="t")
+
+
+def checkout(folder: Path) -> None:
+    """Lay out what the job that posts has checked out, and nothing else."""
+    for name in ("orchtrace_corpus", "docs"):
+        (folder / name).symlink_to(ROOT / name)
 
 
 def test_the_first_comment_is_posted_and_later_ones_update_it(gh: Path) -> None:
-    assert post(gh).stdout == "Commented on pull request 12.\n"
+    assert post(gh).returncode == 0
     (gh / "comments").write_text("77\n", encoding="utf-8")
-    assert post(gh).stdout == "Updated the comment on pull request 12.\n"
+    assert post(gh).returncode == 0
     assert (gh / "written").read_text(encoding="utf-8").splitlines() == [
         "api --silent --method POST repos/o/r/issues/12/comments --field body=@comment.md",
         "api --silent --method PATCH repos/o/r/issues/comments/77 --field body=@comment.md",
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
-    [
-        (b"<script>\n", 1),
-        (b"<!-- corpus diff -->\n" + b"x" * 70_000, 1),
-        (None, 0),
-    ],
-    ids=["not ours", "too large", "absent"],
-)
-def test_a_file_that_is_no_comment_is_not_posted(gh: Path, content: bytes | None, code: int) -> None:
-    (gh / "comment.md").unlink()
-    if content is not None:
-        (gh / "comment.md").write_bytes(content)
-
-    assert post(gh).returncode == code
-    assert not (gh / "written").exists()
-
-
-def test_the_jobs_make_a_comment_of_what_the_check_has_kept(gh: Path) -> None:
-    """From the artifact to the comment, by the scripts of the workflow, for a corpus of hostile texts."""
-    shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", gh / "garden" / "data")
-    path = gh / "garden" / "data" / "papers.yaml"
-    title = r"@moss #1 http://x.org www.x.org ![a](b) <b>c</b> \\<img> <!-- d `e` $f$ | ~~g~~ \\](h)"
-    text = path.read_text(encoding="utf-8").replace("title: The Yard", f'title: "{title}"')
-    path.write_text(text.replace("size: small", "size: large"), encoding="utf-8")
-    (gh / "artifact").mkdir()
-    kept = run_corpus("diff", str(ROOT / "tests" / "data" / "toy"), str(gh / "garden"), "--format", "json").stdout
-    (gh / "artifact" / "meaning.json").write_text(kept, encoding="utf-8")
-    checkout(gh)
-    done = bash(RENDER, gh, RUNNER_TEMP=str(gh))
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "moss" in (gh / "comment.md").read_text(encoding="utf-8")
-    assert post(gh).stdout == "Commented on pull request 12.\n"
-
-
-def checkout(folder: Path) -> None:
-    """What the job that renders has checked out, and nothing else."""
-    (folder / "orchtrace_corpus").symlink_to(ROOT / "orchtrace_corpus")
-    (folder / "docs").symlink_to(ROOT / "docs")
-
-
-@pytest.mark.parametrize("is_link", [False, True])
-def test_an_artifact_that_is_no_difference_makes_no_comment(gh: Path, is_link: bool) -> None:
-    (gh / "artifact").mkdir()
-    (gh / "secret").write_text("<!-- corpus diff -->\n[a](//b)\n", encoding="utf-8")
-    if is_link:
-        (gh / "artifact" / "meaning.json").symlink_to(gh / "secret")
-    else:
-        shutil.copy(gh / "secret", gh / "artifact" / "meaning.json")
+@pytest.mark.parametrize("content", [b"<!-- corpus diff -->\n[a](//b)\n", "link", None], ids=["none", "link", "absent"])
+def test_where_there_is_no_difference_the_comment_says_so(gh: Path, content: bytes | str | None) -> None:
+    """What stood there before would be taken for what the last commit changes."""
+    path = gh / "artifact" / "meaning.json"
+    path.parent.mkdir()
+    (gh / "secret").write_text("{}", encoding="utf-8")
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content:
+        path.symlink_to(gh / "secret")
     checkout(gh)
     done = bash(RENDER, gh, RUNNER_TEMP=str(gh))
 
     assert done.returncode == 1
-    assert done.stderr.startswith("This is not what corpus diff writes: it is ")
-    assert (gh / "comment.md").read_text(encoding="utf-8") == ""
-    assert post(gh).returncode == 1
-
-
-def test_a_link_in_the_place_of_the_comment_is_not_followed(gh: Path) -> None:
-    (gh / "secret").write_text("<!-- corpus diff -->\nsecret\n", encoding="utf-8")
-    (gh / "comment.md").unlink()
-    (gh / "comment.md").symlink_to(gh / "secret")
-
-    assert post(gh).stdout == "There is nothing to post.\n"
-    assert not (gh / "written").exists()
-
-
-def test_without_a_pull_request_at_that_commit_nothing_is_posted(gh: Path) -> None:
-    (gh / "pulls").write_text("", encoding="utf-8")
-    assert post(gh).stdout == "No open pull request is at ab12 any more.\n"
-    assert post(gh, HEAD_SHA='x" or true').returncode == 1
-    assert not (gh / "written").exists()
+    assert done.stderr.startswith("This is not what corpus diff writes: ")
+    assert (gh / "comment.md").read_text(encoding="utf-8").splitlines()[:2] == [
+        "<!-- corpus diff -->",
+        "**What this pull request changes could not be computed.** What stood here before may no longer be true; the run of the",
+    ]
 
 
 def test_the_action_says_what_a_pull_request_means_in_a_shallow_clone(tmp_path: Path) -> None:
@@ -469,6 +434,127 @@ def test_from_a_fork_to_the_regenerated_default_branch(gh: Path, bare: Path, is_
     changed = git(after, "diff", "--name-only", "HEAD~").split()
     assert "README.md" in changed
     assert all(name.startswith(tuple(GENERATED.split())) for name in changed)
+
+
+def fork_with(bare: Path, name: str, files: dict[str, str]) -> Path:
+    """Fork the repository and commit a change of a venue, with other files."""
+    fork = clone(bare, name)
+    papers = fork / "data" / "papers.yaml"
+    papers.write_text(papers.read_text(encoding="utf-8").replace("venue: Report", "venue: Reports"), encoding="utf-8")
+    for path, text in files.items():
+        (fork / path).parent.mkdir(parents=True, exist_ok=True)
+        (fork / path).write_text(text, encoding="utf-8")
+    return fork
+
+
+def propose(gh: Path, bare: Path, fork: Path) -> str:
+    """Open a pull request from a fork; run the jobs of the workflow in clones of the default branch; return the comment."""
+    git(fork, "switch", "--quiet", "--create", "mine")
+    git(fork, "add", "--all", ".")
+    git(fork, "commit", "--quiet", "--message", "Mine")
+    git(fork, "push", "--quiet", "origin", "HEAD:refs/pull/12/head")
+    base = clone(bare, f"{fork.name}-compare")
+    (compare,) = (step for step in steps(COMMENT) if "HEAD_SHA" in step.get("env", {}))
+    done = bash(compare["run"], base, HEAD_SHA=git(fork, "rev-parse", "HEAD").strip())
+    assert done.returncode == 0, done.stderr
+    assert git(base, "status", "--porcelain").split() == ["??", "meaning.json"]
+    temp = base.parent / f"{fork.name}-temp"
+    (temp / "artifact").mkdir(parents=True)
+    shutil.move(base / "meaning.json", temp / "artifact")
+    checkout(temp)
+    done = bash(RENDER, temp, RUNNER_TEMP=str(temp))
+    assert (done.returncode, done.stderr) == (0, "")
+    shutil.copy(temp / "comment.md", gh / "comment.md")
+    assert post(gh).returncode == 0
+    return (gh / "comment.md").read_text(encoding="utf-8")
+
+
+COMPARED = r"\nCompared: `[0-9a-f]{10}` with `[0-9a-f]{10}`\.\n"
+CORRECTED = """\
+### Papers corrected
+
+- `terminal-yard`: `venue`: `Report` → `Reports`
+"""
+
+
+@pytest.mark.posix
+def test_the_comment_on_a_change_of_data_is_what_the_guide_s_command_prints(gh: Path, bare: Path) -> None:
+    """The default branch has gone on since the fork left it."""
+    fork = fork_with(bare, "fork", {})
+    other = fork_with(bare, "other", {"data/papers.yaml": "[]\n", "code.py": ""})
+    git(other, "add", "--all", ".")
+    git(other, "commit", "--quiet", "--message", "Theirs")
+    git(other, "push", "--quiet", "origin", "main")
+    posted = propose(gh, bare, fork)
+
+    assert posted.startswith("<!-- corpus diff -->\n**1 corrected.**\n")
+    assert CORRECTED in posted
+    assert re.search(COMPARED, posted)
+    assert "`corpus diff main...HEAD --format markdown`" in CONTRIBUTING
+    assert run_corpus("--root", str(fork), "diff", "main...HEAD", "--format", "markdown").stdout == posted
+
+
+@pytest.mark.posix
+def test_forged_code_and_json_change_nothing_of_the_comment_but_its_first_line(gh: Path, bare: Path) -> None:
+    """The fork's code says that nothing changed, wherever Python or git would look for code."""
+    forged = "<!-- corpus diff -->\n**No change: the data is the same.**\n"
+    code = f"import pathlib\npathlib.Path({str(gh / 'ran')!r}).touch()\nprint({forged!r})\nraise SystemExit\n"
+    fork = fork_with(
+        bare,
+        "fork",
+        {
+            "orchtrace_corpus/__init__.py": code,
+            "orchtrace_corpus/corpus/render/difference_data.py": code,
+            "sitecustomize.py": code,
+            "yaml.py": code,
+            "meaning.json": json.dumps({"schema": "orchtrace-corpus/diff", "version": 2, "has_meaning": False}),
+            "comment.md": forged,
+            ".github/workflows/comment.yml": "on: push\n",
+            "data/.gitattributes": "*.yaml -diff\n",
+            "`x`](/y)\n\n# z @moss": "",
+        },
+    )
+    posted = propose(gh, bare, fork)
+
+    assert posted.splitlines()[:4] == [
+        "<!-- corpus diff -->",
+        "**Not data alone.** This pull request changes 9 files outside data/: `.github/workflows/comment.yml`, "
+        "`` `x`](/y)\\n\\n# z @moss ``, `comment.md`, `data/.gitattributes`, `meaning.json`, "
+        "`orchtrace_corpus/__init__.py`, `orchtrace_corpus/corpus/render/difference_data.py`, `sitecustomize.py`, `yaml.py`.",
+        "",
+        "**1 corrected.**",
+    ]
+    assert CORRECTED in posted
+    assert not (gh / "ran").exists()
+    assert run_corpus("--root", str(fork), "diff", "main...HEAD", "--format", "markdown").stdout == posted
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("kind", ["link", "folder", "executable", "taxonomy"])
+def test_data_that_cannot_be_read_is_refused_in_the_comment(gh: Path, bare: Path, kind: str) -> None:
+    fork = fork_with(bare, "fork", {"code.py": "", **({"data/taxonomy.yaml": "- a\n"} if kind == "taxonomy" else {})})
+    secret = gh / "secret.yaml"
+    secret.write_text((fork / "data" / "papers.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    if kind == "link":
+        (fork / "data" / "papers.yaml").unlink()
+        (fork / "data" / "papers.yaml").symlink_to(secret)
+    elif kind == "folder":
+        shutil.rmtree(fork / "data")
+        (fork / "data").symlink_to(gh)
+    elif kind == "executable":
+        (fork / "data" / "papers.yaml").chmod(0o755)
+    posted = propose(gh, bare, fork)
+    refused = kind != "taxonomy"  # its records are read by the taxonomy that they left
+
+    assert posted.splitlines()[1] == "**Not data alone.** This pull request changes 1 file outside data/: `code.py`."
+    assert ("**The data cannot be compared.**" in posted) is refused
+    assert ("data files must be plain files, not links, executables or submodules" in posted) is refused
+    assert refused or CORRECTED in posted
+    printed = run_corpus("--root", str(fork), "diff", "main...HEAD", "--format", "markdown")
+    if kind == "folder":  # the fork's own folder is no corpus any more
+        assert printed.code == 3
+    else:
+        assert (printed.code, printed.stdout) == (3 if refused else 0, posted)
 
 
 @pytest.mark.posix
@@ -654,7 +740,7 @@ def test_what_the_audit_of_workflows_leaves_out_is_named_with_the_reason() -> No
             "self-repository": {"disable": True},
         }
     }
-    assert "takes the artifact for data" in text
+    assert "runs none of its code" in text
 
 
 def test_what_is_released_was_made_once_and_tried_by_every_python() -> None:

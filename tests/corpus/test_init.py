@@ -26,6 +26,7 @@ STARTER = [
     ".gitattributes",
     ".github/dependabot.yml",
     ".github/workflows/check.yml",
+    ".github/workflows/comment.yml",
     ".gitignore",
     "CONTRIBUTING.md",
     "LICENSE",

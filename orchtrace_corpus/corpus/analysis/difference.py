@@ -118,6 +118,7 @@ class Difference(NamedTuple):
         form: What of the form of the files differs, where nothing changed in meaning.
         remarks: What is to be known of the two states, in sentences.
         vocabulary: The taxonomy of the later state.
+        outside: The files that a pull request changes beside data, by their paths in the repository.
     """
 
     names: tuple[str, str]
@@ -147,6 +148,7 @@ class Difference(NamedTuple):
     form: tuple[Form, ...]
     remarks: tuple[str, ...]
     vocabulary: Taxonomy
+    outside: tuple[str, ...] = ()
 
     @property
     def has_meaning(self) -> bool:

@@ -3,7 +3,7 @@
 import os
 import sys
 from enum import StrEnum
-from typing import Annotated, assert_never
+from typing import Annotated, Any, assert_never
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun
@@ -33,7 +33,7 @@ from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_publish
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
-from orchtrace_corpus.corpus.states import compare_states
+from orchtrace_corpus.corpus.states import compare_states, find_proposal
 
 _STANDARD_STREAM = "-"
 
@@ -242,18 +242,30 @@ def diff(
 
     Shows added records in full, changed ones with old and new values, and points that need human
     judgement. The order of records, comments and layout are ignored. BASE...HEAD compares HEAD with the
-    common ancestor of both, as a pull request does. Nothing is fetched: if the clone lacks a commit, the
-    message gives the command that gets it (exit code 3).
+    common ancestor of both, as a pull request does, names the files that it changes outside data/, and accepts
+    only plain data files; with --format markdown it prints the comment exactly as it will be posted. Nothing
+    is fetched: if the clone lacks a commit, the message gives the command that gets it (exit code 3).
 
     \b
     Examples:
       corpus diff HEAD
-      corpus diff HEAD --format markdown
+      corpus diff main...HEAD --format markdown
       corpus diff path/to/corpus .
     """
     session = CorpusSession(*ctx.obj)
-    change = compare_states(base, head, session.root_folder)
-    document = difference_data.document(change)
+    try:
+        change = compare_states(base, head, session.root_folder)
+    except CorpusError as error:  # the comment says so, too
+        if output_format is not DiffFormat.TEXT and (proposal := find_proposal(base, head, session.root_folder)):
+            _write_difference(
+                session, output_format, difference_data.refusal(proposal.names, proposal.outside, str(error))
+            )
+        raise
+    _write_difference(session, output_format, difference_data.document(change))
+    return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
+
+
+def _write_difference(session: CorpusSession, output_format: DiffFormat, document: dict[str, Any]) -> None:
     match output_format:
         case DiffFormat.TEXT:
             session.output.show(render.text(document, session.output.width))
@@ -263,7 +275,6 @@ def diff(
             session.output.write(envelope("diff", document, version=2))  # that of docs/schema/diff.schema.json
         case _:
             assert_never(output_format)
-    return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
 
 
 def merge_file(

@@ -1,11 +1,11 @@
 """What a change means, as a comment on a pull request, from the JSON document that `difference_data` makes.
 
-    python -m orchtrace_corpus.corpus.render.comment DIFF.json SCHEMA.json
+    python -m orchtrace_corpus.corpus.render.comment DIFF.json
 
-The document may come from a run with code of a fork. So it is held to the schema, with bounds on size, depth, numbers
-and lengths, and every text in it stands in a code span or a fence: there GitHub's Markdown knows no markup, mention,
-reference, link or formula. Nothing is filtered, since there is nothing that a filter could miss. This module needs the
-standard library only: where the comment is written, nothing is installed.
+The document comes from a job that read what anybody may have written. So it is held to docs/schema/diff.schema.json,
+with bounds on size, depth, numbers and lengths, and every text in it stands in a code span or a fence: there GitHub's
+Markdown knows no markup, mention, reference, link or formula. Nothing is filtered, since there is nothing that a filter
+could miss. This module needs the standard library only: where the comment is written, nothing is installed.
 """
 
 import json
@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.lookalikes import code_points, odd_parts
 from orchtrace_corpus.base.text import table
@@ -70,8 +71,16 @@ def comment(document: Document) -> str:
         shown = _comment(document, cut)
         if len(shown.encode()) <= MOST_BYTES:
             return shown
-    return f"{MARKER}\n**{difference.headline(document)}**\n\n{_CUT_HERE}\n"
+    parts = [*_head(document, _CUTS[-1]), f"**{difference.headline(document)}**", "", _CUT_HERE]
+    return "\n".join(parts) + "\n"
 
+
+FAILED = f"""\
+{MARKER}
+**What this pull request changes could not be computed.** What stood here before may no longer be true; the run of the
+workflow says what went wrong.
+"""
+"""The comment where there is no document."""
 
 _CUT_HERE = "Long lists are cut here; `corpus diff` shows them whole."
 
@@ -140,8 +149,10 @@ def check(value: object, schema: Mapping[str, Any], whole: Mapping[str, Any], pl
     if "anyOf" in schema:
         for one in schema["anyOf"]:
             with suppress(DocumentError):
-                return check(value, one, whole, place)
-        raise DocumentError(f"{place} is nothing of what it may be")
+                check(value, one, whole, place)
+                break
+        else:
+            raise DocumentError(f"{place} is nothing of what it may be")
     if isinstance(value, Mapping):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
         for name, one in value.items():
@@ -194,13 +205,16 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _comment(document: Document, cut: _Cut) -> str:
+    head = _head(document, cut)
+    if "refused" in document:
+        reason = fence("\n".join(_cut(line, cut.longest) for line in document["refused"].splitlines()[: cut.texts]))
+        return "\n".join((*head, "**The data cannot be compared.**", "", reason, "", _compared(document, cut))) + "\n"
     remarks = [
         part for text in document["remarks"][: cut.entries] for part in (code_span(text, max(cut.longest, 300)), "")
     ]
     if not document["has_meaning"]:
-        return "\n".join((MARKER, f"**{difference.nothing(document)}**", *remarks)).rstrip("\n") + "\n"
-    names = (code_span(document[name], cut.longest) for name in ("before", "after"))
-    parts = [MARKER, f"**{difference.headline(document)}**", "", f"Compared: {' with '.join(names)}.", "", *remarks]
+        return "\n".join((*head, f"**{difference.nothing(document)}**", *remarks)).rstrip("\n") + "\n"
+    parts = [*head, f"**{difference.headline(document)}**", "", _compared(document, cut), "", *remarks]
     for title, entries in difference.sections(document):
         lines = [line for entry in entries[: cut.entries] for line in _entry(entry, cut)]
         lines += [f"- … and {len(entries) - cut.entries} more"] if len(entries) > cut.entries else []
@@ -211,6 +225,19 @@ def _comment(document: Document, cut: _Cut) -> str:
     parts += [_words(left, cut.longest, cut.texts), ""] if left else []
     parts += [_CUT_HERE, ""] if cut is not _WHOLE else []
     return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _head(document: Document, cut: _Cut) -> list[str]:
+    """Begin the comment, and name the files that are no data first of all."""
+    files = difference.files_outside(document, cut.entries)
+    if not files:
+        return [MARKER]
+    return [MARKER, f"**Not data alone.** {_words(files, cut.longest, len(files))}", ""]
+
+
+def _compared(document: Document, cut: _Cut) -> str:
+    before, after = (code_span(document[name], cut.longest) for name in ("before", "after"))
+    return f"Compared: {before} with {after}."
 
 
 def _entry(entry: Entry, cut: _Cut) -> list[str]:
@@ -266,17 +293,18 @@ def _table(one: Table, cut: _Cut) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the comment for a difference in a file to standard output; end with 1 if the file holds none."""
-    path, schema_path = arguments
-    with open(schema_path, "rb") as file:
+    """Write the comment for a difference in a file to standard output; say so and return 1 if there is none."""
+    (path,) = arguments
+    with open(installed_path("docs/schema/diff.schema.json"), "rb") as file:
         schema = json.load(file)
     try:
         if os.path.islink(path):
             raise DocumentError("it is a symbolic link")
         with open(path, "rb") as file:
             shown = comment(read(file.read(MOST_INPUT_BYTES + 1), schema))
-    except DocumentError as error:
+    except (DocumentError, OSError) as error:
         sys.stderr.write(f"This is not what corpus diff writes: {error}\n")
+        sys.stdout.write(FAILED)
         return 1
     sys.stdout.buffer.write(shown.encode())
     return 0

@@ -28,6 +28,7 @@ Document: TypeAlias = Mapping[str, Any]
 _PIPE_WIDTH = 100
 _UNREAD = Own("(cannot be read)")
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
+MAX_FILES_NAMED = 20
 _MANY_ALIKE = 3
 """So many papers with the same change of tags are told in one sentence."""
 
@@ -53,7 +54,8 @@ def text(document: Document, width: int | None) -> list[Line]:
     """The change for a terminal."""
     room = width or _PIPE_WIDTH
     head = headline(document) if document["has_meaning"] else nothing(document)
-    lines = [line(part) for sentence in (head, *document["remarks"]) for part in wrap(_shown([sentence]), room)]
+    sentences = [files_outside(document, MAX_FILES_NAMED), *([sentence] for sentence in (head, *document["remarks"]))]
+    lines = [line(part) for sentence in sentences if sentence for part in wrap(_shown(sentence), room)]
     for title, entries in sections(document):
         lines += [(), (Span(title, "heading"),)]
         for first, *below in entries:
@@ -64,6 +66,17 @@ def text(document: Document, width: int | None) -> list[Line]:
         lines += [(), *table.lines(one, width)]
     left = claims_left(document) if document["has_meaning"] else ()
     return [*lines, *([(), *(line(part) for part in wrap(_shown(left), room))] if left else [])]
+
+
+def files_outside(document: Document, most: int) -> Words:
+    """Name the files that a pull request changes beside data, so many at most; nothing where there are none."""
+    total, files = document["outside"]["total"], document["outside"]["files"][:most]
+    if not total:
+        return ()
+    named = f"{total} {'file' if total == 1 else 'files'} outside data/"
+    left = total - len(files)
+    more = [Own(f", and {left} more")] if left else []
+    return [Own(f"This pull request changes {named}: "), *_joined(([name] for name in files), _COMMA), *more, Own(".")]
 
 
 def nothing(document: Document) -> Own:

@@ -4,6 +4,7 @@ Texts for people are made from this document, not from the records, so that a co
 where no code of that pull request runs; see `comment`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import Finding
@@ -13,6 +14,9 @@ from orchtrace_corpus.corpus.analysis.state_changes import Shift
 from orchtrace_corpus.corpus.model.record_fields import fields
 from orchtrace_corpus.corpus.model.records import Record
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN
+
+MAX_FILES = 1000
+"""The most files outside the data that are named; the others are counted."""
 
 
 def document(change: Difference) -> dict[str, Any]:
@@ -56,6 +60,7 @@ def document(change: Difference) -> dict[str, Any]:
             "left": change.claims_left,
             "falling": list(change.claims_falling),
         },
+        "outside": _outside(change.outside),
         "other_files": list(change.beside),
         "other_entries": {
             name: [
@@ -69,6 +74,15 @@ def document(change: Difference) -> dict[str, Any]:
             for name, entries in change.entries.items()
         },
     }
+
+
+def refusal(names: tuple[str, str], outside: Sequence[str], reason: str) -> dict[str, Any]:
+    """The document of a pull request whose data cannot be compared."""
+    return {"before": names[0], "after": names[1], "refused": reason, "outside": _outside(outside)}
+
+
+def _outside(files: Sequence[str]) -> dict[str, Any]:
+    return {"total": len(files), "files": list(files[:MAX_FILES])}
 
 
 def _named(record: Record) -> dict[str, str]:

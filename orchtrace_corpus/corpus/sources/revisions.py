@@ -3,7 +3,7 @@
 The words that name a revision reach git on its standard input, and what follows uses the ids that it gave
 for them: no word can be taken for an option.
 
-Reference: git-cat-file(1), git-ls-tree(1), git-merge-base(1), gitrevisions(7).
+Reference: git-cat-file(1), git-diff-tree(1), git-ls-tree(1), git-merge-base(1), gitrevisions(7).
 """
 
 import os
@@ -120,6 +120,33 @@ class Revision(NamedTuple):
         listed = _checked(self.folder, "ls-tree", "-z", "--full-tree", *options, tree)
         lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
         return {os.fsdecode(name): about.split()[2].decode() for about, _, name in lines}
+
+
+class FileChange(NamedTuple):
+    """A file that differs between two commits.
+
+    Attributes:
+        path: Its path from the top of the repository.
+        mode: The kind of file that it is now, as git writes it; zeros for one that is gone.
+    """
+
+    path: str
+    mode: str
+
+
+def file_changes(before: Revision, after: Revision) -> list[FileChange]:
+    """Return every file that differs between two commits, renamed ones as two; errors as for `Revision.read`."""
+    words = ("-r", "-z", "--no-renames", "--ignore-submodules=none", before.commit, after.commit)
+    fields = _checked(before.folder, "diff-tree", *words).split(b"\0")
+    return [
+        FileChange(path.decode("utf-8", "backslashreplace"), about.split()[1].decode())
+        for about, path in zip(fields[:-1:2], fields[1::2], strict=True)
+    ]
+
+
+def data_prefix(folder: str) -> str:
+    """Return the path of a corpus's folder of data from the top of its repository, with a slash at its end."""
+    return f"{_checked(folder, 'rev-parse', '--show-prefix').decode('utf-8', 'backslashreplace').rstrip()}data/"
 
 
 def find(folder: str, name: str) -> Revision:
