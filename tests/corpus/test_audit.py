@@ -455,9 +455,19 @@ ROSES = """\
     formal: the corpus
     cottage: a reader of the source
   state: open
-  why: Half of the beds are mixed.
+  why: Not decided yet; this value is kept until then.
   source: https://example.org/roses
+  arguments:
+    - by: a reader of the source
+      why: Half of the beds are mixed.
+      source: https://example.org/roses
 """
+
+
+def argument(by: str, why: str, source: str) -> str:
+    return f"    - by: {by}\n      why: {why}\n      source: https://example.org/{source}\n"
+
+
 SOURCE = ("--source", "https://example.org/roses")
 
 
@@ -484,10 +494,18 @@ def test_one_reading_goes_on_record_without_a_sheet_and_a_second_says_which_it_i
         "https://example.org/leaf",
     )
     assert run_corpus("--root", str(copy), *again).code == 0
-    assert path.read_text(encoding="utf-8") == ROSES.replace("source\n", "source\n    meadow: a visitor\n").replace(
-        "mixed.\n", "mixed. It is mown (meadow).\n"
-    ).replace("roses\n", "roses ; https://example.org/leaf\n")
-    assert run_corpus("--root", str(copy), "validate").code == 0
+    joined = ROSES.replace("source\n  state", "source\n    meadow: a visitor\n  state")
+    assert path.read_text(encoding="utf-8") == joined + argument("a visitor", "It is mown.", "leaf")
+    assert run_corpus("--root", str(copy), "check", "--stale", "notice").code == 0
+    shown = run_corpus("--root", str(copy), "show", "rose-garden").stdout
+    assert "a reader of the source: Half of the beds are mixed. (https://example.org/roses)" in " ".join(shown.split())
+    assert "a visitor: It is mown. (https://example.org/leaf)" in shown
+    shown = run_corpus("--root", str(copy), "show", "rose-garden", "--format", "json").stdout
+    assert json.loads(shown)["records"][0]["disputes"][0]["arguments"][1] == {
+        "by": "a visitor",
+        "why": "It is mown.",
+        "source": "https://example.org/leaf",
+    }
 
 
 def test_what_cannot_be_disputed_is_said(copy: Path) -> None:
@@ -520,18 +538,18 @@ def test_a_second_reader_of_a_value_joins_the_first_and_twice_the_same_is_refuse
     (path := copy / "data" / "disputes.yaml").write_text(ROSES.replace("open", "settled"), encoding="utf-8")
 
     assert run_corpus(*words, *why, "--by", "Ben").code == 0
-    joined = ROSES.replace("a reader of the source", "a reader of the source and Ben")
-    assert path.read_text(encoding="utf-8") == joined, "one reason, one source, and open again"
+    joined = ROSES.replace("cottage: a reader of the source", "cottage: a reader of the source and Ben")
+    joined += argument("Ben", "Half of the beds are mixed.", "roses")
+    assert path.read_text(encoding="utf-8") == joined, "open again"
     leaf = ("--why", "It is mixed.", "--by", "Cleo", "--source", "https://example.org/leaf")
     assert run_corpus(*words, *leaf).code == 0
-    assert path.read_text(encoding="utf-8") == joined.replace("and Ben", "and Ben and Cleo").replace(
-        "mixed.\n", "mixed. It is mixed (cottage).\n"
-    ).replace("roses\n", "roses ; https://example.org/leaf\n")
+    joined = joined.replace("and Ben", "and Ben and Cleo") + argument("Cleo", "It is mixed.", "leaf")
+    assert path.read_text(encoding="utf-8") == joined
     assert run_corpus(*words, "--why", "It is otherwise.", "--by", "Ben and Cleo") == (
         2,
         "",
         "corpus: Ben and Cleo reads style cottage of rose-garden, which is on record already\n"
-        "Change why or source in data/disputes.yaml; another reader gives --by NAME.\n",
+        "Change the argument in data/disputes.yaml; another reader gives --by NAME.\n",
     )
 
 

@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -231,21 +232,19 @@ def published(root: Path) -> Path:
 
 
 @pytest.mark.usefixtures("published")
-def test_a_change_of_a_published_tag_is_told_with_the_dispute_to_write_instead() -> None:
-    told = (
-        "corpus: rose-garden is in the published pool, whose tags stay as published; take the edit back with corpus tag "
-        "rose-garden style=formal, and record yours: corpus dispute rose-garden style=gravel --why TEXT --source URL\n"
-    )
+def test_a_change_of_a_published_tag_is_refused_with_the_dispute_to_type_instead(published: Path) -> None:
+    before = (published / "data" / "papers.yaml").read_bytes()
+    refused = "corpus: rose-garden is in the published pool, whose tags stay as published: style\n"
+    refused += "Record the other reading instead:\ncorpus dispute rose-garden style=gravel "
     written = "wrote data/papers.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
 
-    assert run_corpus("tag", "rose-garden", "style=gravel").stderr == written + told
+    for words in (("style=gravel",), ("size=large", "style=gravel"), ("style=gravel", "--dry-run")):
+        assert run_corpus("tag", "rose-garden", *words) == (2, "", f"{refused}--why TEXT --source URL\n")
+    with_evidence = run_corpus("tag", "rose-garden", "style=gravel", *EVIDENCE, *FACETS).stderr
+    assert with_evidence == f"{refused}--why 'The photo shows it.' --source https://example.org/photo\n"
+    assert (published / "data" / "papers.yaml").read_bytes() == before
     assert run_corpus("tag", "rose-garden", "style=formal").code == 0
-    assert (
-        run_corpus(
-            "dispute", "rose-garden", "style=gravel", "--why", "It is.", "--source", "https://example.org/s"
-        ).code
-        == 0
-    )
+    assert run_corpus(*shlex.split(with_evidence.splitlines()[-1])[1:]).code == 0
     assert run_corpus("validate").code == 0
     for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
         assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"
@@ -255,16 +254,15 @@ def test_the_published_value_is_that_of_the_last_commit(published: Path) -> None
     for words in ("init -q", "add -A", "-c user.name=n -c user.email=e commit -qm all"):
         subprocess.run(["git", *words.split()], cwd=published, check=True)
 
-    run_corpus("tag", "rose-garden", "style=gravel")
-    again = run_corpus("tag", "rose-garden", "style=cottage").stderr
+    edit(published, "  style: formal\n", "  style: gravel\n")
 
-    assert "take the edit back with corpus tag rose-garden style=formal, and record yours" in again
-    assert "published" not in run_corpus("tag", "rose-garden", "style=formal").stderr
+    assert run_corpus("tag", "rose-garden", "style=cottage").code == 2
+    assert run_corpus("tag", "rose-garden", "style=formal").code == 0
 
 
 def test_a_published_tag_that_changes_is_to_be_judged(published: Path) -> None:
     shutil.copytree(published, published.parent / "before")
-    assert run_corpus("tag", "rose-garden", "style=gravel").code == 0
+    edit(published, "  style: formal\n", "  style: gravel\n")
     assert run_corpus("tag", "mixed-borders", "size=large").code == 0
 
     said = " ".join(run_corpus("diff", "../before", ".").stdout.split())

@@ -1,5 +1,6 @@
 """`corpus merge-file`, a merge driver for git, and the order of keys that spares most merges from needing it."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -309,6 +310,33 @@ def test_git_keeps_the_disputes_that_both_sides_append(root: Path) -> None:
     git("merge", "--no-edit", "one")
 
     assert disputes.read_text(encoding="utf-8") == before + one
+
+
+@pytest.mark.posix
+def test_check_names_the_command_that_merges_neighbours_by_records(root: Path) -> None:
+    """Without the driver, git interleaves what both branches add in one place."""
+    text = Path("data", "papers.yaml").read_text(encoding="utf-8")
+    record = text[text.index("- key: long-grass") : text.index("- key: mixed-borders")]
+
+    def added(name: str, number: str) -> Callable[[str], str]:
+        changes = ("long-grass", name), ("Long Grass", name), ("2302.00002", number), ("org/grass", f"org/{name}")
+        new = record
+        for old, value in changes:
+            new = new.replace(old, value)
+        return replacing("- key: mixed-borders", f"{new}- key: mixed-borders")
+
+    papers = branches("papers.yaml", added("mallow", "2302.10001"), added("marigold", "2302.10002"))
+    git("config", "--unset", "merge.corpus.driver")
+    git("merge", "--no-edit", "one", code=1)
+
+    shown = run_corpus("check").stdout
+
+    assert shown.count("Y104 not valid YAML: a merge conflict is left here") == 1
+    command = re.findall(r", or merge by records: (git config .* && git checkout --merge \S+);", shown)[0]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", command], env={**os.environ, "PATH": path}, check=True, capture_output=True)
+    assert re.findall("key: (m.*)", papers.read_text(encoding="utf-8")) == ["mallow", "marigold", "mixed-borders"]
+    assert run_corpus("validate").code == 0
 
 
 def test_git_merges_the_levels_of_a_field_each_by_itself(root: Path) -> None:

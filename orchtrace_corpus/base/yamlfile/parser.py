@@ -41,6 +41,7 @@ class Source(Protocol):
     text: str
     refused: set[int]
     cut_off: int
+    merge_command: str
 
     def location(self, at: int) -> Location:
         """The place of an index."""
@@ -127,7 +128,7 @@ class Parser:
         except _TooDeepError as error:
             self._file.refuse("Y111", error.at, f"nested more than {MAX_DEPTH} levels deep")
         except MarkedYAMLError as error:
-            at, message = explained(error, self._file.text)
+            at, message = explained(error, self._file.text, self._file.merge_command)
             self._file.refuse("Y104", at, f"not valid YAML: {message}{unread}")
         except YAMLError as error:
             self._file.refuse("Y104", 0, f"not valid YAML: {printable(str(error))}")
@@ -250,14 +251,15 @@ def _place(event: Any) -> int:
     return int(event.start_mark.index)
 
 
-def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
+def explained(error: yaml.MarkedYAMLError, text: str, merge_command: str = "") -> tuple[int, str]:
     """Where a syntax error was made, rather than where the parser noticed, and what to do about it."""
     at = _index(error.problem_mark or error.context_mark, 0)
     problem, context, hint = error.problem or "", error.context or "", ""
     lines = f"\n{text}"
     conflict = next((lines.find(sign) for sign in ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ") if sign in lines), -1)
     if conflict >= 0:
-        return conflict, "a merge conflict is left here; keep one side, or both, and remove the marks"
+        merge = f", or merge by records: {merge_command}" if merge_command else ""
+        return conflict, f"a merge conflict is left here; keep one side, or both, and remove the marks{merge}"
     opened, quoted = _open_at(text, at)
     above, _, before = text[:at].rpartition("\n")
     escaped = ', and write each one within as \\"' if '"' in before else ""

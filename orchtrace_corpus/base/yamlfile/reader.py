@@ -43,6 +43,7 @@ class YamlFile:
         is_printable: Whether every text read so far is: so is the file, and `lines` reads it, which knows no escapes.
         beyond_ascii: The different characters beyond printable ASCII.
         keep: Whether `records` also puts what it gives into `kept`, for a second look at all of it.
+        merge_command: The command that merges it again, by its records; empty where there is none.
     """
 
     def __init__(self, path: str, data: bytes) -> None:
@@ -53,6 +54,7 @@ class YamlFile:
         self.refused: set[int] = set()
         self.cut_off = -1
         self.keep = False
+        self.merge_command = ""
         self.kept: list[Node] = []
         self.text = ""
         self._line_starts: list[int] = []

@@ -271,7 +271,7 @@ def _record(
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
     found = tags.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy, source, by_name=bool(one))
     if one and not found.added and not found.extended:
-        hint = f"Change why or source in {store.DISPUTES}; another reader gives --by NAME."
+        hint = f"Change the argument in {store.DISPUTES}; another reader gives --by NAME."
         raise CommandUseError(f"{one}, which is on record already", hint)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")

@@ -285,7 +285,8 @@ def tag(
     "field=" removes an optional one. "stop=explicit" sets one level of sub_decisions and keeps the others,
     "stop=none" removes it, "sub_decisions=none" removes all. Other fields are set in the same way: of a paper
     summary, notes and those of "corpus add --set", such as benchmarks=GAIA,GPQA; of an exclusion the reason.
-    Nothing is written if the edit would cause new errors.
+    Nothing is written if the edit would cause new errors, or change a tag that was published: "corpus dispute"
+    records another reading of it.
 
     \b
     Examples:
@@ -306,11 +307,14 @@ def tag(
     names = split_names(supported) if supported else ()
     evidence = tagging.NewEvidence(note, source, location, names, facets, copy) if note else None
     proposal = tagging.tag(corpus, target, words or [], evidence)
-    known = committed(corpus) if isinstance(target.record, Paper) and target.record.published else None
+    paper = target.record
+    if isinstance(paper, Paper) and paper.published:
+        known = committed(corpus)
+        before = next((other for other in known.papers if other.key == paper.key), paper) if known else paper
+        tagging.refuse_published(paper, proposal.changes, corpus.pool.taxonomy, before, evidence)
     code = apply(session, corpus, proposal, dry_run=dry_run)
-    if code == ExitCode.DONE and isinstance(target.record, Paper):
-        before = next((one for one in known.papers if one.key == target.record.key), None) if known else None
-        for remark in tagging.remarks(target.record, proposal.changes, corpus.pool.taxonomy, before):
+    if code == ExitCode.DONE and isinstance(paper, Paper):
+        for remark in tagging.remarks(paper, proposal.changes, corpus.pool.taxonomy):
             session.output.tell(f"corpus: {remark}")
     return code
 

@@ -13,6 +13,7 @@ Disagreements of second readers about tags become disputes on record.
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -29,10 +30,16 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 from orchtrace_corpus.corpus.analysis.coding import Sheet
 from orchtrace_corpus.corpus.edit.edits import plain_value, raw_records
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, change
-from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, State, disputable, value_of
+from orchtrace_corpus.corpus.model.disputes import Argument, Dispute, Reading, State, disputable, value_of
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, evidence_fields, tag_value
+from orchtrace_corpus.corpus.model.record_fields import (
+    Value,
+    argument_fields,
+    dispute_fields,
+    evidence_fields,
+    tag_value,
+)
 from orchtrace_corpus.corpus.model.records import EvidenceVerdict, Paper, Tag, classified_evidence
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import (
@@ -109,16 +116,45 @@ def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: New
     return change(corpus, target, differing)
 
 
-def remarks(
-    paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy, before: Paper | None = None
-) -> Iterator[str]:
-    """Yield objections to changes of a paper's tags: evidence for the old value, and that the value was published.
+def refuse_published(
+    paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy, before: Paper, evidence: NewEvidence | None
+) -> None:
+    """Refuse to change tags that were published, since every published count must be reproduced.
 
     Args:
         paper: The paper as it was until now.
         changes: Its changed fields.
         taxonomy: The corpus's vocabulary.
-        before: The paper as of the last commit, whose values were published; as it was until now if that is unknown.
+        before: The paper as of the last commit, whose values were published.
+        evidence: What was to be added for the new values.
+
+    Raises:
+        CommandUseError: Such a tag changes; the hint is the command that records the other reading.
+    """
+    published = {column.field for column in taxonomy.published} & paper.tags.keys() & changes.keys()
+    readings = {}
+    for field, facet in disputable(taxonomy).items():
+        if field in published and (new := str(changes[field] or NOT_APPLICABLE)) != value_of(before, facet, field):
+            readings[field] = new
+    if readings:
+        why = shlex.quote(evidence.note) if evidence else "TEXT"
+        source = shlex.quote(evidence.source) if evidence and evidence.source else "URL"
+        commands = (
+            f"corpus dispute {paper.key} {field}={new} --why {why} --source {source}" for field, new in readings.items()
+        )
+        raise CommandUseError(
+            f"{paper.key} is in the published pool, whose tags stay as published: {', '.join(readings)}",
+            "\n".join(("Record the other reading instead:", *commands)),
+        )
+
+
+def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy) -> Iterator[str]:
+    """Yield objections to changes of a paper's tags: evidence for the old value.
+
+    Args:
+        paper: The paper as it was until now.
+        changes: Its changed fields.
+        taxonomy: The corpus's vocabulary.
     """
     tagged = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
     changed = tagged | {name for name in taxonomy.facts if name in changes and paper.value(name)}
@@ -128,15 +164,6 @@ def remarks(
         told = "is for the old value; change it, or add --evidence"
         told = "is older than the new value; see in data/papers.yaml whether it fits" if "evidence" in changes else told
         yield f"evidence {', '.join(numbers)} of {paper.key} {told}"
-    columns = {column.field for column in taxonomy.published if paper.published}
-    for field, facet in disputable(taxonomy).items():
-        if field in tagged & columns:
-            old, new = value_of(before or paper, facet, field), str(changes[field] or NOT_APPLICABLE)
-            if new == str(old):
-                continue  # the published value is back
-            back = f"take the edit back with corpus tag {paper.key} {field}={old}"
-            told = f"{paper.key} is in the published pool, whose tags stay as published; {back}"
-            yield f"{told}, and record yours: corpus dispute {paper.key} {field}={new} --why TEXT --source URL"
 
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
@@ -286,7 +313,6 @@ def propose_disputes(
             readings = _readings(key, column, stands, sheets, merges)
             if not readings:
                 continue
-            why = " ".join(dict.fromkeys(one.notes[key] for one in sheets if key in one.notes))
             if column not in tags:
                 found.left_out.append((key, column))
             elif (key, column) in places:
@@ -300,19 +326,27 @@ def propose_disputes(
                         new[values] = " and ".join(names)
                 if new:
                     said: dict[str, Value] = {"state": State.OPEN.value} if known[index].state is State.SETTLED else {}
-                    reasons = tuple(dict.fromkeys(one.rstrip(".") for one in (known[index].why, why) if one))
-                    if len(reasons) > 1:
-                        said["why"] = f"{'. '.join(reasons)} ({' and '.join(new)})."
-                    if why and source not in known[index].source.split(" ; "):
-                        said["source"] = f"{known[index].source} ; {source}"
+                    arguments = (*known[index].arguments, *_arguments(key, column, sheets, source))
+                    if arguments:
+                        said["arguments"] = argument_fields(arguments)
                     found.extended[index] = {"readings": {**on_record, **new}, **said}
             else:
                 agreeing = [sheet.name for sheet in sheets if sheet.codes.get(key, {}).get(column) == stands]
                 by = {stands: " and ".join(("the corpus", *agreeing)), **readings}
                 read = tuple(Reading(tuple(values.split(",")), names) for values, names in by.items())
-                why = why or "Not decided yet; the published reading is kept."
-                found.added.append(dispute_fields(Dispute(key, column, stands, read, why, source)))
+                dispute = Dispute(key, column, stands, read, "Not decided yet; this value is kept until then.", source)
+                arguments = _arguments(key, column, sheets, source)
+                found.added.append(dispute_fields(dispute._replace(arguments=arguments)))
     return found
+
+
+def _arguments(key: str, column: str, sheets: Sequence[Sheet], source: str) -> tuple[Argument, ...]:
+    """Return what each reader of a tag says for the reading, apart from what others say."""
+    return tuple(
+        Argument(sheet.name, sheet.notes[key], source)
+        for sheet in sheets
+        if key in sheet.notes and column in sheet.codes.get(key, {})
+    )
 
 
 def _readings(

@@ -38,6 +38,17 @@ class Reading(NamedTuple):
         return " or ".join(self.values)
 
 
+class Argument(NamedTuple):
+    """What one reader says for a reading of the tag, and where it is seen."""
+
+    by: str
+    why: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.by}: {self.why} ({self.source})"
+
+
 class Agreed(NamedTuple):
     """The other value that independent readers of the sources agree on, where the one that stands does not fit.
 
@@ -77,6 +88,7 @@ class Dispute(NamedTuple):
         source: Where the disagreement is recorded.
         state: Whether it is open.
         agreed: What the readers of the sources agree on, if that is another value.
+        arguments: What readers say for their readings, each by itself.
     """
 
     record: str
@@ -87,6 +99,7 @@ class Dispute(NamedTuple):
     source: str
     state: State = State.OPEN
     agreed: Agreed | None = None
+    arguments: tuple[Argument, ...] = ()
 
     @property
     def id(self) -> str:
@@ -134,6 +147,7 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> DisputeFile:
         "stands": fields.text("stands"),
         "readings": _readings,
         "agreed": _agreed,
+        "arguments": fields.record_list("arguments", _ARGUMENT, Argument),
         "state": decoders.choice("state", State, code="C203"),
         "why": fields.text("why"),
         "source": fields.text("source"),
@@ -300,6 +314,7 @@ def _agreed(node: Node, report: Report) -> Agreed | None:
     return Agreed(**values) if values is not None and is_whole else None
 
 
+_ARGUMENT = Schema("an argument", "", {name: fields.text(name) for name in Argument._fields}, Argument._fields)
 _AGREED = Schema("what the readers agree on", "", {name: fields.text(name) for name in Agreed._fields}, Agreed._fields)
 
 

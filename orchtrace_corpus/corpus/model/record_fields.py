@@ -6,7 +6,7 @@ from typing import TypeAlias
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_field_names
 from orchtrace_corpus.corpus.model.decode import field_names
-from orchtrace_corpus.corpus.model.disputes import Dispute
+from orchtrace_corpus.corpus.model.disputes import Argument, Dispute
 from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, EXCLUSION_FIELDS, RecordField
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag, Waiver
@@ -107,12 +107,21 @@ def _style(
 def dispute_style() -> Style:
     """Return the style in which disputes are written."""
     return Style(
-        ("record", "tag", "stands", "readings", "agreed", "state", "why", "source"), block=frozenset({"readings"})
+        ("record", "tag", "stands", "readings", "agreed", "state", "why", "source", "arguments"),
+        block=frozenset({"readings"}),
     )
 
 
 def dispute_fields(dispute: Dispute) -> dict[str, Value]:
     """A dispute without an agreed reading as its YAML fields, in canonical order."""
     readings = {",".join(reading.values): reading.by for reading in dispute.readings}
-    texts = {"state": dispute.state.value, "why": dispute.why, "source": dispute.source}
-    return {"record": dispute.record, "tag": dispute.tag, "stands": dispute.stands, "readings": readings, **texts}
+    written: dict[str, Value] = {"record": dispute.record, "tag": dispute.tag, "stands": dispute.stands}
+    written |= {"readings": readings, "state": dispute.state.value, "why": dispute.why, "source": dispute.source}
+    if dispute.arguments:
+        written["arguments"] = argument_fields(dispute.arguments)
+    return written
+
+
+def argument_fields(arguments: Iterable[Argument]) -> list[Value]:
+    """The arguments of readers as a dispute's YAML field."""
+    return [argument._asdict() for argument in arguments]

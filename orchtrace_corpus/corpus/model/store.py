@@ -45,6 +45,9 @@ CODEBOOK = "data/codebook.yaml"
 PROTOCOL = "data/protocol.yaml"
 SEARCHES = "data/searches.yaml"
 
+MERGE_DRIVER = 'git config merge.corpus.driver "corpus merge-file %O %A %B"'
+"""What makes git merge data files by their records, where .gitattributes names the driver."""
+
 Content = TypeVar("Content")
 Call: TypeAlias = tuple[str, ...]
 """A function as `module:function` below `orchtrace_corpus.corpus`, and what it is called with: attributes of
@@ -329,6 +332,8 @@ class CorpusFiles:
         if file is None:
             file = self._files[path] = YamlFile(self.shown_path(path), self._present_data(path))
             file.keep = self.keep
+            if any(row.path == path and row.style for row in DATA_FILES):
+                file.merge_command = f'{MERGE_DRIVER} && git checkout --merge "{file.path}"'
         return file
 
     def text_file(self, path: str) -> TextFile | None:

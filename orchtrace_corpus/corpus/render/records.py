@@ -16,7 +16,7 @@ from orchtrace_corpus.corpus.model.field_table import (
     value_texts,
 )
 from orchtrace_corpus.corpus.model.fields import bare_author
-from orchtrace_corpus.corpus.model.record_fields import evidence_fields
+from orchtrace_corpus.corpus.model.record_fields import argument_fields, evidence_fields
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
@@ -97,12 +97,16 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
     label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
     for label, text in (*entries, ("", ""), *tagged):
         lines += entry(label, text, label_width, available)
-    parts = [("evidence", evidence_texts(item)) for item in record.evidence] if isinstance(record, Paper) else []
-    parts += [("dispute", (_readings(one), one.why, one.source)) for one in disputes_about(record, disputes)]
+    parts: list[tuple[str, tuple[str, ...]]] = []
+    parts += [("evidence", evidence_texts(item)) for item in record.evidence] if isinstance(record, Paper) else []
+    parts += [
+        ("dispute", (_readings(dispute), dispute.why, dispute.source, *map(str, dispute.arguments)))
+        for dispute in disputes_about(record, disputes)
+    ]
     for name, texts in parts:
         lines.append(line())
-        for label, text in zip((name, "", ""), texts, strict=True):
-            lines += entry(label, text, label_width, available)
+        for index, text in enumerate(texts):
+            lines += entry("" if index else name, text, label_width, available)
     return lines
 
 
@@ -129,8 +133,9 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
         about = evidence_about(item)
         where = f", {markdown_text(item.location)}" if item.location else ""
         items.append(f"- **evidence** for {markdown_text(f'{about}: {item.note}')} <{item.source}>{where}")
-    told = (f"{_readings(dispute)}. {dispute.why} ({dispute.source})" for dispute in disputes_about(record, disputes))
-    items += [f"- **dispute**: {markdown_text(text)}" for text in told]
+    for dispute in disputes_about(record, disputes):
+        items.append(f"- **dispute**: {markdown_text(f'{_readings(dispute)}. {dispute.why} ({dispute.source})')}")
+        items += [f"  - {markdown_text(str(argument))}" for argument in dispute.arguments]
     return "\n".join((f"## {markdown_text(record.title)}", "", f"`{record.name}`", "", *items)) + "\n"
 
 
@@ -163,9 +168,13 @@ def whole_mapping(record: Record, disputes: Sequence["Dispute"]) -> dict[str, An
     disputed = []
     for dispute in disputes_about(record, disputes):
         readings = [{"values": list(reading.values), "by": reading.by} for reading in dispute.readings]
-        fixed = {name: value for name, value in dispute._asdict().items() if name not in ("record", "agreed")}
-        agreed = {"agreed": dispute.agreed._asdict()} if dispute.agreed is not None else {}
-        disputed.append({**fixed, "readings": readings, "state": dispute.state.value, **agreed})
+        written: dict[str, Any] = {"tag": dispute.tag, "stands": dispute.stands, "readings": readings}
+        written |= {"why": dispute.why, "source": dispute.source, "state": dispute.state.value}
+        if dispute.agreed is not None:
+            written["agreed"] = dispute.agreed._asdict()
+        if dispute.arguments:
+            written["arguments"] = argument_fields(dispute.arguments)
+        disputed.append(written)
     kind = "paper" if isinstance(record, Paper) else "exclusion"
     return {"kind": kind, **as_mapping(record)} | ({"disputes": disputed} if disputed else {})
 

@@ -226,7 +226,12 @@ class PaperPages:
             "tags": self._tag_rows(paper),
             "evidence": [(item, evidence_about(item), linked_parts(item.source)) for item in paper.evidence],
             "disputes": [
-                (dispute, linked_parts(dispute.source), linked_parts(dispute.agreed.source) if dispute.agreed else ())
+                (
+                    dispute,
+                    linked_parts(dispute.source),
+                    linked_parts(dispute.agreed.source) if dispute.agreed else (),
+                    [(argument, linked_parts(argument.source)) for argument in dispute.arguments],
+                )
                 for dispute in source.disputes_of.get(paper.key, ())
             ],
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
