@@ -217,15 +217,16 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
 
     All new contents are on the disk before the first file is replaced, so whatever the folder or the
     disk does not allow is noticed while nothing has changed. Then the files take their names one right
-    after the other: only a process killed at that very moment leaves some of them new and some old.
+    after the other; if one cannot, those before it get their old contents back. Only a process killed at
+    that very moment leaves some of them new and some old.
 
     Raises:
-        DataFileError: A file cannot be written; the message says what was.
+        DataFileError: A file cannot be written; the message says if others were.
     """
     import tempfile  # only for who writes: most commands compare
 
     targets: dict[str, str] = {}
-    written: list[str] = []
+    replaced: dict[str, bytes | None] = {}
     shown = ""
     umask = os.umask(0)  # the only way to read it
     os.umask(umask)
@@ -244,17 +245,40 @@ def write_together(contents: Mapping[str, str | bytes]) -> None:
                 os.fsync(file.fileno())
             os.chmod(temporary, mode)
         for temporary, shown in list(targets.items()):
+            old = _content(shown) if len(contents) > 1 else None
             os.replace(temporary, shown)
             del targets[temporary]
-            written.append(shown)
+            replaced[shown] = old
     except OSError as error:
-        before = ", ".join(map(os.path.relpath, written))
-        hint = f"Written before it: {before}." if written else "Nothing was changed; the file is as it was."
+        kept = [path for path, old in reversed(replaced.items()) if not _restored(path, old)]
+        before = ", ".join(map(os.path.relpath, kept))
+        hint = f"Written before it: {before}." if kept else "Nothing was changed; the file is as it was."
         raise DataFileError(f"cannot write {os.path.relpath(shown)}: {error.strerror}", hint) from error
     finally:
         for temporary in targets:
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def _content(path: str) -> bytes | None:
+    """Return the content of a file; None if it is missing."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _restored(path: str, old: bytes | None) -> bool:
+    """Return True if a file has its old content again; None removes it."""
+    try:
+        if old is None:
+            os.unlink(path)
+        else:
+            write_atomic(path, old)
+    except (OSError, DataFileError):
+        return False
+    return True
 
 
 @contextmanager

@@ -8,6 +8,7 @@ What only some of the files need is imported where they are made: start-up is mo
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import DataFileError
@@ -18,11 +19,10 @@ from orchtrace_corpus.base.files import with_line_feeds, write_stale
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.text import regions
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.corpus.analysis.statistics import Summary
+from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import require_none
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.readme import LIST_FOLDER, readme
 from orchtrace_corpus.corpus.render import statistics
 
@@ -251,13 +251,18 @@ def generated(files: CorpusFiles, summary: Summary) -> list[Document]:
     ]
 
 
-def new_names(taxonomy: Taxonomy, starter: Collection[str]) -> tuple[str, ...]:
-    """Return the files that building a new corpus makes from starter files, its README left out."""
-    from orchtrace_corpus.corpus.render.figures import plan
+def new_corpus() -> dict[str, str]:
+    """Return the text of every file of a new corpus by its path: the starter files, then those that are generated."""
+    from tempfile import TemporaryDirectory
 
-    figures = (figure.path for figure in plan.plan(taxonomy, with_scale=False))
-    schemas = (schema_path(row.name) for row in store.DATA_FILES if row.schema and row.path in starter)
-    return STATISTICS, *schemas, PROTOCOL_PAGE, FIGURES, *figures
+    from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
+
+    files = starter_files()
+    with TemporaryDirectory(prefix="corpus-") as folder:
+        scaffold(folder, files)
+        corpus = store.CorpusFiles(folder)
+        names = dict.fromkeys((*files, *write(folder, generated(corpus, summarise(corpus.pool)))))
+        return {name: Path(folder, name).read_text(encoding="utf-8") for name in names}
 
 
 def edited_regions(document: Document) -> list[str]:

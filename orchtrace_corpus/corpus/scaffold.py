@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from orchtrace_corpus.base.files import locked, write_atomic
 _PACKAGE = "orchtrace-corpus"
 
 
-def scaffold(directory: str) -> list[str]:
-    """Write the starter corpus into a folder, all of it or nothing.
+def scaffold(directory: str, files: Mapping[str, str]) -> None:
+    """Write a new corpus into a folder, all of it or nothing.
 
     The folder is created, with its parents, if it is missing. What else it holds stays as it is.
 
-    Returns:
-        The files written, each as its path from the folder with forward slashes, in order.
+    Args:
+        directory: The folder.
+        files: The texts of the files, each by its path from the folder with forward slashes.
 
     Raises:
         CommandUseError: One of the files is there already, or the folder is none.
@@ -26,7 +28,6 @@ def scaffold(directory: str) -> list[str]:
     """
     if os.path.lexists(directory) and not os.path.isdir(directory):
         raise CommandUseError(f"{directory} is not a folder", "Name a new folder, or an empty one.")
-    files = starter_files()
     created: list[str] = []
     try:
         _create_folder(directory, created)
@@ -46,7 +47,6 @@ def scaffold(directory: str) -> list[str]:
                 else:
                     os.unlink(path)
         raise
-    return list(files)
 
 
 def starter_files() -> dict[str, str]:

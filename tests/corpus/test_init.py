@@ -62,7 +62,7 @@ def _installed_from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the starter corpus."""
-    scaffold(str(tmp_path / "new"))
+    scaffold(str(tmp_path / "new"), module.starter_files())
     return tmp_path / "new"
 
 
@@ -261,7 +261,7 @@ def test_a_parent_that_cannot_be_written_to() -> None:
     with tempfile.TemporaryDirectory() as parent:
         os.chmod(parent, 0o555)
         with without_privileges(), pytest.raises(DataFileError, match=r"cannot create .*: Permission denied"):
-            scaffold(os.path.join(parent, "new"))
+            scaffold(os.path.join(parent, "new"), module.starter_files())
         assert os.listdir(parent) == []
 
 
@@ -269,7 +269,7 @@ def test_a_folder_that_cannot_be_written_to() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o555)
         with without_privileges(), pytest.raises(DataFileError, match=r"cannot (create|write) .*: Permission denied"):
-            scaffold(folder)
+            scaffold(folder, module.starter_files())
         assert os.listdir(folder) == []
 
 
@@ -289,7 +289,7 @@ def test_a_failure_half_way_leaves_nothing_behind(
 
     for folder in (tmp_path, tmp_path / "new" / "survey"):
         with pytest.raises(type(reason)):
-            scaffold(str(folder))
+            scaffold(str(folder), module.starter_files())
 
     assert os.listdir(tmp_path) == ["mine.txt"]
 

@@ -186,29 +186,17 @@ def init(
       corpus init my-survey
       corpus --root my-survey stats
     """
-    from orchtrace_corpus.base.yamlfile.reader import YamlFile
-    from orchtrace_corpus.corpus import build as builder
-    from orchtrace_corpus.corpus.analysis.statistics import summarise
-    from orchtrace_corpus.corpus.model import store
-    from orchtrace_corpus.corpus.model.taxonomy import decode_taxonomy
-    from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
+    from orchtrace_corpus.corpus.build import new_corpus
+    from orchtrace_corpus.corpus.scaffold import scaffold
 
     settings: Session = ctx.obj
     if settings.root:
         raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
     if not directory:
         raise CommandUseError("the folder's name is empty", "Write: corpus init DIR")
-    files = starter_files()
-    taxonomy = decode_taxonomy(YamlFile(store.TAXONOMY, files[store.TAXONOMY].encode()))
-    assert taxonomy is not None  # the starter files are ours, and tested
-    for name in builder.new_names(taxonomy, files):
-        if os.path.lexists(os.path.join(directory, name)):
-            path = printable(os.path.join(directory, name), limit=300)
-            raise CommandUseError(f"{path} is there already", "Name a new folder.")
-    written = scaffold(directory)
-    corpus = store.CorpusFiles(directory)
-    documents = builder.generated(corpus, summarise(corpus.pool))
-    for name in dict.fromkeys((*written, *builder.write(directory, documents))):
+    files = new_corpus()
+    scaffold(directory, files)
+    for name in files:
         path = os.path.join(directory, name)
         settings.output.write(f"{printable(path, limit=len(path))}\n")
     commands = ["corpus check", "corpus stats", "corpus terms"]

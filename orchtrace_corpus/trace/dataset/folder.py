@@ -146,10 +146,16 @@ class Folder:
         except OSError as error:
             raise DataFileError(f"cannot make {quote_path(self.path)}: {error.strerror}") from error
         with locked(self.path, _LOCK_WAIT_SECONDS):
-            known = self._prepare(salt)
-            self._sweep()
-            write_atomic(self._unfinished, "")
-            yield known
+            try:
+                known = self._prepare(salt)
+                self._sweep()
+                write_atomic(self._unfinished, "")
+                yield known
+            except BrokenPipeError:  # of whoever reads the progress
+                raise
+            except OSError as error:
+                message = f"cannot write the dataset {quote_path(self.path)}: {error.strerror}"
+                raise DataFileError(message, "Run the command again: it goes on with what is whole.") from error
 
     def finish(self) -> None:
         """Say that the build has come to its end: every source is in a unit, or was left out."""
