@@ -8,6 +8,7 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import codes, quote
 from orchtrace_corpus.base.text import rules as render
 from orchtrace_corpus.cli.checking import Stale, check_all
+from orchtrace_corpus.corpus.cli import offers
 
 _WIDTH = 100
 
@@ -36,13 +37,16 @@ def check(
 def rule(
     ctx: Context,
     code: Annotated[
-        str, Argument(metavar="[CODE]", help="A code, or the beginning of several.", show_default=False)
+        str,
+        Argument(
+            metavar="[CODE]", help="A code, or the beginning of several.", show_default=False, offers=offers.codes
+        ),
     ] = "",
     every: Annotated[bool, Option("--all", help="Explain every rule.")] = False,
 ) -> int:
     """Explain a rule: why it exists, what breaks it, and how to fix it.
 
-    The excerpts name fields and terms of the corpus at hand.
+    The excerpts name fields and terms of the corpus that comes with the tool.
 
     \b
     Examples:
@@ -62,8 +66,5 @@ def rule(
         hint = "Name a code, such as corpus rule V102, or see them all: corpus rule --all"
         raise CommandUseError("which rule?", hint)
     chosen = [known for known in render.ordered() if every or known in codes(code)]
-    from orchtrace_corpus.cli.examples import excerpt_adapter
-
-    shown = render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH), excerpt_adapter(session))
-    session.output.show(shown)
+    session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
     return ExitCode.DONE

@@ -3,13 +3,16 @@
 A specification of a published reward has the key of its paper for a name; here the two are joined, and nowhere else.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from orchtrace_corpus.base.commands.declarations import Context, like
+from orchtrace_corpus.base.commands.declarations import Argument, Context
+from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import line, wrap
+from orchtrace_corpus.corpus.cli import offers
+from orchtrace_corpus.corpus.cli.options import Columns, Sort, argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 
 if TYPE_CHECKING:
@@ -18,9 +21,27 @@ if TYPE_CHECKING:
 _AXIS = "reward_family"
 
 
-@like("corpus.cli.records:show")
-def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -> int:
-    """The command `show`; below records whose reward is specified, how to compute it on a run."""
+def show(
+    ctx: Context,
+    names: Annotated[
+        list[str], Argument(metavar="KEY...", help="A key, exclusion id, arXiv id, DOI or URL.", offers=offers.keys)
+    ],
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Show records by key, arXiv id, DOI or URL.
+
+    Identifiers are accepted in every usual spelling, and keys in any case. Exclusions and candidates are
+    found, too. A paper is shown with its evidence, which sourced fields have, and the disputes about it; a
+    candidate with every reading.
+
+    \b
+    Examples:
+      corpus show puppeteer
+      corpus show arXiv:2505.19591v2
+      corpus show https://arxiv.org/abs/2505.19591
+      corpus show E007
+      corpus show c3 puppeteer --format json
+    """
     from orchtrace_corpus.corpus.cli import records
 
     session = CorpusSession(*ctx.obj)
@@ -32,18 +53,35 @@ def show(ctx: Context, names: list[str], output_format: Format = Format.TABLE) -
     return ExitCode.DONE
 
 
-@like("corpus.cli.terms:terms")
-def terms(ctx: Context, axis: str = "", sort: str = "", columns: str = "", output_format: Format = Format.TABLE) -> int:
-    """The command `terms`; below the reward families, what computes each on a run, and whose rewards are specified."""
+def terms(
+    ctx: Context,
+    axis: Annotated[
+        str, argument("[FIELD]", "One field, or a term or code of one, with definitions.", offers.fields)
+    ] = "",
+    sort: Sort = "",
+    columns: Columns = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Show the fields and the terms they are tagged with.
+
+    \b
+    Examples:
+      corpus terms
+      corpus terms credit_unit
+      corpus terms stop
+      corpus terms R7
+      corpus terms stage --sort -count
+      corpus terms --format csv
+    """
     from orchtrace_corpus.corpus.cli import terms as vocabulary
 
-    code = vocabulary.terms(ctx, axis, sort, columns, output_format)
+    session = CorpusSession(*ctx.obj)
+    vocabulary.show_terms(session, axis, sort, columns, output_format)
     if axis == _AXIS and output_format is Format.TABLE:
         from orchtrace_corpus.base.text.table import Table
         from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
         from orchtrace_corpus.trace.rewards.terms import FAMILIES
 
-        session = CorpusSession(*ctx.obj)
         keys = {paper.key for paper in session.pool_as_read().papers}
         specs = [load(name) for name in published() if name in keys]
         functions = {
@@ -66,7 +104,7 @@ def terms(ctx: Context, axis: str = "", sort: str = "", columns: str = "", outpu
         ]  # fmt: skip
         session.output.show([()])
         session.show_tables(tables, "terms", Format.TABLE)
-    return code
+    return ExitCode.DONE
 
 
 def _has(spec: "Spec", family: str) -> bool:

@@ -3,29 +3,30 @@
 import os
 import sys
 
+from orchtrace_corpus.base.commands import plain
 from orchtrace_corpus.base.commands.output import CORPUS, Output
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
-from orchtrace_corpus.cli import quick
+from orchtrace_corpus.cli.table import program
 
 
-def run(arguments: list[str], program: str = CORPUS) -> int:
+def run(arguments: list[str], name: str = CORPUS) -> int:
     """Run a command and return its exit code; whatever goes wrong is told on standard error.
 
     Args:
         arguments: The words behind the name of the program.
-        program: That name: `corpus`, or `orchtrace` for its group `trace`.
+        name: That name: `corpus`, or `orchtrace` for its group `trace`.
     """
     if sys.stdout is None:  # closed by who started us: the work is done, and nobody reads of it
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    output = Output(program)
+    output = Output(name)
     try:
-        code, instruction = None, os.environ.get(f"_{program.upper()}_COMPLETE")
+        code, instruction = None, os.environ.get(f"_{name.upper()}_COMPLETE")
         if instruction is not None:
             from orchtrace_corpus.cli import completion
 
             code = completion.answer(instruction, output)
         else:
-            code = quick.run(arguments if program == CORPUS else ["trace", *arguments], output)
+            code = plain.run(program(name), arguments, output)
         if code is None:
             from orchtrace_corpus.cli import app
 

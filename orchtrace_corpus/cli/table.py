@@ -1,6 +1,11 @@
-"""The command table: every command by name, without importing any of them, or Typer."""
+"""The programs `corpus` and `orchtrace`: every command by name, without importing any of them, or Typer."""
 
-from orchtrace_corpus.base.commands.declarations import MORE, Command
+from typing import Annotated, TypeAlias
+
+from orchtrace_corpus.base import __version__
+from orchtrace_corpus.base.commands.declarations import MORE, Command, CommandGroup, Context, Option
+from orchtrace_corpus.base.commands.output import CORPUS
+from orchtrace_corpus.base.commands.session import Session
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Explore": {
@@ -19,8 +24,8 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
     },
     "Edit": {
-        "add": Command("corpus.cli.change:add", "Add papers to the pool.", "ID_OR_URL..."),
-        "tag": Command("corpus.cli.change:tag", "Set tags of one record.", "KEY [FIELD=VALUE]..."),
+        "add": Command("corpus.cli.change:add", "Add papers to the pool."),
+        "tag": Command("corpus.cli.change:tag", "Set tags of one record."),
     },
     "Export and traces": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
@@ -38,16 +43,12 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "schema": Command("corpus.cli.generate:schema", "Write the JSON Schemas of the data files, for editors."),
         "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),
         "audit": Command("corpus.cli.agreement", "Draw a sample for a second reader, and measure agreement."),
-        "dispute": Command(
-            "corpus.cli.agreement:dispute", "Record another reading of a tag that stays as it is.", "KEY FIELD=VALUE"
-        ),
-        "exclude": Command("corpus.cli.change:exclude", "Record why a screened paper was excluded.", "ID_OR_URL"),
+        "dispute": Command("corpus.cli.agreement:dispute", "Record another reading of a tag that stays as it is."),
+        "exclude": Command("corpus.cli.change:exclude", "Record why a screened paper was excluded."),
         "screen": Command("corpus.cli.screen:screen", "Decide on candidates, one after another."),
-        "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool.", "ID"),
-        "demote": Command(
-            "corpus.cli.change:demote", "Move a paper from the pool to the exclusions, with the reason.", "KEY"
-        ),
-        "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it.", "KEY"),
+        "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool."),
+        "demote": Command("corpus.cli.change:demote", "Move a paper from the pool to the exclusions, with the reason."),
+        "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
         "import": Command("corpus.cli.exchange:import_", "Import records from a file in another format."),
         "fetch": Command("corpus.cli.upstream:fetch", "Compare the records with arXiv, and report what has changed."),
         "discover": Command("corpus.cli.discover:discover", "Search for new papers, and save them as candidates."),
@@ -57,3 +58,61 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
 }
 """All commands by name, in the groups in which `--help` shows them."""
+
+EPILOG = "Each command has its own --help with examples, which name records of the corpus that comes with the tool."
+
+_ADDED = {
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
+}
+
+Quiet: TypeAlias = Annotated[bool, Option("--quiet", "-q", help="Suppress notes on standard error.")]
+NoColor: TypeAlias = Annotated[bool, Option("--no-color", help="No colours (also: NO_COLOR).")]
+Version: TypeAlias = Annotated[bool, Option("--version", help="Print the version.")]
+
+
+def corpus(
+    ctx: Context,
+    root: Annotated[
+        str,
+        Option(
+            "--root",
+            metavar="DIR",
+            help="The corpus folder (default: the nearest one above, else the bundled corpus).",
+        ),
+    ] = "",
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+    version: Version = False,
+) -> Session | None:
+    """Maintain a tagged literature corpus: count it, query it, and find its gaps and errors."""
+    output = ctx.obj.output
+    if version:
+        output.write(f"{output.program} {__version__}\n")
+        return None
+    output.quiet = quiet
+    output.color = output.color and not no_color
+    return Session(output, root)
+
+
+def orchtrace(
+    ctx: Context, quiet: Quiet = False, no_color: NoColor = False, version: Version = False
+) -> Session | None:
+    """Show where the time and money of runs of agent teams went: read their logs, check, measure, compare.
+
+    \b
+    Examples:
+      orchtrace doctor
+      orchtrace doctor path/to/logs
+      orchtrace show path/to/logs
+    """
+    return corpus(ctx, "", quiet, no_color, version)
+
+
+def program(name: str) -> CommandGroup:
+    """Return the commands of a program: those of `corpus`, or of its group `trace`, which `orchtrace` is."""
+    if name == CORPUS:
+        return CommandGroup(COMMANDS, corpus, EPILOG, _ADDED)
+    from orchtrace_corpus.trace.cli import group as traces
+
+    return CommandGroup(traces.COMMANDS, orchtrace, "Each command has its own --help with examples.", _ADDED)

@@ -14,17 +14,14 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
-from typer.core import TyperCommand
 
 from orchtrace_corpus import __version__
-from orchtrace_corpus.base.commands.declarations import MORE
+from orchtrace_corpus.base.commands.declarations import MORE, CommandGroup
 from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.commands.typer_commands import SectionedCommand
 from orchtrace_corpus.cli import main as cli_main
-from orchtrace_corpus.cli.app import app
 from orchtrace_corpus.cli.table import COMMANDS
 from orchtrace_corpus.corpus.api import Corpus
 from tests.conftest import ROOT, TOY, Result, copy_published, run_corpus, run_in_one_process, run_toy
@@ -39,14 +36,13 @@ NAMES = [name for group in COMMANDS.values() for name in group]
 def paths() -> list[str]:
     """Every command as it is typed, those below a group included."""
 
-    def below(command: Any, path: str) -> Iterator[str]:
+    def below(found: object, path: str) -> Iterator[str]:
         yield path
-        if hasattr(command, "list_commands"):
-            for name in command.list_commands(None):
-                yield from below(command.get_command(None, name), f"{path} {name}")
+        if isinstance(found, CommandGroup):
+            for name in found.names():
+                yield from below(found.find(name).find(), f"{path} {name}")
 
-    top: Any = typer.main.get_command(app)
-    return [path for name in NAMES for path in below(top.get_command(None, name), name)]
+    return [path for group in COMMANDS.values() for name, row in group.items() for path in below(row.find(), name)]
 
 
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -232,8 +228,8 @@ LENGTHY = (
 def read_words(words: list[str]) -> int:
     """The exit code of a command that Typer makes of its words, and does not run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli_main.quick, "run", lambda *_: None)
-        patch.setattr(TyperCommand, "invoke", lambda *_: 0)
+        patch.setattr(cli_main.plain, "run", lambda *_: None)
+        patch.setattr(SectionedCommand, "invoke", lambda *_: 0)
         return run_corpus(*words).code
 
 
@@ -569,18 +565,18 @@ def test_an_interrupt_in_the_constructor_of_an_answer_is_told_in_one_line() -> N
     interrupted = """
 from http.client import HTTPResponse
 from orchtrace_corpus import __main__
-from orchtrace_corpus.cli import quick
+from orchtrace_corpus.base.commands import plain
 
 class Other:
     def __del__(self):
         raise RuntimeError("of another kind")
 
-def interrupt(_arguments, _output):
+def interrupt(_group, _arguments, _output):
     HTTPResponse.__new__(HTTPResponse)
     Other()
     raise KeyboardInterrupt
 
-quick.run = interrupt
+plain.run = interrupt
 __main__.main()
 """
     child = subprocess.run([sys.executable, "-c", interrupted], capture_output=True, text=True, check=False)
@@ -592,10 +588,10 @@ __main__.main()
 
 
 def test_a_bug_leaves_its_traceback_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def broken(_arguments: list[str], _output: object) -> int:
+    def broken(_group: object, _arguments: list[str], _output: object) -> int:
         raise RuntimeError("never expected")
 
-    monkeypatch.setattr(cli_main.quick, "run", broken)
+    monkeypatch.setattr(cli_main.plain, "run", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     result = run_corpus("stats")

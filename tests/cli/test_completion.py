@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 
-from orchtrace_corpus.base.commands.declarations import CommandGroup
 from orchtrace_corpus.cli import completion
-from orchtrace_corpus.cli.table import COMMANDS
 from tests.conftest import ROOT, TOY, run_corpus
 
 
@@ -38,6 +35,7 @@ def offered(line: str) -> list[str]:
         ("s", ["stats", "show", "search", "site", "scale", "schema", "screen"]),
         ("--r", ["--root"]),
         ("--quiet ga", ["gaps"]),
+        ("--in", ["--install-completion"]),
         ("lst x", []),
         ("--root ", []),
         ("stats --scr", ["--screening"]),
@@ -108,6 +106,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, shell: str, line: str, action: str = 
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" "))))
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"corpus {line}")
     monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", action)
+    monkeypatch.setenv("_TYPER_COMPLETE_WORD_TO_COMPLETE", line.rpartition(" ")[2])
     result = run_corpus()
     assert result.stderr == ""
     return result.stdout if action == "get-args" else str(result.code)
@@ -124,19 +123,11 @@ def test_each_shell_gets_its_form(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(monkeypatch, "fish", "show rose") == "rose-garden\n"
     assert asked(monkeypatch, "fish", "show rose", "is-args") == "0"
     assert asked(monkeypatch, "fish", "import x", "is-args") == "1"
+    assert asked(monkeypatch, "pwsh", "list --where size=s") == "size=small:::Small\n"
+    assert asked(monkeypatch, "powershell", "show rose-garden lo") == "long-grass::: \n"
     assert asked(monkeypatch, "fish", "show rose-garden ") == "".join(
         f"{key}\n" for key in ("rose-garden", "long-grass", "mixed-borders", "terminal-yard", "E001", "E003")
     )
-
-
-def test_another_shell_is_answered_by_typer() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "_CORPUS_COMPLETE": "complete_pwsh"}
-    environment |= {"_TYPER_COMPLETE_ARGS": "corpus gap", "_TYPER_COMPLETE_WORD_TO_COMPLETE": "gap"}
-    code = "import sys; from orchtrace_corpus.__main__ import main; sys.argv[0] = 'corpus'; main()"
-
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-
-    assert result.stdout.startswith("gaps:::Show which cells")
 
 
 def test_orchtrace_completes_the_commands_of_traces() -> None:
@@ -207,18 +198,6 @@ def typed(tmp_path: Path, garden: Path) -> Iterator[object]:
         return said.read_text().splitlines()
 
     return run
-
-
-def test_the_table_has_the_forms_of_the_arguments_that_typer_declares() -> None:
-    for name, command in (one for group in COMMANDS.values() for one in group.items()):
-        place = completion.place_of([name])
-        assert place is not None
-        is_typers = command.forms or isinstance(command.find(), typer.Typer)
-        if is_typers and not isinstance(place.found, CommandGroup) and name not in ("trace", "audit"):
-            forms = [str(one.settings["metavar"]) for one in completion.parameters_of(place) if not one.names]
-            many = [one.is_many for one in completion.parameters_of(place) if not one.names]
-            assert command.forms.split() == forms, name
-            assert [form.endswith("...") for form in forms] == many, name
 
 
 @pytest.mark.posix

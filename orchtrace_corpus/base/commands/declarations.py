@@ -1,52 +1,188 @@
-"""What commands declare of themselves, without Typer: importing it takes longer than what most commands do.
+"""A command declared once, by the signature of its function: `CommandSpec`, and what a signature is made of.
 
-`lazy` makes Typer's commands of these declarations. `parse` reads the words of a plain invocation by the same
-ones; whatever it does not understand is left to Typer, and so is every mistake.
+Three readers go by it: `plain` reads the words of an invocation, `typer_commands` makes Typer's command of it, which
+writes help and errors, and completion offers what can follow. Nothing here imports Typer: that takes longer than what
+most commands do.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from types import UnionType
-from typing import Any, Literal, NamedTuple, Protocol, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.base.commands.session import Session
 
 MORE = "More"
 """The heading of commands that `--help` names in one line, without a description."""
 
 
-class Context(Protocol):
-    """What a command is called with first: the global options of its run, a `Session`."""
+class Place(NamedTuple):
+    """Where a word is being written: the corpus that the global options name, and the words behind the command."""
 
-    obj: Any
+    root: str
+    words: Sequence[str]
+
+
+Offers: TypeAlias = Iterator[tuple[str, str]]
+"""Words, each with its meaning; empty where there is nothing to say."""
+
+Provider: TypeAlias = Callable[[str, Place], Offers]
+"""Offers values for an option or argument, by what is written of the word."""
 
 
 class Option:
-    """An option: its names, and Typer's settings of it."""
+    """An option: its names, the form of its value, its help, its bounds, and the provider of its values.
 
-    def __init__(self, *names: str, **settings: Any) -> None:
-        self.names, self.settings = names, settings
+    Without names it is called after its parameter. The form of a value follows from its type where `metavar` is empty.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        metavar: str = "",
+        help: str = "",  # noqa: A002  # as Typer calls it
+        min: float | None = None,  # noqa: A002
+        max: float | None = None,  # noqa: A002
+        show_default: bool = True,
+        offers: Provider | None = None,
+    ) -> None:
+        self.names, self.metavar, self.help = names, metavar, help
+        self.min, self.max, self.show_default, self.offers = min, max, show_default, offers
 
 
 class Argument(Option):
-    """An argument: Typer's settings of it."""
+    """An argument, declared as an option is; it has no names."""
+
+
+class MadeOptions:
+    """Options that are made when a command is asked for, such as those of the taxonomy of a corpus.
+
+    The parameter of the function that they annotate takes what they were given, by name.
+
+    Attributes:
+        make: Returns all parameters of the command, from those that it declares, the name of that parameter of the
+            function, and the folder of the corpus, empty if none is named.
+    """
+
+    def __init__(self, make: Callable[[Sequence["Parameter"], str, str], Sequence["Parameter"]]) -> None:
+        self.make = make
+
+
+class Parameter(NamedTuple):
+    """An option or argument of a command.
+
+    Attributes:
+        name: The name of the function's parameter.
+        names: The names of the option; none for an argument.
+        kind: The type of one value: `str`, `int`, `float`, `bool`, a `StrEnum` or a `Literal`.
+        option: Its declaration.
+        word_count: How many words a value is made of; 0 for an option that is there or not.
+        is_many: Whether it takes several values.
+        is_required: Whether it must be given.
+        default: The value without it.
+        section: Its heading in `--help`, if it has one of its own.
+        group: The parameter of the function that takes it together with others.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    kind: Any
+    option: Option
+    word_count: int = 1
+    is_many: bool = False
+    is_required: bool = False
+    default: Any = None
+    section: str = ""
+    group: str = ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values to choose from; none where any word will do."""
+        if get_origin(self.kind) is Literal:
+            return get_args(self.kind)
+        return tuple(self.kind) if issubclass(self.kind, StrEnum) else ()
+
+    @property
+    def form(self) -> str:
+        """The form of a value, as help shows it."""
+        numbers = {int: "N", float: "X"}
+        return self.option.metavar or "|".join(self.choices) or numbers.get(self.kind, "TEXT")
+
+    @property
+    def help(self) -> str:
+        """The help, with the default where it says something."""
+        is_said = self.option.show_default and self.default not in (None, False, "")
+        return f"{self.option.help}  [default: {self.default}]" if is_said else self.option.help
+
+
+class Context(NamedTuple):
+    """A call of a command.
+
+    Attributes:
+        obj: The global options.
+        spec: The command.
+        given: The values of the parameters that were given, by name.
+    """
+
+    obj: "Session"
+    spec: "CommandSpec"
+    given: Mapping[str, Any]
+
+
+class CommandSpec(NamedTuple):
+    """A command, as its function declares it.
+
+    Attributes:
+        path: Its name, with that of the program and of its group: `corpus audit sample`.
+        function: The function, which takes a `Context` first.
+        parameters: What it takes, in the order of its help.
+        groups: By parameters of the function that take several of these together, what makes the value of them.
+    """
+
+    path: str
+    function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
+    groups: Mapping[str, Callable[..., Any]]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.path.rpartition(" ")[2]
+
+    @property
+    def help(self) -> str:
+        """The docstring of its function, which is its help."""
+        from inspect import cleandoc  # only help needs it
+
+        return cleandoc(self.function.__doc__ or "")
+
+    def call(self, session: "Session", given: Mapping[str, Any]) -> Any:
+        """Call the function with the values that were given."""
+        values: dict[str, Any] = {}
+        together: dict[str, dict[str, Any]] = {name: {} for name in self.groups}
+        for parameter in self.parameters:
+            if parameter.name in given:
+                target = together[parameter.group] if parameter.group else values
+                target[parameter.name] = given[parameter.name]
+        made = {name: self.groups[name](**members) for name, members in together.items()}
+        return self.function(Context(session, self, given), **values, **made)
 
 
 class Command(NamedTuple):
     """A line of a table: where the command is in `orchtrace_corpus`, and its help line.
 
     Attributes:
-        place: A module and a function or `CommandGroup` of it: `corpus.cli.word_counts:stats`. Without a name it is a
-            module whose `app` is one of Typer's.
+        place: A module and a function or `CommandGroup` of it: `corpus.cli.word_counts:stats`.
         help: The help line.
-        forms: Of a command that Typer declares, the forms of its arguments, for completion without Typer.
     """
 
     place: str
     help: str
-    forms: str = ""
 
     def find(self) -> Any:
-        """Import what the command is."""
+        """Import the function or the group."""
         module, _, name = self.place.partition(":")
         return getattr(import_module(f"orchtrace_corpus.{module}"), name or "app")
 
@@ -56,138 +192,71 @@ CommandTable = Mapping[str, Mapping[str, Command]]
 
 
 class CommandGroup(NamedTuple):
-    """A command that has others below it; the docstring of `callback` is its help."""
-
-    commands: CommandTable
-    callback: Callable[[], None]
-
-
-class Parameter(NamedTuple):
-    """An option or argument of a command, as its function declares it.
+    """A command that has others below it; the docstring of `callback` is its help.
 
     Attributes:
-        name: What the function calls it.
-        names: The names of the option; none for an argument.
-        kind: The type of one value.
-        word_count: How many words a value is made of; 0 for an option that is there or not.
-        is_many: Whether it takes several values.
-        is_required: Whether it must be given.
-        settings: Typer's settings.
+        commands: The commands.
+        callback: Declares the options in front of a command, and makes the session of them; most groups have none.
+        epilog: The last line of its help.
+        added: Options that Typer adds to the program, with their help.
     """
 
-    name: str
-    names: tuple[str, ...]
-    kind: Any
-    word_count: int
-    is_many: bool
-    is_required: bool
-    settings: Mapping[str, Any]
+    commands: CommandTable
+    callback: Callable[..., Any]
+    epilog: str = ""
+    added: Mapping[str, str] = {}
+
+    def find(self, name: str) -> Command | None:
+        """Return the command of that name; None if there is none."""
+        return next((commands[name] for commands in self.commands.values() if name in commands), None)
+
+    def names(self) -> list[str]:
+        """Return the names of all commands."""
+        return [name for commands in self.commands.values() for name in commands]
 
 
-def find_command(commands: CommandTable, name: str) -> Command | None:
-    """The command of that name in a table; None if there is none."""
-    return next((group[name] for group in commands.values() if name in group), None)
-
-
-def like(place: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """A decorator of a command that declares what another does, which is imported when that is asked for."""
-
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        function.__dict__["declared_by"] = Command(place, "")
-        return function
-
-    return decorate
-
-
-def declaring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function whose declarations are those of a command: mostly its own."""
-    command = function.__dict__.get("declared_by")
-    return function if command is None else command.find()
-
-
-def parameters(function: Callable[..., Any]) -> Iterator[Parameter] | None:
-    """What a command's function declares beside its context; None if some of it is Typer's own."""
-    function = declaring(function)
-    code, defaults, types = function.__code__, function.__defaults__ or (), function.__annotations__
-    first, *names = code.co_varnames[: code.co_argcount]
-    declared = {name: next(iter(getattr(types[name], "__metadata__", ())), None) for name in names}
-    is_ours = types[first] is Context and all(isinstance(one, Option) for one in declared.values())
-    if not is_ours or code.co_kwonlyargcount:
-        return None
-    first_default = len(names) - len(defaults)
-    return (
-        _parameter(name, types[name].__origin__, option, number < first_default)
-        for number, (name, option) in enumerate(declared.items())
-        if option is not None
-    )
-
-
-def _parameter(name: str, kind: Any, option: Option, is_required: bool) -> Parameter:
-    if isinstance(kind, UnionType):  # `X | None`
-        kind = next(one for one in get_args(kind) if one is not type(None))
-    is_many, word_count = get_origin(kind) is list, 1
-    if get_origin(kind) in (list, tuple):
-        word_count = 1 if is_many else len(get_args(kind))
-        kind = get_args(kind)[0]
-    names = () if isinstance(option, Argument) else option.names or (f"--{name.replace('_', '-')}",)
-    return Parameter(name, names, kind, 0 if kind is bool else word_count, is_many, is_required, option.settings)
-
-
-def parse(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any] | None:
-    """The values that words give to the parameters of a command; None if it takes Typer to tell.
+def command_spec(function: Callable[..., Any], path: str, root: str = "") -> CommandSpec:
+    """Make the specification of a command from the signature of its function.
 
     Args:
-        function: The command's function.
-        words: What stands behind the command's name.
+        function: The function. Its first parameter is the `Context`; each other one is annotated with an `Option`, an
+            `Argument` or `MadeOptions`, or is a named tuple whose fields are.
+        path: The name of the command, with that of the program and of its group.
+        root: The folder of the corpus that the command is about; empty if none is named.
     """
-    declared = parameters(function)
-    if declared is None:
-        return None
-    known = list(declared)
-    options = {name: one for one in known for name in one.names}
-    values: dict[str, Any] = {}
-    bare, left = [], list(words)
-    while left:
-        word = left.pop(0)
-        if not word.startswith("-") or word == "-":
-            bare.append(word)
-            continue
-        name, equals, value = word.partition("=")
-        option = options.get(name)
-        if option is None or (not name.startswith("--") and equals) or (option.word_count != 1 and equals):
-            return None
-        given = [value] if equals else [left.pop(0) for _ in range(min(option.word_count, len(left)))]
-        if len(given) < option.word_count or not _take(values, option, given):
-            return None
-    for argument in (one for one in known if not one.names):
-        given = [bare.pop(0) for _ in range(len(bare) if argument.is_many else min(1, len(bare)))]
-        if (argument.is_required and not given) or not all(_take(values, argument, [word]) for word in given):
-            return None
-    return None if bare or any(one.is_required and one.name not in values for one in known) else values
+    code, types = function.__code__, function.__annotations__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    positional = function.__defaults__ or ()
+    defaults = dict(zip(names[code.co_argcount - len(positional) : code.co_argcount], positional, strict=True))
+    defaults |= function.__kwdefaults__ or {}
+    parameters: list[Parameter] = []
+    groups: dict[str, Callable[..., Any]] = {}
+    for name in names[1:]:
+        annotation = types[name]
+        if hasattr(annotation, "_fields"):
+            groups[name] = annotation
+            parameters += [
+                _parameter(field, annotation.__annotations__[field], annotation._field_defaults)._replace(group=name)
+                for field in annotation._fields
+            ]
+        elif isinstance(made := annotation.__metadata__[0], MadeOptions):
+            groups[name] = dict
+            parameters = list(made.make(parameters, name, root))
+        else:
+            parameters.append(_parameter(name, annotation, defaults))
+    return CommandSpec(path, function, tuple(parameters), groups)
 
 
-def _take(values: dict[str, Any], parameter: Parameter, words: Sequence[str]) -> bool:
-    """Put a value down, and say whether it is one."""
-    read = [_read(parameter, word) for word in words]
-    if None in read:
-        return False
-    value = True if not read else read[0] if parameter.word_count == 1 else tuple(read)
-    if parameter.is_many:
-        values.setdefault(parameter.name, []).append(value)
-    else:
-        values[parameter.name] = value
-    return True
-
-
-def _read(parameter: Parameter, word: str) -> Any:
-    """The value that a word is; None if it takes Typer to tell."""
-    kind, settings = parameter.kind, parameter.settings
-    if kind is str:
-        return word
-    if kind is int:
-        is_number = word.removeprefix("-").isdecimal() and word.isascii() and len(word) < 10
-        is_within = is_number and settings.get("min", int(word)) <= int(word) <= settings.get("max", int(word))
-        return int(word) if is_within else None
-    is_enum = isinstance(kind, type) and issubclass(kind, StrEnum)
-    choices: Any = kind if is_enum else get_args(kind) if get_origin(kind) is Literal else ()
-    return next((value for value in choices if value == word), None)
+def _parameter(name: str, annotation: Any, defaults: Mapping[str, Any]) -> Parameter:
+    kind, option = annotation.__origin__, annotation.__metadata__[0]
+    if isinstance(kind, UnionType):  # `X | None`
+        kind = next(member for member in get_args(kind) if member is not type(None))
+    is_many, word_count = get_origin(kind) is list, 1
+    if get_origin(kind) is tuple:
+        word_count = len(get_args(kind))
+    if get_origin(kind) in (list, tuple):
+        kind = get_args(kind)[0]
+    if kind is bool:
+        word_count = 0
+    names = () if isinstance(option, Argument) else option.names or (f"--{name.replace('_', '-')}",)
+    return Parameter(name, names, kind, option, word_count, is_many, name not in defaults, defaults.get(name))

@@ -14,10 +14,6 @@ Check: TypeAlias = Annotated[
 DryRun: TypeAlias = Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")]
 Strict: TypeAlias = Annotated[bool, Option("--strict", help="Treat warnings as errors.")]
 FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", help="The output format.")]
-Sort: TypeAlias = Annotated[
-    str, Option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN for descending order.")
-]
-Columns: TypeAlias = Annotated[str, Option("--columns", metavar="A,B,...", help="The columns to show, in this order.")]
 
 
 def refuse_together(**given: bool) -> None:

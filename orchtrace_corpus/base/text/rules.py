@@ -1,13 +1,13 @@
 """The rulebook as text for the terminal; `scripts/document.py` makes docs/rules.md of it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from orchtrace_corpus.base.findings import RULES, SECTIONS, Rule, Section, explanation
 from orchtrace_corpus.base.text.layout import Line, line, wrap
 
 
-def lines(codes: Iterable[str], width: int, adapt: Callable[[str], str] = str) -> list[Line]:
-    """The sections of some rules, wrapped to a width; the excerpts stay as `adapt` returns them."""
+def lines(codes: Iterable[str], width: int) -> list[Line]:
+    """Lay out the sections of some rules, wrapped to a width; the excerpts stay as they are."""
     shown: list[Line] = []
     for code in codes:
         rule, entry = RULES[code], explanation(code)
@@ -16,7 +16,7 @@ def lines(codes: Iterable[str], width: int, adapt: Callable[[str], str] = str) -
         shown += [line(f"{code} {rule.title}", "heading"), line(f"{rule.severity}{fixable}", "muted"), ()]
         shown += [line(part) for part in wrap(entry.why, width)]
         for label, text in (("Instead of", entry.bad), ("write", entry.good)):
-            shown += [(), line(f"{label}:", "muted"), *(line(f"    {part}") for part in excerpt(adapt(text)))]
+            shown += [(), line(f"{label}:", "muted"), *(line(f"    {part}") for part in excerpt(text))]
     return shown
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun, OutputFormat, refuse_together
+from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
 from orchtrace_corpus.base.files import new_file
 from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
@@ -16,6 +17,7 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile, read_bytes
 from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Sheet
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Where, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
@@ -32,7 +34,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import agreement as render
 
 
-def audit() -> None:
+def audit(ctx: Context) -> Session:
     """Draw a sample for a second reader, and measure agreement.
 
     \b
@@ -40,6 +42,7 @@ def audit() -> None:
       corpus audit sample --n 32 --stratify category
       corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
     """
+    return ctx.obj
 
 
 app = CommandGroup(
@@ -56,12 +59,16 @@ app = CommandGroup(
 def sample(
     ctx: Context,
     size: Annotated[int, Option("--n", min=1, help="The number of papers.")] = 32,
-    stratify: Annotated[str, option("--stratify", "FIELD", "Sample in proportion to the terms of this field.")] = "",
+    stratify: Annotated[
+        str, option("--stratify", "FIELD", "Sample in proportion to the terms of this field.", offers.fields)
+    ] = "",
     include_sparse: Annotated[
         bool, Option("--include-sparse", help="Include every paper with a term of an axis that at most 2 papers have.")
     ] = False,
     seed: Annotated[int, Option("--seed", help="The seed of the sample.")] = 0,
-    fields: Annotated[str, option("--fields", "A,B,...", "The fields to code (default: every facet).")] = "",
+    fields: Annotated[
+        str, option("--fields", "A,B,...", "The fields to code (default: every facet).", offers.fields)
+    ] = "",
     where: Where = None,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
 ) -> int:
@@ -208,8 +215,10 @@ def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
 
 def dispute(
     ctx: Context,
-    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
-    word: Annotated[str, Argument(metavar="FIELD=VALUE", help="The tag, and the other reading of it.")],
+    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.", offers=offers.keys)],
+    word: Annotated[
+        str, Argument(metavar="FIELD=VALUE", help="The tag, and the other reading of it.", offers=offers.filters)
+    ],
     why: Annotated[str, option("--why", "TEXT", "What speaks for the reading, in one sentence.")],
     source: Annotated[str, option("--source", "URL", "Where: the address of the source.")],
     by: Annotated[str, option("--by", "NAME", "Who reads it so.")] = "a reader of the source",

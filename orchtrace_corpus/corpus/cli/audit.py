@@ -10,6 +10,7 @@ from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
 from orchtrace_corpus.corpus.analysis import claims as core
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Reading, With
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 def claims(
     ctx: Context,
     names: Annotated[
-        list[str] | None, Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False)
+        list[str] | None,
+        Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False, offers=offers.claim_ids),
     ] = None,
     stressed: Annotated[bool, Option("--stress", help="Also find the fewest changes that break each claim.")] = False,
     reading: Reading = ReadingName.PUBLISHED,

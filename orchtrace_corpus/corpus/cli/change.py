@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
-from orchtrace_corpus.base.commands.declarations import Argument, Option
+from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.checks import committed
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import (
     DetailOptions,
-    EvidenceCommand,
-    ExclusionCommand,
+    EvidenceOptions,
+    ExclusionOptions,
     IntakeOptions,
-    PaperCommand,
+    PaperOptions,
     TagProblem,
-    command,
     read_coding,
     read_values,
 )
@@ -46,11 +44,11 @@ from orchtrace_corpus.corpus.model.tagging import read_value, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
-@command(PaperCommand)
 def add(
-    ctx: typer.Context,
+    ctx: Context,
     names: Annotated[
-        list[str] | None, argument("ID_OR_URL...", "An arXiv id, DOI, OpenReview or ACL id, address, or .bib file.")
+        list[str] | None,
+        argument("ID_OR_URL...", "An arXiv id, DOI, OpenReview or ACL id, address, or .bib file.", offers.keys),
     ] = None,
     issue: Annotated[
         str, option("--from-issue", "FILE", "Read the answers of an issue form; - for standard input.")
@@ -59,6 +57,7 @@ def add(
     *,
     said: DetailOptions,
     options: IntakeOptions,
+    coded: PaperOptions,
 ) -> int:
     """Add papers to the pool.
 
@@ -90,8 +89,8 @@ def add(
     corpus, pool = interview.corpus, interview.corpus.pool
     if to is Destination.CANDIDATES:
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
-    coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
-    details = _details(said, interview.problems, pool.taxonomy, read_values(ctx))
+    coding = read_coding(coded, pool.taxonomy, pool.taxonomy.papers, options.tags, interview.problems)
+    details = _details(said, interview.problems, pool.taxonomy, read_values(coded, pool.taxonomy, interview.problems))
     awaiting = corpus.candidates.candidates
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
@@ -131,10 +130,12 @@ def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool
     return take_library(interview.session, interview.corpus, items, name, dry_run=dry_run)
 
 
-@command(ExclusionCommand)
 def exclude(
-    ctx: typer.Context,
-    name: Annotated[str, Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.")],
+    ctx: Context,
+    name: Annotated[
+        str,
+        Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.", offers=offers.keys),
+    ],
     reason: shared.Reason = "",
     title: shared.Title = "",
     url: Annotated[str, option("--url", "URL", "Its address, if it cannot be looked up.")] = "",
@@ -144,6 +145,7 @@ def exclude(
     screened: shared.Screened = "",
     *,
     options: IntakeOptions,
+    coded: ExclusionOptions,
 ) -> int:
     """Record why a screened paper was excluded.
 
@@ -158,7 +160,7 @@ def exclude(
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
-    tags = read_coding(ctx, pool.taxonomy.exclusions, options.tags, interview.problems).tags
+    tags = read_coding(coded, pool.taxonomy, pool.taxonomy.exclusions, options.tags, interview.problems).tags
     said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
 
     found = name_paper(name.strip(), pool, corpus.candidates.candidates)
@@ -176,13 +178,15 @@ def exclude(
     )
 
 
-@command(PaperCommand)
 def promote(
-    ctx: typer.Context,
-    name: Annotated[str, Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.")],
+    ctx: Context,
+    name: Annotated[
+        str, Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.", offers=offers.exclusion_ids)
+    ],
     *,
     said: DetailOptions,
     options: IntakeOptions,
+    coded: PaperOptions,
 ) -> int:
     """Move an excluded paper into the pool.
 
@@ -196,8 +200,8 @@ def promote(
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
-    coding = read_coding(ctx, pool.taxonomy.papers, options.tags, interview.problems)
-    details = _details(said, interview.problems, pool.taxonomy, read_values(ctx))
+    coding = read_coding(coded, pool.taxonomy, pool.taxonomy.papers, options.tags, interview.problems)
+    details = _details(said, interview.problems, pool.taxonomy, read_values(coded, pool.taxonomy, interview.problems))
     target = find_target(pool, name)
     exclusion = target.record
     if not isinstance(exclusion, Exclusion):
@@ -217,15 +221,16 @@ def promote(
     return interview.take_in(candidates, others, details, propose)
 
 
-@command(ExclusionCommand)
 def demote(
-    ctx: typer.Context,
-    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.")],
+    ctx: Context,
+    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.", offers=offers.keys)],
     reason: shared.Reason = "",
     screened: shared.Screened = "",
     tags: shared.OtherTags = None,
     yes: shared.Yes = False,
     dry_run: DryRun = False,
+    *,
+    coded: ExclusionOptions,
 ) -> int:
     """Move a paper from the pool to the exclusions, with the reason.
 
@@ -239,7 +244,7 @@ def demote(
     """
     interview = Interview(ctx, IntakeOptions(yes=yes, dry_run=dry_run))
     corpus, pool = interview.corpus, interview.corpus.pool
-    coded = read_coding(ctx, pool.taxonomy.exclusions, tags).tags
+    given = read_coding(coded, pool.taxonomy, pool.taxonomy.exclusions, tags).tags
     target = find_target(pool, name)
     paper = target.record
     if not isinstance(paper, Paper):
@@ -248,11 +253,11 @@ def demote(
 
     def propose() -> Proposal:
         if origin is None:
-            said = Exclusion(tags=coded, screened=screened, reason=reason)
+            said = Exclusion(tags=given, screened=screened, reason=reason)
             excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, said))
         else:
             changes: dict[str, Value | None] = {"promoted_to": None}
-            changes |= {field: tag_value(tag) for field, tag in coded.items()}
+            changes |= {field: tag_value(tag) for field, tag in given.items()}
             changes |= {"reason": reason} if reason else {}
             changes |= {"screened": screening_day(screened)} if reason or screened else {}
             excluded = edit.change(corpus, find_target(pool, origin.id), changes)
@@ -261,11 +266,12 @@ def demote(
     return interview.finish(propose)
 
 
-@command(EvidenceCommand)
 def tag(
-    ctx: typer.Context,
-    name: Annotated[str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
-    words: Annotated[list[str] | None, argument("[FIELD=VALUE]...", "The tags to set.")] = None,
+    ctx: Context,
+    name: Annotated[
+        str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.", offers=offers.keys)
+    ],
+    words: Annotated[list[str] | None, argument("[FIELD=VALUE]...", "The tags to set.", offers.filters)] = None,
     note: Annotated[
         str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
     ] = "",
@@ -274,10 +280,13 @@ def tag(
         str, option("--evidence-location", "TEXT", "The place in the source: a page, section or line.")
     ] = "",
     supported: Annotated[
-        str, option("--evidence-tags", "A,B,...", "The fields that it supports (default: those being set).")
+        str,
+        option("--evidence-tags", "A,B,...", "The fields that it supports (default: those being set).", offers.fields),
     ] = "",
     copy: Annotated[bool, Option("--evidence-copy", help="The source is a hosted copy of the paper itself.")] = False,
     dry_run: DryRun = False,
+    *,
+    coded: EvidenceOptions,
 ) -> int:
     """Set tags of one record.
 
@@ -298,7 +307,7 @@ def tag(
     session = CorpusSession(*ctx.obj)
     corpus = load_editable(session.writable_root())
     target = find_target(corpus.pool, name)
-    facets = read_coding(ctx).evidence
+    facets = read_coding(coded, corpus.pool.taxonomy).evidence
     if not words and not note:
         raise CommandUseError("there is nothing to set", "Write field=value; corpus terms shows the fields.")
     if not note and (source or location or supported or facets or copy):
@@ -319,10 +328,11 @@ def tag(
     return code
 
 
-@command()
 def remove(
-    ctx: typer.Context,
-    name: Annotated[str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.")],
+    ctx: Context,
+    name: Annotated[
+        str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.", offers=offers.keys)
+    ],
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     unpublished: Annotated[
         bool, Option("--unpublished", help="Allow removing the newest exclusion, whose id was never published.")

@@ -18,6 +18,7 @@ from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_att
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, fills, gap_axes, summarise
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Reading, Where, With, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
@@ -31,10 +32,13 @@ from orchtrace_corpus.corpus.rules.tags import cannot_arise
 def stats(
     ctx: Context,
     fields: Annotated[
-        list[str] | None, argument("[FIELD] [FIELD]", "Count by this field, or by two at once; see --by and --cross.")
+        list[str] | None,
+        argument("[FIELD] [FIELD]", "Count by this field, or by two at once; see --by and --cross.", offers.fields),
     ] = None,
-    by: Annotated[list[str] | None, option("--by", "FIELD", "Count by one field (repeatable).")] = None,
-    crossed: Annotated[tuple[str, str] | None, option("--cross", "A B", "Count by two fields at once.")] = None,
+    by: Annotated[list[str] | None, option("--by", "FIELD", "Count by one field (repeatable).", offers.fields)] = None,
+    crossed: Annotated[
+        tuple[str, str] | None, option("--cross", "A B", "Count by two fields at once.", offers.fields)
+    ] = None,
     where: Where = None,
     evidence: Annotated[bool, Option("--evidence", help="Count the evidence for sourced tags, by field.")] = False,
     listed: Annotated[
@@ -227,8 +231,8 @@ def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
 
 def gaps(
     ctx: Context,
-    rows: Annotated[str, argument("[ROWS]", "The first axis.")] = "",
-    columns: Annotated[str, argument("[COLUMNS]", "The second axis.")] = "",
+    rows: Annotated[str, argument("[ROWS]", "The first axis.", offers.vocabularies)] = "",
+    columns: Annotated[str, argument("[COLUMNS]", "The second axis.", offers.vocabularies)] = "",
     sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,

@@ -18,6 +18,7 @@ from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.build import canonical_document
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Destination, Reading, To, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
@@ -42,7 +43,11 @@ def export(
     ctx: Context,
     name: Annotated[
         str,
-        Argument(metavar="FORMAT|FILE", help=f"One of {', '.join(registry.FORMATS)}; or a file with a known ending."),
+        Argument(
+            metavar="FORMAT|FILE",
+            help=f"One of {', '.join(registry.FORMATS)}; or a file with a known ending.",
+            offers=offers.formats,
+        ),
     ],
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
@@ -133,7 +138,9 @@ def import_(
     name: Annotated[
         str,
         Argument(
-            metavar="FORMAT|FILE", help=f"One of {', '.join(registry.readable())}; or a file with a known ending."
+            metavar="FORMAT|FILE",
+            help=f"One of {', '.join(registry.readable())}; or a file with a known ending.",
+            offers=offers.formats,
         ),
     ],
     path: Annotated[str, argument("[FILE]", "After a format: the file, or - for standard input.")] = _STANDARD_STREAM,

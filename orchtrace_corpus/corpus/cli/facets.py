@@ -4,32 +4,31 @@ They are those of the corpus that the command is about. Where its taxonomy canno
 missing, and the command says why when it reads the corpus itself.
 """
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import wraps
-from typing import Annotated, Any, ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, NamedTuple, TypeAlias
 
-import typer
-from typer.core import TyperCommand, TyperOption
-
-from orchtrace_corpus.base.commands.declarations import Option
+from orchtrace_corpus.base.commands.declarations import Context, MadeOptions, Option, Parameter
 from orchtrace_corpus.base.commands.options import DryRun
-from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, FieldKind, FieldValue, RecordField, value_texts
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, FieldKind, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes, read_value, settable_fields
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term, decode_taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
 
-_KEY = "orchtrace_corpus.facets"
-_SETTABLE = [field.name for field in PAPER_FIELDS if field.is_settable]
+_EVIDENCE = "evidence_"
+"""The beginning of the options of evidence."""
+
+
+def _set_option(names: Sequence[str]) -> Option:
+    text = f"Another field: {', '.join(names)} (repeatable; a,b for several)."
+    return option("--set", "FIELD=VALUE", text, offers.filters)
 
 
 class DetailOptions(NamedTuple):
@@ -48,7 +47,7 @@ class DetailOptions(NamedTuple):
     ] = None
     sets: Annotated[
         list[str] | None,
-        option("--set", "FIELD=VALUE", f"Another field: {', '.join(_SETTABLE)} (repeatable; a,b for several)."),
+        _set_option([field.name for field in PAPER_FIELDS if field.is_settable]),
     ] = None
     summary: Annotated[str, option("--summary", "TEXT", "One sentence in your own words (may be written later).")] = ""
     notes: Annotated[str, option("--notes", "TEXT", "A remark for users of the record, in one sentence.")] = ""
@@ -58,7 +57,12 @@ class DetailOptions(NamedTuple):
     )
     supported: Annotated[
         str,
-        option("--evidence-tags", "A,B,...", "The fields that it supports (default: tagged axes and sourced fields)."),
+        option(
+            "--evidence-tags",
+            "A,B,...",
+            "The fields that it supports (default: tagged axes and sourced fields).",
+            offers.fields,
+        ),
     ] = ""
 
 
@@ -86,121 +90,75 @@ class TagProblem(NamedTuple):
     error: CommandUseError
 
 
-class _State(NamedTuple):
-    """The state of a command: its options by section, the values that they were given, their mistakes."""
+def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: bool = False) -> MadeOptions:
+    """Declare the options of the corpus's taxonomy, and drop those for fields that it omits.
 
-    command: TyperCommand
-    options: dict[str, list[TyperOption]]
-    tags: dict[str, Tag]
-    evidence: dict[str, Tag]
-    values: dict[str, FieldValue]
-    problems: list[TagProblem]
-    omitted: tuple[str, ...] = ()
-    settable: tuple[str, ...] = ()
-
-
-class PaperCommand(TyperCommand):
-    """A command with an option for every facet of papers and of evidence, and every field that the survey declares.
-
-    Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
-
-    Attributes:
-        tagged: What of the taxonomy has the facets that get options; empty for none.
+    Args:
+        tagged: The part of the taxonomy whose facets get options, `papers` or `exclusions`; empty for none.
         has_evidence: Whether the facets of evidence get options, too.
         has_fields: Whether the survey's own fields of papers do.
     """
 
-    tagged: ClassVar[str] = "papers"
-    has_evidence: ClassVar[bool] = True
-    has_fields: ClassVar[bool] = True
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return all parameters: those of the command's function, then those of the taxonomy."""
-        own = self._own_params(ctx)
-        return [*own[:-1], *(option for options in self._state(ctx).options.values() for option in options), own[-1]]
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of the command's own options, then of those of the taxonomy under their own headings."""
-        sections: dict[str, list[Any]] = {"Arguments": [], "Options": [], **self._state(ctx).options}
-        for param in self._own_params(ctx):
-            sections[f"{param.param_type_name.capitalize()}s"].append(param)
-        for title, params in sections.items():
-            records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-
-    def _own_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the command's function, without options for fields that the taxonomy omits."""
-        state = self._state(ctx)
-        params: list[Any] = []
-        param: Any
-        for param in super().get_params(ctx):
-            if param.name == "sets" and state.settable:
-                param.help = f"Another field: {', '.join(state.settable)} (repeatable; a,b for several)."
-            if param.name not in state.omitted:
-                params.append(param)
-        return params
-
-    def _state(self, ctx: Any) -> _State:
-        if _KEY not in ctx.meta or ctx.meta[_KEY].command is not self:  # contexts of other commands share it
-            state = _State(self, {}, {}, {}, {}, [])
-            taken = {word for param in self.params for word in param.opts}
+    def make(declared: Sequence[Parameter], group: str, root: str) -> Sequence[Parameter]:
+        try:
+            taxonomy = decode_taxonomy(CorpusFiles(root or store.find_root().path).file(store.TAXONOMY))
+        except CorpusError:  # the command says it when it reads the corpus itself
             taxonomy = None
-            with suppress(CorpusError):  # the command says it when it reads the corpus itself
-                root = ctx.obj.root if isinstance(ctx.obj, Session) and ctx.obj.root else store.find_root().path
-                taxonomy = decode_taxonomy(CorpusFiles(root).file(store.TAXONOMY))
-            if taxonomy is not None:
-                tagged = getattr(taxonomy, self.tagged) if self.tagged else ()
-                supported = evidence_facets(taxonomy) if self.has_evidence else ()
-                tags = _options(tagged, state.tags, state.problems)
-                evidence = _options(supported, state.evidence, state.problems, "evidence_")
-                own_fields = taxonomy.fields if self.has_fields else ()
-                values = _field_options(own_fields, state.values, state.problems)
-                for section, options in (("Fields", values), ("Tags", tags), ("Evidence", evidence)):
-                    state.options[section] = [option for option in options if taken.isdisjoint(option.opts)]
-                own = {word for option in state.options["Fields"] for word in option.opts}
-                settable = tuple(name for name in settable_fields(taxonomy) if option_name(name) not in own)
-                state = state._replace(omitted=taxonomy.omit, settable=settable)
-            ctx.meta[_KEY] = state
-        kept: _State = ctx.meta[_KEY]
-        return kept
+        if taxonomy is None:
+            return declared
+        own_fields = taxonomy.fields if has_fields else ()
+        sections = {
+            "Fields": [_field_option(field) for field in own_fields],
+            "Tags": _facet_options(getattr(taxonomy, tagged) if tagged else ()),
+            "Evidence": _facet_options(evidence_facets(taxonomy) if has_evidence else (), _EVIDENCE),
+        }
+        taken = {name for parameter in declared for name in parameter.names}
+        made = [
+            parameter._replace(section=section, group=group)
+            for section, parameters in sections.items()
+            for parameter in parameters
+            if taken.isdisjoint(parameter.names)
+        ]
+        kept = [parameter for parameter in declared if parameter.name not in taxonomy.omit]
+        own = {name for parameter in made for name in parameter.names}
+        settable = [name for name in settable_fields(taxonomy) if option_name(name) not in own]
+        for index, parameter in enumerate(kept):
+            if parameter.name == "sets" and settable:
+                kept[index] = parameter._replace(option=_set_option(settable))
+        return [*kept, *made]
+
+    return MadeOptions(make)
 
 
-class ExclusionCommand(PaperCommand):
-    """A command with an option for every facet of exclusions, which have no evidence."""
-
-    tagged = "exclusions"
-    has_evidence = False
-    has_fields = False
-
-
-class EvidenceCommand(PaperCommand):
-    """A command with an option for every facet of evidence; tags and fields are arguments."""
-
-    tagged = ""
-    has_fields = False
+PaperOptions: TypeAlias = Annotated[
+    Mapping[str, list[str]], taxonomy_options("papers", has_evidence=True, has_fields=True)
+]
+ExclusionOptions: TypeAlias = Annotated[Mapping[str, list[str]], taxonomy_options("exclusions")]
+EvidenceOptions: TypeAlias = Annotated[Mapping[str, list[str]], taxonomy_options("", has_evidence=True)]
 
 
 def read_coding(
-    ctx: Any,
+    coded: Mapping[str, Sequence[str]],
+    taxonomy: Taxonomy,
     facets: tuple[Facet, ...] = (),
     others: Sequence[str] | None = None,
-    mistakes: list[TagProblem] | None = None,
+    collected: list[TagProblem] | None = None,
 ) -> Coding:
-    """The tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
+    """Return the tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
 
     Args:
-        ctx: The command's context.
-        facets: The facets that `--tag` can set.
-        others: What it was given.
-        mistakes: Takes what is wrong, for a command that reports all of them later.
+        coded: What the options were given.
+        taxonomy: The taxonomy.
+        facets: The facets of records that have options, which `--tag` can set.
+        others: What `--tag` was given.
+        collected: Takes what is wrong, for a command that reports all of them later.
 
     Raises:
-        CommandUseError: A tag names what the taxonomy does not have, and `mistakes` is not given.
+        CommandUseError: A tag names what the taxonomy does not have, and `collected` is not given.
     """
-    state: _State = ctx.meta[_KEY]
-    tags, found = dict(state.tags), list(state.problems)
+    wrong: list[TagProblem] = []
+    tags = _read_tags(coded, facets, wrong)
+    evidence = _read_tags(coded, evidence_facets(taxonomy), wrong, _EVIDENCE)
     for text in others or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
@@ -211,19 +169,44 @@ def read_coding(
                 known = suggestion(name, [facet.field for facet in facets])
                 raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
         except CommandUseError as error:
-            found.append(TagProblem(name if name in (facet.field for facet in facets) else "", error))
-    if mistakes is None:
-        refuse_all([one.error for one in found])
+            wrong.append(TagProblem(name if name in (facet.field for facet in facets) else "", error))
+    if collected is None:
+        refuse_all([problem.error for problem in wrong])
     else:
-        mistakes += found
-    evidence = {field: arising(tag) for field, tag in state.evidence.items()}
-    return Coding({facet.field: tags[facet.field] for facet in facets if facet.field in tags}, evidence)
+        collected += wrong
+    coding = {facet.field: tags[facet.field] for facet in facets if facet.field in tags}
+    return Coding(coding, {field: arising(tag) for field, tag in evidence.items()})
 
 
-def read_values(ctx: Any) -> dict[str, FieldValue]:
-    """Return the values that the options of the survey's own fields were given, by field."""
-    state: _State = ctx.meta[_KEY]
-    return dict(state.values)
+def _read_tags(
+    coded: Mapping[str, Sequence[str]], facets: Sequence[Facet], problems: list[TagProblem], prefix: str = ""
+) -> dict[str, Tag]:
+    """Return the tags that the options of some facets were given; mistakes go to `problems`."""
+    tags: dict[str, Tag] = {}
+    for name, facet, _ in _settable(facets):
+        for text in coded.get(f"facet_{prefix}{name}", ()):
+            try:
+                assign(tags, (facet,), name, text)
+            except CommandUseError as error:
+                wrong = [error] if name != facet.field else mistakes(facet, text, error)
+                problems.extend(TagProblem(facet.field, mistake) for mistake in wrong)
+    return tags
+
+
+def read_values(
+    coded: Mapping[str, Sequence[str]], taxonomy: Taxonomy, problems: list[TagProblem]
+) -> dict[str, FieldValue]:
+    """Return the values that the options of the survey's own fields were given; mistakes go to `problems`."""
+    values: dict[str, FieldValue] = {}
+    for field in taxonomy.fields:
+        for text in coded.get(f"field_{field.name}", ()):
+            try:
+                if field.name in values:
+                    raise CommandUseError(f"{field.name} is given twice", "Give it once.")
+                values[field.name] = read_value(field, text)
+            except CommandUseError as error:
+                problems.append(TagProblem(field.name, error))
+    return values
 
 
 def refuse_all(errors: Sequence[CommandUseError]) -> None:
@@ -239,23 +222,12 @@ def refuse_all(errors: Sequence[CommandUseError]) -> None:
         raise CommandUseError("\n".join((f"{len(errors)} problems, so nothing was written:", *lines)))
 
 
-def coding_words(ctx: Any) -> Iterator[str]:
-    """The words of a command line that give the options of the taxonomy again, `--tag` left out."""
-    state: _State = ctx.meta[_KEY]
-    for name, value in state.values.items():
-        yield from option_words(ctx, option_name(name), ",".join(value_texts(value)))
-    for prefix, tags in (("", state.tags), ("evidence_", state.evidence)):
-        for field, tag in tags.items():
-            yield from option_words(ctx, f"{prefix}{field}", format_tag(tag))
-
-
-def option_words(ctx: Any, name: str, value: str) -> tuple[str, str]:
-    """The words of a command line that give a value: to an option, such as `--title`, or to the field of a facet.
+def option_words(ctx: Context, name: str, value: str) -> tuple[str, str]:
+    """Return the words of a command line that give a value: to an option, such as `--title`, or to a facet's field.
 
     A facet whose option another has taken is reached by `--tag`.
     """
-    sections = ctx.meta[_KEY].options.values()
-    options = {word for section in sections for option in section for word in option.opts}
+    options = {word for parameter in ctx.spec.parameters if parameter.section for word in parameter.names}
     option = name if name.startswith("--") else option_name(name)
     return (option, value) if option in (name, *options) else ("--tag", f"{name}={value}")
 
@@ -288,39 +260,28 @@ def values_of(facet: Facet, term: Term | None = None) -> str:
     return f"{terms}, {NOT_APPLICABLE}" if facet.allows_na else terms
 
 
-def _settable(facets: tuple[Facet, ...]) -> Iterator[tuple[str, Facet, Term | None]]:
+def _settable(facets: Sequence[Facet]) -> Iterator[tuple[str, Facet, Term | None]]:
     """Yield everything that can be set, by name: each facet, and each term that has levels."""
     for facet in facets:
         yield facet.field, facet, None
         yield from ((term.id, facet, term) for term in facet.terms if facet.kind is Kind.LEVELS)
 
 
-def _options(
-    facets: tuple[Facet, ...], tags: dict[str, Tag], problems: list[TagProblem], prefix: str = ""
-) -> Iterator[TyperOption]:
-    """The options of some facets, whose values go to `tags`; without a prefix, also those of terms with levels."""
+def _facet_options(facets: Sequence[Facet], prefix: str = "") -> list[Parameter]:
+    """Return the options of some facets; without a prefix, also those of terms with levels."""
+    options = []
     for name, facet, term in _settable(facets):
         if term and prefix:
             continue
-
-        def callback(
-            _context: Any, _option: Any, texts: Sequence[str] | None, facet: Facet = facet, name: str = name
-        ) -> None:
-            for text in texts or ():
-                try:
-                    assign(tags, (facet,), name, text)
-                except CommandUseError as error:
-                    wrong = [error] if name != facet.field else mistakes(facet, text, error)
-                    problems.extend(TagProblem(facet.field, one) for one in wrong)
-
-        yield TyperOption(
-            param_decls=[f"facet_{prefix}{name}", option_name(f"{prefix}{name}")],
+        values = facet.levels if term else facet.terms
+        option = Option(
             metavar=metavar_of(facet, term),
             help=f"{(term or facet).definition} [{values_of(facet, term)}]",
-            callback=callback,
-            multiple=True,
-            expose_value=False,
+            offers=offers.fixed([(value.id, value.label) for value in values]),
         )
+        option_names = (option_name(f"{prefix}{name}"),)
+        options.append(Parameter(f"facet_{prefix}{name}", option_names, str, option, is_many=True))
+    return options
 
 
 _METAVARS = {
@@ -342,62 +303,11 @@ def field_metavar(field: RecordField) -> str:
     return "|".join(field.choices) if field.kind is FieldKind.CHOICE else _METAVARS.get(field.kind, "TEXT")
 
 
-def _field_options(
-    record_fields: Sequence[RecordField], values: dict[str, FieldValue], problems: list[TagProblem]
-) -> Iterator[TyperOption]:
-    """Yield the options of the survey's own fields, whose values go to `values`."""
-    for field in record_fields:
-
-        def callback(_context: Any, _option: Any, texts: Sequence[str] | None, field: RecordField = field) -> None:
-            for text in texts or ():
-                try:
-                    if field.name in values:
-                        raise CommandUseError(f"{field.name} is given twice", "Give it once.")
-                    values[field.name] = read_value(field, text)
-                except CommandUseError as error:
-                    problems.append(TagProblem(field.name, error))
-
-        yield TyperOption(
-            param_decls=[f"field_{field.name}", option_name(field.name)],
-            metavar=field_metavar(field),
-            help=f"{field.help}{' [required]' if field.required else ''}",
-            callback=callback,
-            multiple=True,
-            expose_value=False,
-        )
-
-
-def command(cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[..., int]], typer.Typer]:
-    """A decorator that makes a command of a function; a parameter that is a named tuple stands for its fields."""
-
-    def decorate(function: Callable[..., int]) -> typer.Typer:
-        signature = inspect.signature(function)
-        groups: dict[str, Any] = {
-            name: parameter.annotation
-            for name, parameter in signature.parameters.items()
-            if hasattr(parameter.annotation, "_fields")
-        }
-        parameters = []
-        for name, parameter in signature.parameters.items():
-            members = [parameter]
-            if name in groups:
-                types, defaults = groups[name].__annotations__, groups[name]._field_defaults
-                members = [
-                    parameter.replace(name=field, annotation=types[field], default=defaults[field]) for field in types
-                ]
-            parameters += [member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members]
-
-        @wraps(function)
-        def run(**values: Any) -> int:
-            for name, group in groups.items():
-                defaults = group._field_defaults
-                values[name] = group(*(values.pop(field, defaults.get(field)) for field in group._fields))
-            return function(**values)
-
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {}
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(cls=cls)(run)
-        return app
-
-    return decorate
+def _field_option(field: RecordField) -> Parameter:
+    """Return the option of a field that the survey declares itself."""
+    option = Option(
+        metavar=field_metavar(field),
+        help=f"{field.help}{' [required]' if field.required else ''}",
+        offers=offers.fixed([(choice, "") for choice in field.choices]),
+    )
+    return Parameter(f"field_{field.name}", (option_name(field.name),), str, option, is_many=True)

@@ -15,7 +15,7 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.corpus.cli import reports
+from orchtrace_corpus.corpus.cli import offers, reports
 from orchtrace_corpus.corpus.cli.options import argument, option
 from orchtrace_corpus.corpus.cli.reports import write_or_check
 from orchtrace_corpus.corpus.cli.session import CorpusSession
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 def validate(
     ctx: Context,
     wanted: Annotated[
-        list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).")
+        list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).", offers.codes)
     ] = None,
-    ignored: Annotated[list[str] | None, option("--ignore", "CODE", "Exclude these codes (repeatable).")] = None,
+    ignored: Annotated[
+        list[str] | None, option("--ignore", "CODE", "Exclude these codes (repeatable).", offers.codes)
+    ] = None,
     fix: Annotated[
         bool, Option("--fix", help="Fix what needs no decision, show the diff, then report the rest.")
     ] = False,

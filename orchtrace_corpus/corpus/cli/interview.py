@@ -6,12 +6,10 @@ Where a command ends before it writes, the answers are given back as a command l
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
-
-import typer
 
 from orchtrace_corpus.base.budget import MAX_EDIT_TRIES
 from orchtrace_corpus.base.commands import progress
+from orchtrace_corpus.base.commands.declarations import Context
 from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.files import ChangedError
@@ -20,7 +18,6 @@ from orchtrace_corpus.corpus.analysis.matching import Match, Sign
 from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
     TagProblem,
-    coding_words,
     field_metavar,
     metavar_of,
     option_name,
@@ -55,11 +52,11 @@ class Interview:
             edit depends on what was there.
     """
 
-    def __init__(self, ctx: Any, options: IntakeOptions) -> None:
+    def __init__(self, ctx: Context, options: IntakeOptions) -> None:
         refuse_together(no_fetch=options.no_fetch, offline=options.offline, refresh=options.refresh)
         self.session = CorpusSession(*ctx.obj)
         self.corpus = load_editable(self.session.writable_root())
-        self._ctx = ctx  # of the Click that Typer brings; it knows what the command was given
+        self._ctx = ctx
         self._options = options
         self._calls: dict[str, Sequence[str]] = {}
         self.problems: list[TagProblem] = []
@@ -155,7 +152,7 @@ class Interview:
         try:
             proposal = propose()
             code = self._apply(proposal)
-        except (KeyboardInterrupt, typer.Exit, CorpusError) as error:
+        except (KeyboardInterrupt, CorpusError) as error:
             if not isinstance(error, CorpusError) and self._questions and any(self._questions.answers.values()):
                 self.session.output.tell("")  # behind the question that was not answered
             self._show_answers()
@@ -180,7 +177,7 @@ class Interview:
 
     def _advise(self, match: Match) -> str:
         """Return what to do about a known paper instead of the command."""
-        command, record = self._ctx.info_name, match.record
+        command, record = self._ctx.spec.name, match.record
         despite = "if it is another work, add --despite-title; " if match.sign is Sign.TITLE else ""
         if command == "exclude" and isinstance(record, Paper):
             return f"{despite}to take it out of the pool: corpus demote {record.key}"
@@ -194,8 +191,8 @@ class Interview:
         """Show the command lines that give the answers again; nothing where there are none."""
         ctx, root = self._ctx, self.session.root
         for name, answers in self._questions.answers.items() if self._questions else ():
-            called = [ctx.params["name"]] if "name" in ctx.params else self._calls[name]
-            call = [] if ctx.params.get("issue") else list(called)
+            called = [ctx.given["name"]] if "name" in ctx.given else self._calls[name]
+            call = [] if ctx.given.get("issue") else list(called)
             words: list[str] = []
             for field, value in answers:
                 if field == "--url" and call[:1] == ["--no-fetch"]:  # an entry of a file that nothing else names
@@ -203,7 +200,7 @@ class Interview:
                 else:
                     words += option_words(ctx, field, value)
             if answers:
-                head = ("corpus", *(("--root", root) if root else ()), str(ctx.info_name))
+                head = ("corpus", *(("--root", root) if root else ()), ctx.spec.name)
                 line = shlex.join((*head, *call, *_given_options(ctx), *words))
                 self.session.output.tell(f"Your answers, to try again: {printable(line, limit=20_000)}")
 
@@ -240,12 +237,11 @@ def _refuse_gaps(gaps: Mapping[str, Sequence[Gap]]) -> None:
     raise CommandUseError(f"{shown} {verb} what a record needs; give", "\n".join(lines))
 
 
-def _given_options(ctx: Any) -> Iterator[str]:
-    """The options that the command was given."""
-    for param in ctx.command.params:
-        value = ctx.params.get(param.name)
-        if param.param_type_name != "option" or not value or param.name in ("dry_run", "refresh", "to", "yes"):
+def _given_options(ctx: Context) -> Iterator[str]:
+    """Yield the options that the command was given, as words."""
+    for parameter in ctx.spec.parameters:
+        if not parameter.names or parameter.name in ("dry_run", "refresh", "to", "yes"):
             continue
-        for one in value if isinstance(value, (list, tuple)) else (value,):
-            yield from (param.opts[0],) if one is True else (param.opts[0], str(one))
-    yield from coding_words(ctx)
+        value = ctx.given.get(parameter.name, [])
+        for text in value if isinstance(value, list) else [value]:
+            yield from parameter.names[:1] if text is True else (parameter.names[0], str(text))

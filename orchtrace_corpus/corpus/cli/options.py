@@ -3,18 +3,19 @@
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
-from orchtrace_corpus.base.commands.declarations import Argument, Option
+from orchtrace_corpus.base.commands.declarations import Argument, Option, Provider
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.model.records import ReadingName
 
 
-def option(name: str, metavar: str, text: str) -> Option:
-    """An option with a value, the form of the value, and the help."""
-    return Option(name, metavar=metavar, help=text)
+def option(name: str, metavar: str, text: str, provider: Provider | None = None) -> Option:
+    """Declare an option with a value, the form of the value, the help, and what is offered for it."""
+    return Option(name, metavar=metavar, help=text, offers=provider)
 
 
-def argument(metavar: str, text: str) -> Argument:
-    """An argument that may be left out, the form of its value, and the help."""
-    return Argument(metavar=metavar, help=text, show_default=False)
+def argument(metavar: str, text: str, provider: Provider | None = None) -> Argument:
+    """Declare an argument that may be left out, the form of its value, the help, and what is offered for it."""
+    return Argument(metavar=metavar, help=text, show_default=False, offers=provider)
 
 
 class ReadingOrder(StrEnum):
@@ -47,7 +48,14 @@ Where: TypeAlias = Annotated[
         "-w",
         metavar="FILTER",
         help="Only papers that match: field=value, !=, <, <=, >, >=, ~ (contains), field= (none); repeatable.",
+        offers=offers.filters,
     ),
+]
+Sort: TypeAlias = Annotated[
+    str, option("--sort", "COLUMN", "Sort by a column; -COLUMN for descending order.", offers.fields)
+]
+Columns: TypeAlias = Annotated[
+    str, option("--columns", "A,B,...", "The columns to show, in this order.", offers.fields)
 ]
 Reading: TypeAlias = Annotated[
     ReadingName, Option("--reading", help="Use the published tags, or those that readers of the sources agree on.")
@@ -62,7 +70,8 @@ ArxivUrl: TypeAlias = Annotated[
 ]
 Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")]
 OtherTags: TypeAlias = Annotated[
-    list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field, like the options below (repeatable).")
+    list[str] | None,
+    option("--tag", "FIELD=VALUE", "A tag by its field, like the options below (repeatable).", offers.filters),
 ]
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
 Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is excluded, in one sentence.")]

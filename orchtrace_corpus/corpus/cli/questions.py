@@ -10,10 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-import typer
-
 from orchtrace_corpus.base.commands.output import Output
-from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
 from orchtrace_corpus.corpus.cli.facets import format_tag
@@ -289,7 +287,7 @@ class Questions:
         self._output.prompt(prompt)
         line = sys.stdin.buffer.readline().decode(sys.stdin.encoding or "utf-8", "replace")
         if not line:
-            raise typer.Exit(ExitCode.INTERRUPTED)
+            raise KeyboardInterrupt
         return " ".join("".join(c for c in line if c.isprintable() or c.isspace()).split())
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
-from orchtrace_corpus.base.commands.options import Columns, OutputFormat, Sort, split_names
+from orchtrace_corpus.base.commands.options import OutputFormat, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.cli import reports
-from orchtrace_corpus.corpus.cli.options import Reading, ReadingOrder, Where
+from orchtrace_corpus.corpus.cli.options import Columns, Reading, ReadingOrder, Sort, Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import ReadingName, Record
@@ -128,29 +128,6 @@ def candidates(
     by_proposal = Counter(candidate.proposal.value for candidate in found).most_common()
     told = ", ".join(f"{number} {proposal}" for proposal, number in by_proposal)
     session.output.note(f"{pluralize(len(found), 'candidate')}{f' ({told})' if told else ''}{left_out}")
-    return ExitCode.DONE
-
-
-def show(
-    ctx: Context,
-    names: Annotated[list[str], Argument(metavar="KEY...", help="A key, exclusion id, arXiv id, DOI or URL.")],
-    output_format: OutputFormat = Format.TABLE,
-) -> int:
-    """Show records by key, arXiv id, DOI or URL.
-
-    Identifiers are accepted in every usual spelling, and keys in any case. Exclusions and candidates are
-    found, too. A paper is shown with its evidence, which sourced fields have, and the disputes about it; a
-    candidate with every reading.
-
-    \b
-    Examples:
-      corpus show puppeteer
-      corpus show arXiv:2505.19591v2
-      corpus show https://arxiv.org/abs/2505.19591
-      corpus show E007
-      corpus show c3 puppeteer --format json
-    """
-    show_found(CorpusSession(*ctx.obj), names, output_format)
     return ExitCode.DONE
 
 

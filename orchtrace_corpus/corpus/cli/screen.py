@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, NamedTuple
 
-import typer
-
-from orchtrace_corpus.base.commands.declarations import Option
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import Document, write_stale
@@ -35,7 +33,7 @@ _KEYS = "i include, e exclude, l later, b back, ? rules, q quit"
 
 
 def screen(
-    ctx: typer.Context,
+    ctx: Context,
     where: Where = None,
     order: Annotated[
         ReadingOrder, Option("--order", help="The order of reading: newest first, or most likely to be included first.")
@@ -131,7 +129,7 @@ class _Run:
 
     def go_through(self, names: Sequence[str]) -> int:
         """Show candidates and ask about each, until all are shown or somebody quits; return the exit code."""
-        at, code = 0, ExitCode.DONE
+        at = 0
         try:
             while at < len(names):
                 corpus = load_editable(self._root)
@@ -146,15 +144,12 @@ class _Run:
                     at = self._go_back(names, at)
                     continue
                 at += 1
-        except typer.Exit:  # the end of the input
-            self._session.output.tell("")
-            code = ExitCode.INTERRUPTED
         except KeyboardInterrupt:
             self._session.output.tell("")
             raise
         finally:
             self._sum_up()
-        return code
+        return ExitCode.DONE
 
     def _ask(self, corpus: CorpusFiles, candidate: Candidate, number: int, total: int) -> str:
         """Show a candidate, and act on the answer; return it."""

@@ -1,16 +1,12 @@
 """The command that shows the vocabulary of a corpus, and how it is coded: `terms`."""
 
 from collections import Counter
-from typing import Annotated
 
-from orchtrace_corpus.base.commands.declarations import Context
-from orchtrace_corpus.base.commands.options import Columns, OutputFormat, Sort, split_names
-from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.commands.options import split_names
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import count
-from orchtrace_corpus.corpus.cli.options import argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model.records import Pool, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -18,29 +14,12 @@ from orchtrace_corpus.corpus.render import codebook, statistics
 from orchtrace_corpus.corpus.render.vocabulary import all_terms_table, levels_table, overview, terms_table
 
 
-def terms(
-    ctx: Context,
-    axis: Annotated[str, argument("[FIELD]", "One field, or a term or code of one, with definitions.")] = "",
-    sort: Sort = "",
-    columns: Columns = "",
-    output_format: OutputFormat = Format.TABLE,
-) -> int:
-    """Show the fields and the terms they are tagged with.
-
-    \b
-    Examples:
-      corpus terms
-      corpus terms credit_unit
-      corpus terms stop
-      corpus terms R7
-      corpus terms stage --sort -count
-      corpus terms --format csv
-    """
-    session = CorpusSession(*ctx.obj)
+def show_terms(session: CorpusSession, axis: str, sort: str, columns: str, output_format: Format) -> None:
+    """Show the terms of one field, or of all."""
     pool = session.pool_as_read()
     if not axis and output_format is Format.TABLE and not sort and not columns:
         session.output.show(overview(pool.taxonomy, session.output.width))
-        return ExitCode.DONE
+        return
     tables = _term_tables(pool, axis) if axis else [all_terms_table(pool.taxonomy)]
     wanted = split_names(columns) if columns else ()
     tables = [arranged(tables[0], wanted, sort), *tables[1:]]
@@ -49,7 +28,6 @@ def terms(
     session.show_tables(tables, "terms", output_format)
     if axis and output_format is Format.TABLE:
         _show_codings(session, pool, axis)
-    return ExitCode.DONE
 
 
 def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:

@@ -12,6 +12,7 @@ from orchtrace_corpus.base.findings import has_errors, printable
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
+from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
@@ -24,7 +25,7 @@ from orchtrace_corpus.corpus.sources.links import Verdict
 
 def fetch(
     ctx: Context,
-    names: Annotated[list[str] | None, argument("[KEY]...", "A key, arXiv id, DOI or URL.")] = None,
+    names: Annotated[list[str] | None, argument("[KEY]...", "A key, arXiv id, DOI or URL.", offers.keys)] = None,
     write: Annotated[
         bool, Option("--write", help="Update what needs no decision, show the diff, then report the rest.")
     ] = False,

@@ -48,7 +48,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
 """All commands by name, under the heading of `corpus trace dataset --help`."""
 
 
-def dataset() -> None:
+def dataset(ctx: Context) -> Session:
     """Build tables from many logs, and describe and query them.
 
     The tables are Parquet files, which docs/dataset.md describes. Needs the extra "scale".
@@ -59,6 +59,7 @@ def dataset() -> None:
       corpus trace dataset stats dataset --by topology
       corpus trace dataset sql dataset "SELECT topology, count(*) FROM traces GROUP BY topology"
     """
+    return ctx.obj
 
 
 app = CommandGroup(COMMANDS, dataset)

@@ -1,6 +1,7 @@
 """`corpus trace`: the commands about orchestration traces."""
 
-from orchtrace_corpus.base.commands.declarations import Command, CommandGroup
+from orchtrace_corpus.base.commands.declarations import Command, CommandGroup, Context
+from orchtrace_corpus.base.commands.session import Session
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "Import": {
@@ -59,7 +60,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
 """All commands by name, under the headings of `corpus trace --help`."""
 
 
-def trace() -> None:
+def trace(ctx: Context) -> Session:
     """Check, replay, measure and label traces of agent teams.
 
     Each command reads the logs of agent teams as well as traces.
@@ -71,6 +72,7 @@ def trace() -> None:
       corpus trace show data/traces/swarm.json
       corpus trace measure data/traces/swarm.json
     """
+    return ctx.obj
 
 
 app = CommandGroup(COMMANDS, trace)

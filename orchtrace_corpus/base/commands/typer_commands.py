@@ -1,0 +1,164 @@
+"""Typer's commands, made of what commands declare when they are called, and not before: its help and its errors."""
+
+from collections.abc import Callable
+from inspect import Parameter as Declared
+from inspect import Signature
+from typing import Annotated, Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from orchtrace_corpus.base.commands.declarations import CommandGroup, CommandSpec, Parameter, command_spec
+from orchtrace_corpus.base.commands.output import Output
+from orchtrace_corpus.base.commands.plain import HELP_OPTIONS, HELP_WIDTH, group_help
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote, suggestion
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose options may have headings of their own in its help.
+
+    Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, section by section."""
+        sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            title = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name.capitalize()}s"
+            sections.setdefault(title, []).append(parameter.get_help_record(ctx))
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class LazyGroup(TyperGroup):
+    """A group of commands, each imported when it is asked for."""
+
+    declared: ClassVar[CommandGroup]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        del ctx
+        return self.declared.names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None if there is none of that name."""
+        command = self.declared.find(cmd_name)
+        if command is None:
+            return None
+        found, path = command.find(), f"{ctx.command_path} {cmd_name}"
+        program = ctx.find_root()
+        if isinstance(found, CommandGroup):
+            return typer.main.get_command(typer_group(found, path))
+        spec = command_spec(found, path, program.params.get("root") or "")
+        return typer_command(spec, program.obj.output.renamed(spec.help))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command to run, or name the nearest."""
+        names = self.list_commands(ctx)
+        if args[0] not in names and not args[0].startswith("-"):
+            message = f"there is no command {quote(args[0])}{suggestion(args[0], names)}"
+            raise CommandUseError(message, f"See {ctx.command_path} --help.")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the group, as it is written without Typer."""
+        text = group_help(self.declared, command_spec(self.declared.callback, ctx.command_path), HELP_WIDTH)
+        formatter.write(ctx.find_root().obj.output.renamed(text))
+
+
+def typer_group(declared: CommandGroup, path: str, **settings: Any) -> typer.Typer:
+    """Make Typer's group of a group; its callback replaces the session by the one of the options that were given.
+
+    Args:
+        declared: The group.
+        path: Its name, with that of the program.
+        settings: Further settings of Typer.
+    """
+
+    class Group(LazyGroup):
+        pass
+
+    Group.declared = declared
+    made = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": list(reversed(HELP_OPTIONS))},
+        **{"add_completion": False, **settings},
+    )
+    made.callback()(typer_function(command_spec(declared.callback, path), "", is_callback=True))
+    return made
+
+
+def run(declared: CommandGroup, words: list[str], output: Output) -> Any:
+    """Run an invocation by Typer, and return what it returns; its errors are raised."""
+    made = typer_group(declared, output.program, add_completion=True, pretty_exceptions_enable=False)
+    session = Session(output, "")
+    command = typer.main.get_command(made)
+    return command.main(args=words, prog_name=output.program, standalone_mode=False, obj=session)
+
+
+def typer_command(spec: CommandSpec, help_text: str) -> Any:
+    """Make Typer's command of a command, with its help."""
+    made = typer.Typer(add_completion=False, rich_markup_mode=None)
+    made.command(cls=SectionedCommand)(typer_function(spec, help_text))
+    return typer.main.get_command(made)
+
+
+def typer_function(spec: CommandSpec, help_text: str, *, is_callback: bool = False) -> Callable[..., Any]:
+    """Make a function whose signature is Typer's, and which calls a command with what was given.
+
+    Args:
+        spec: The command.
+        help_text: Its help.
+        is_callback: Whether it is the callback of a group, whose session is the one of the commands below.
+    """
+
+    def run(ctx: typer.Context, **values: Any) -> Any:
+        outcome = spec.call(ctx.obj, given(values))
+        if not is_callback:
+            return outcome
+        if outcome is None:  # an option in front of the command was all
+            raise typer.Exit
+        ctx.obj = outcome
+        return None
+
+    run.__doc__ = help_text
+    first = Declared("ctx", Declared.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    run.__signature__ = Signature([first, *map(_declared, spec.parameters)])  # type: ignore[attr-defined]
+    run.__annotations__ = {}
+    return run
+
+
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that were given: Typer's function has no defaults of its own."""
+    return {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
+
+
+def _declared(parameter: Parameter) -> Declared:
+    """Return a parameter in Typer's words."""
+    kind: Any = parameter.kind
+    if parameter.word_count > 1:
+        kind = tuple[(kind,) * parameter.word_count]  # type: ignore[misc]
+    if parameter.is_many:
+        kind = list[kind]
+    settings: dict[str, Any] = {
+        "metavar": parameter.form if parameter.word_count else None,
+        "help": parameter.help,
+        "min": parameter.option.min,
+        "max": parameter.option.max,
+        "show_default": False,
+        "rich_help_panel": parameter.section or None,
+    }
+    made = typer.Option(*parameter.names, **settings) if parameter.names else typer.Argument(**settings)
+    default = False if parameter.word_count == 0 else None
+    return Declared(
+        parameter.name,
+        Declared.KEYWORD_ONLY,
+        default=Declared.empty if parameter.is_required else default,
+        annotation=Annotated[kind, made],
+    )

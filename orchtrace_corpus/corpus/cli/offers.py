@@ -1,0 +1,126 @@
+"""What completion offers for the options and arguments of commands on a corpus: fields, filters, keys, codes, formats.
+
+Everything heavy is imported by the offers themselves: commands name them, and only completion calls them.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orchtrace_corpus.base.commands.declarations import Offers, Place, Provider
+
+_FILTER = re.compile(r"(?P<field>[A-Za-z][\w-]*)(?P<operator>!=|<=|>=|[=<>~])(?P<value>.*)", re.DOTALL)
+
+
+def fixed(values: Sequence[tuple[str, str]]) -> Provider:
+    """Make a provider of values that are known already, each with its meaning."""
+    return lambda _word, _place: iter(values)
+
+
+def fields(word: str, place: Place) -> Offers:
+    """Offer the fields by name, and the codes of terms with levels; those behind the last comma of a list."""
+    head = word[: word.rfind(",") + 1]
+    for name, attribute in _named(_attributes(place)):
+        yield f"{head}{name}", attribute.label
+
+
+def vocabularies(_word: str, place: Place) -> Offers:
+    """Offer the fields that have a vocabulary."""
+    for name, attribute in _named(_attributes(place)):
+        if attribute.terms:
+            yield name, attribute.label
+
+
+def filters(word: str, place: Place) -> Offers:
+    """Offer fields, and the values of one as soon as it is the only one."""
+    from orchtrace_corpus.corpus.analysis.attributes import find
+
+    attributes = _attributes(place, is_filter=True)
+    match = _FILTER.match(word)
+    if match is None:
+        near = [name for name in attributes if name.startswith(word)]
+        if len(near) != 1:
+            yield from ((name, attributes[name].label) for name in near)
+            return
+        match = _FILTER.match(f"{near[0]}=")
+        assert match is not None
+        if not attributes[near[0]].terms:
+            yield from ((f"{near[0]}{operator}", "") for operator in ("=", "!=", "~"))
+    head = match["field"] + match["operator"] + match["value"][: match["value"].rfind(",") + 1]
+    for term in find(match["field"], attributes).terms:
+        yield f"{head}{term.id}", term.label
+        if term.code and match["value"]:
+            yield f"{head}{term.code}", term.label
+
+
+def keys(_word: str, place: Place) -> Offers:
+    """Offer the names of all records."""
+    from orchtrace_corpus.corpus.model import store
+
+    for name in (store.PAPERS, store.EXCLUSIONS, store.CANDIDATES):
+        yield from _names(place, name)
+
+
+def exclusion_ids(_word: str, place: Place) -> Offers:
+    """Offer the ids of exclusions."""
+    from orchtrace_corpus.corpus.model import store
+
+    return _names(place, store.EXCLUSIONS)
+
+
+def claim_ids(_word: str, place: Place) -> Offers:
+    """Offer the ids of claims."""
+    from orchtrace_corpus.corpus.model import store
+
+    return _names(place, store.CLAIMS)
+
+
+def codes(_word: str, _place: Place) -> Offers:
+    """Offer the codes of rules on a corpus."""
+    import orchtrace_corpus.base.yamlfile  # noqa: F401  # registers its rules
+    from orchtrace_corpus.base.findings import RULES
+
+    for code, rule in RULES.items():
+        yield code, rule.title
+
+
+def formats(_word: str, _place: Place) -> Offers:
+    """Offer the formats of exports and imports."""
+    from orchtrace_corpus.corpus.formats.registry import FORMATS
+
+    for name, form in FORMATS.items():
+        yield name, form.label
+
+
+def _names(place: Place, name: str) -> Offers:
+    """Offer the names of the entries of a data file, which are found without reading it as YAML."""
+    from orchtrace_corpus.corpus.model import store
+
+    path = os.path.join(place.root or store.find_root().path, name)
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for entry in re.findall(r"^- (?:key|id): [\"']?([\w-]+)", file.read(), re.MULTILINE):
+                yield entry, ""
+
+
+def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
+    """Return what can be counted, papers and exclusions alike; or what the records can be filtered by."""
+    from orchtrace_corpus.base.commands.output import Output
+    from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
+    from orchtrace_corpus.corpus.cli.session import CorpusSession
+
+    output = Output()
+    output.quiet = True
+    taxonomy = CorpusSession(output, place.root).taxonomy()
+    of_papers, of_exclusions = paper_attributes(taxonomy, marked=True), exclusion_attributes(taxonomy)
+    if is_filter:
+        return of_exclusions if "--exclusions" in place.words else of_papers
+    return {**of_exclusions, **of_papers}
+
+
+def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield attributes by name, then those of terms with levels by code."""
+    yield from attributes.items()
+    facets = (attribute.facet for attribute in attributes.values() if attribute.facet and attribute.facet.levels)
+    yield from ((term.code, attributes[term.id]) for facet in facets for term in facet.terms if term.code)
