@@ -293,7 +293,7 @@ def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written
         (["2401.00007", "--water", "dayly"], "unknown level of care 'dayly' (did you mean 'daily'?"),
         (
             ["2401.00007", "--water", "daily", "--care", "water=weekly"],
-            "water of care is given twice: daily and weekly",
+            "water of care is given twice: weekly and daily",
         ),
         (["2401.00007", "--tag", "stile=formal"], "unknown axis or facet 'stile' (did you mean 'style'?"),
         (["2401.00007", "--tag", "style"], "--tag 'style' names no value"),
