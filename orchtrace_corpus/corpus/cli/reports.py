@@ -12,6 +12,7 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model.records import ReadingName
 
@@ -105,7 +106,7 @@ def list_records(
     """
     from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, exclusion_attributes, find_all, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
-    from orchtrace_corpus.corpus.render.records import listing, records_json
+    from orchtrace_corpus.corpus.render.records import listing, whole_mapping
 
     as_published = session.pool()
     taxonomy = as_published.taxonomy
@@ -141,7 +142,7 @@ def list_records(
         records = sort_records(records, sort, attributes)
     records = records[:limit]
     if is_data:
-        session.output.write(records_json(records, "list"))
+        session.output.write(envelope("list", {"records": [whole_mapping(record) for record in records]}))
     else:
         table = listing("exclusions" if exclusions else "papers", records, shown, marked=asked if is_read else ())
         session.show_tables([table._replace(wrapped="reason")], "list", output_format)

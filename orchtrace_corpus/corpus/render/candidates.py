@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, first_names_and_more, line, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, entry, first_names_and_more, line, wrap
 from orchtrace_corpus.base.text.table import Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading, screening_facets
@@ -11,7 +11,6 @@ from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute
 from orchtrace_corpus.corpus.model.records import Exclusion, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import records as records_render
-from orchtrace_corpus.corpus.render.records import as_mapping, column_value, evidence_texts, field_entries, tag_text
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.reading_order import Place
@@ -26,7 +25,7 @@ def listing(
     candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "", places: "Sequence[Place]" = ()
 ) -> Table:
     """Candidates as rows, the values of attributes as columns; with places, their scores and what these rest on."""
-    rows = [tuple(column_value(one, column) for column in columns) for one in candidates]
+    rows = [tuple(records_render.column_value(one, column) for column in columns) for one in candidates]
     names = tuple(column.name for column in columns)
     if places:
         names = (*names, "likely", "by_words")
@@ -43,7 +42,7 @@ def screening_card(
     width: int | None,
     place: "Place | None" = None,
 ) -> list[Line]:
-    """What a person needs to decide on a candidate: what it is, why it came, what is like it, and the rules.
+    """Return what a person needs to decide on a candidate: its record, its origin, what is like it, and the rules.
 
     Args:
         candidate: The candidate.
@@ -69,7 +68,14 @@ def screening_card(
     entries.append(("abstract", abstract or "None is stored; corpus discover stores abstracts."))
     for label, records in (("alike", neighbours.papers), ("excluded", neighbours.exclusions)):
         for record, likeness in records:
-            entries.append((label, f"{likeness:.2f} {record.name}: {record.title}. {_verdict(record, taxonomy)}"))
+            if isinstance(record, Exclusion):
+                verdict = record.reason
+            else:
+                tagged = [facet for facet in taxonomy.papers if facet.field in record.tags]
+                verdict = "; ".join(
+                    f"{facet.field} {records_render.tag_text(record.tags[facet.field], facet)}" for facet in tagged
+                )
+            entries.append((label, f"{likeness:.2f} {record.name}: {record.title}. {verdict}"))
             label = ""
     lines += [part for label, text in entries for part in entry(label, text, _LABEL_WIDTH, available)]
     return lines + (rule_lines(protocol, width) if protocol else [])
@@ -83,14 +89,6 @@ def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
         for number, rule in enumerate(rules):
             lines += entry("" if number else label, rule.rule, _LABEL_WIDTH, available)
     return lines
-
-
-def _verdict(record: Record, taxonomy: Taxonomy) -> str:
-    """What the corpus says of a record that is like a candidate: its tags, or why it was excluded."""
-    if isinstance(record, Exclusion):
-        return record.reason
-    tagged = [facet for facet in taxonomy.papers if facet.field in record.tags]
-    return "; ".join(f"{facet.field} {tag_text(record.tags[facet.field], facet)}" for facet in tagged)
 
 
 def words_text(place: "Place") -> str:
@@ -116,7 +114,15 @@ def cards_markdown(
 ) -> str:
     """The same as Markdown sections."""
     sections = [records_render.card_markdown(record, taxonomy, disputes) for record in records]
-    return "\n".join((*sections, *(_card_markdown(candidate, taxonomy) for candidate in candidates)))
+    for candidate in candidates:
+        entries = [("candidate", candidate.proposal.value), *_entries(candidate, taxonomy)]
+        entries += [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
+        entries += [("evidence", ". ".join(records_render.evidence_texts(item))) for item in candidate.paper.evidence]
+        entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
+        items = (f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries)
+        head = f"## {markdown_text(candidate.paper.title)}"
+        sections.append("\n".join((head, "", f"`{candidate.name}`", "", *items)) + "\n")
+    return "\n".join(sections)
 
 
 def cards_json(
@@ -142,37 +148,18 @@ def _mappings(
 
 
 def _card(candidate: Candidate, taxonomy: Taxonomy, width: int | None) -> list[Line]:
-    """What is proposed and why, the tags with the open ones, and all readings."""
-    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    lines: list[Line] = [(Span(candidate.name, "key"), Span(f" (candidate: {candidate.proposal})", "warning"))]
-    lines += [line(text, "heading") for text in wrap(candidate.paper.title, available)]
-    entries = list(_entries(candidate, taxonomy))
+    """Return the proposal and its reason, the tags with the open ones, and all readings."""
+    head = (Span(candidate.name, "key"), Span(f" (candidate: {candidate.proposal})", "warning"))
     tagged = [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
-    label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
-    for label, text in (*entries, ("", ""), *tagged):
-        lines += entry(label, text, label_width, available)
-    parts: list[tuple[str, tuple[str, ...]]] = [("evidence", evidence_texts(item)) for item in candidate.paper.evidence]
+    entries, items = list(_entries(candidate, taxonomy)), candidate.paper.evidence
+    parts: list[tuple[str, tuple[str, ...]]] = [("evidence", records_render.evidence_texts(item)) for item in items]
     parts += [("reading", tuple(_reading(reading))) for reading in candidate.readings]
-    for name, texts in parts:
-        lines.append(line())
-        for number, text in enumerate(texts):
-            lines += entry("" if number else name, text, label_width, available)
-    return lines
-
-
-def _card_markdown(candidate: Candidate, taxonomy: Taxonomy) -> str:
-    entries = [("candidate", candidate.proposal.value), *_entries(candidate, taxonomy)]
-    entries += [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
-    entries += [("evidence", ". ".join(evidence_texts(item))) for item in candidate.paper.evidence]
-    entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
-    items = (f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries)
-    head = f"## {markdown_text(candidate.paper.title)}"
-    return "\n".join((head, "", f"`{candidate.name}`", "", *items)) + "\n"
+    return records_render.laid_out(head, candidate.paper.title, entries, tagged, parts, width)
 
 
 def _mapping(candidate: Candidate) -> dict[str, Any]:
     """The candidate as plain mappings, lists and texts, with the names of its open tags."""
-    paper = {name: value for name, value in as_mapping(candidate.paper).items() if value not in ([], "")}
+    paper = {name: value for name, value in records_render.as_mapping(candidate.paper).items() if value not in ([], "")}
     readings = []
     for reading in candidate.readings:
         fields = {name: value for name, value in reading._asdict().items() if value and name != "is_copy"}
@@ -185,7 +172,7 @@ def _mapping(candidate: Candidate) -> dict[str, Any]:
 
 def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     """What a candidate says besides its tags and its readings."""
-    yield from field_entries(candidate.paper, taxonomy)
+    yield from records_render.field_entries(candidate.paper, taxonomy)
     if candidate.reason:
         yield "reason", candidate.reason
     yield "found", candidate.found
@@ -193,21 +180,22 @@ def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, st
         yield "found by", ", ".join(candidate.found_by)
     for facet in screening_facets(taxonomy):
         if facet.field in candidate.screening:
-            yield facet.field, tag_text(candidate.screening[facet.field], facet)
+            yield facet.field, records_render.tag_text(candidate.screening[facet.field], facet)
 
 
 def _tag(candidate: Candidate, facet: Facet) -> str:
     """A tag in words; what is open, with who reads what."""
     tag = candidate.tags.get(facet.field)
     if facet.kind is not Kind.LEVELS:
-        return tag_text(tag, facet) if tag is not None else _open(candidate, facet.field) or "(absent)"
+        return records_render.tag_text(tag, facet) if tag is not None else _open(candidate, facet.field) or "(absent)"
     levels = tag if isinstance(tag, dict) else {}
-    told = []
+    texts = []
     for term in facet.terms:
         level = levels.get(term.id, NOT_ARISING)
-        level = _open(candidate, term.id) or "(open)" if candidate.is_open(term.id) else level
-        told.append(f"{term.code} {term.id} {level}".strip())
-    return ", ".join(told)
+        if candidate.is_open(term.id):
+            level = _open(candidate, term.id) or "(open)"
+        texts.append(f"{term.code} {term.id} {level}".strip())
+    return ", ".join(texts)
 
 
 def _open(candidate: Candidate, tag: str) -> str:

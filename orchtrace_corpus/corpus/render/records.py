@@ -1,16 +1,15 @@
 """Papers and exclusions: listings and single records."""
 
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
-from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
+from orchtrace_corpus.base.text.table import Cell, Table, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind
 from orchtrace_corpus.corpus.model.field_table import (
     EXCLUSION_FIELDS,
     PAPER_FIELDS,
     FieldKind,
-    RecordField,
     SearchPart,
     Section,
     value_texts,
@@ -36,7 +35,7 @@ _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
 def listing(
     name: str, records: Sequence[Record], columns: Sequence[Attribute], title: str = "", marked: Collection[str] = ()
 ) -> Table:
-    """Records as rows, the values of attributes as columns; of some columns, those in open dispute are marked."""
+    """Return records as rows, attributes as columns; values of `marked` columns in open dispute are marked."""
     rows = tuple(tuple(_marked(record, column, marked) for column in columns) for record in records)
     contested = {tag for record in records for tag in getattr(record, CONTESTED, ())}
     notes = (_MARK_NOTE,) * (not contested.isdisjoint(marked))
@@ -44,7 +43,7 @@ def listing(
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
-    """A listing of what was found, with where, in a column at a place; tags in open dispute are marked.
+    """Add a column to a listing at a place: where words were found, tags in open dispute marked.
 
     Where words are missing, a second column has them.
     """
@@ -81,28 +80,42 @@ def _marked(record: Record, column: Attribute, marked: Collection[str]) -> Cell:
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
-    """One record for people, with the meaning of its tags, its evidence and those of the disputes that are about it."""
+    """Return one record for people, with the meaning of its tags, its evidence and the disputes about it."""
     from orchtrace_corpus.corpus.model.disputes import contested  # which listings need not
 
+    is_paper, about = isinstance(record, Paper), _disputes_about(record, disputes)
+    open_tags = {tag for _, tag in contested(about)}
+    tagged = []
+    for facet in taxonomy.papers if is_paper else taxonomy.exclusions:
+        text = tag_text(record.tags.get(facet.field), facet)
+        names = [term.id for term in facet.terms if facet.kind is Kind.LEVELS and term.id in open_tags]
+        if facet.field in open_tags:
+            text += " (contested)"
+        elif names:
+            text += f" (contested: {', '.join(names)})"
+        tagged.append((facet.field, text))
+    parts: list[tuple[str, tuple[str, ...]]] = []
+    parts += [("evidence", evidence_texts(item)) for item in record.evidence] if isinstance(record, Paper) else []
+    for dispute in about:
+        parts.append(("dispute", (_readings(dispute), dispute.why, dispute.source, *map(str, dispute.arguments))))
+    head = (Span(record.name, "key"), Span("" if is_paper else " (excluded)", "warning"))
+    return laid_out(head, record.title, field_entries(record, taxonomy), tagged, parts, width)
+
+
+def laid_out(
+    head: Line,
+    title: str,
+    entries: Sequence[tuple[str, str]],
+    tagged: Sequence[tuple[str, str]],
+    parts: Iterable[tuple[str, Sequence[str]]],
+    width: int | None,
+) -> list[Line]:
+    """Lay out a record: its entries, its tags, and parts of several texts, each with a blank line before it."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
-    status = "" if isinstance(record, Paper) else " (excluded)"
-    lines: list[Line] = [(Span(record.name, "key"), Span(status, "warning"))]
-    lines += [line(text, "heading") for text in wrap(record.title, available)]
-    entries = field_entries(record, taxonomy)
-    open_tags = {tag for _, tag in contested(disputes_about(record, disputes))}
-    tagged = [
-        (facet.field, tag_text(record.tags.get(facet.field), facet) + _mark(facet, open_tags)) for facet in facets
-    ]
+    lines = [head, *(line(text, "heading") for text in wrap(title, available))]
     label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
     for label, text in (*entries, ("", ""), *tagged):
         lines += entry(label, text, label_width, available)
-    parts: list[tuple[str, tuple[str, ...]]] = []
-    parts += [("evidence", evidence_texts(item)) for item in record.evidence] if isinstance(record, Paper) else []
-    parts += [
-        ("dispute", (_readings(dispute), dispute.why, dispute.source, *map(str, dispute.arguments)))
-        for dispute in disputes_about(record, disputes)
-    ]
     for name, texts in parts:
         lines.append(line())
         for index, text in enumerate(texts):
@@ -110,38 +123,24 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
     return lines
 
 
-def _mark(facet: Facet, open_tags: Set[str]) -> str:
-    """Return the mark behind the tags of a facet of which some are in open dispute."""
-    if facet.field in open_tags:
-        return " (contested)"
-    names = [term.id for term in facet.terms if term.id in open_tags]
-    return f" (contested: {', '.join(names)})" if names and facet.kind is Kind.LEVELS else ""
-
-
-def disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispute"]:
-    """Those disputes that are about a record."""
+def _disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispute"]:
     return [dispute for dispute in disputes if isinstance(record, Paper) and dispute.record == record.key]
 
 
 def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Dispute"] = ()) -> str:
-    """One record as a Markdown section."""
+    """Return one record as a Markdown section."""
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
     entries = field_entries(record, taxonomy)
     entries += [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
     items = [f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries]
     for item in record.evidence if isinstance(record, Paper) else ():
-        about = evidence_about(item)
         where = f", {markdown_text(item.location)}" if item.location else ""
-        items.append(f"- **evidence** for {markdown_text(f'{about}: {item.note}')} <{item.source}>{where}")
-    for dispute in disputes_about(record, disputes):
+        note = markdown_text(f"{evidence_about(item)}: {item.note}")
+        items.append(f"- **evidence** for {note} <{item.source}>{where}")
+    for dispute in _disputes_about(record, disputes):
         items.append(f"- **dispute**: {markdown_text(f'{_readings(dispute)}. {dispute.why} ({dispute.source})')}")
         items += [f"  - {markdown_text(str(argument))}" for argument in dispute.arguments]
     return "\n".join((f"## {markdown_text(record.title)}", "", f"`{record.name}`", "", *items)) + "\n"
-
-
-def records_json(records: Sequence[Record], schema: str, disputes: Sequence["Dispute"] = ()) -> str:
-    """Records for programs, whole, each with its kind (`paper` or `exclusion`) and the disputes about it, if any."""
-    return envelope(schema, {"records": [whole_mapping(record, disputes) for record in records]})
 
 
 def as_mapping(record: Record) -> dict[str, Any]:
@@ -163,10 +162,10 @@ def as_mapping(record: Record) -> dict[str, Any]:
     return mapping
 
 
-def whole_mapping(record: Record, disputes: Sequence["Dispute"]) -> dict[str, Any]:
-    """The record with its kind and the disputes about it, if any."""
+def whole_mapping(record: Record, disputes: Sequence["Dispute"] = ()) -> dict[str, Any]:
+    """Return the record with its kind (`paper` or `exclusion`) and the disputes about it, if any."""
     disputed = []
-    for dispute in disputes_about(record, disputes):
+    for dispute in _disputes_about(record, disputes):
         readings = [{"values": list(reading.values), "by": reading.by} for reading in dispute.readings]
         written: dict[str, Any] = {"tag": dispute.tag, "stands": dispute.stands, "readings": readings}
         written |= {"why": dispute.why, "source": dispute.source, "state": dispute.state.value}
@@ -180,11 +179,12 @@ def whole_mapping(record: Record, disputes: Sequence["Dispute"]) -> dict[str, An
 
 
 def _readings(dispute: "Dispute") -> str:
-    """Which reading stands, and who reads what."""
-    read = "; ".join(f"{reading} by {reading.by}" for reading in dispute.readings)
-    one = dispute.agreed
-    agreed = f"; agreed by {one.rule_text}: {one.value} ({one.source})" if one is not None else ""
-    return f"{dispute.state}, {dispute.tag}: {dispute.stands} stands; {read}{agreed}"
+    """Return which reading stands, and who reads what."""
+    parts = [f"{dispute.state}, {dispute.tag}: {dispute.stands} stands"]
+    parts += [f"{reading} by {reading.by}" for reading in dispute.readings]
+    if (agreed := dispute.agreed) is not None:
+        parts.append(f"agreed by {agreed.rule_text}: {agreed.value} ({agreed.source})")
+    return "; ".join(parts)
 
 
 def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
@@ -220,17 +220,14 @@ def field_entries(record: Record, taxonomy: Taxonomy) -> list[tuple[str, str]]:
     entries = []
     for field in shown:
         value = record.value(field.name) if isinstance(record, Paper) else getattr(record, field.name)
-        if texts := value_texts(value):
-            entries.append((field.name, _entry_text(field, texts)))
+        texts = value_texts(value)
+        if field.kind is FieldKind.AUTHORS:
+            texts = tuple(map(bare_author, texts))
+        if texts:
+            entries.append((field.name, (" " if field.kind is FieldKind.URLS else "; ").join(texts)))
     if isinstance(record, Paper) and record.bibtex:
         entries.append(("bibtex", ", ".join(f"{name}: {latex}" for name, latex in record.bibtex.items())))
     return entries
-
-
-def _entry_text(field: RecordField, texts: Sequence[str]) -> str:
-    if field.kind is FieldKind.AUTHORS:
-        texts = [bare_author(author) for author in texts]
-    return (" " if field.kind is FieldKind.URLS else "; ").join(texts)
 
 
 def tag_text(tag: Tag | None, facet: Facet) -> str:
