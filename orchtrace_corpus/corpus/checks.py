@@ -15,7 +15,7 @@ from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malfor
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Pool
-from orchtrace_corpus.corpus.model.store import CorpusFiles, DataFile
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
@@ -147,7 +147,11 @@ def check_parts(root: str) -> Iterator[Part]:
     if summary.evidence:
         yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
     for name, row in parts.items():
-        yield _check_claims(files) if row.path == store.CLAIMS else _check_file(name, row, files)
+        if row.path == store.CLAIMS:
+            yield _check_claims(files)
+        else:
+            problems = files.findings_of(row)
+            yield Part(name, _exit_code(problems), problems, total=files.content(row.name).total)
     crlf: dict[str, str] = {}
     yield _compare(PartName.FMT, lambda: build.data_documents(files), crlf)
     yield _compare(PartName.BUILD, lambda: build.generated(files, summary), crlf)
@@ -177,7 +181,12 @@ def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Seq
     findings = select(everything, chosen, ignored)
     pool = files.loaded.pool
     candidates = files.candidates.total if pool else 0
-    return Validation(pool, findings, len(everything) - len(findings), _is_fixable(files, findings), candidates)
+    is_fixable = False
+    if findings:
+        from orchtrace_corpus.corpus.edit.fixes import changes
+
+        is_fixable = bool(changes(files, findings))
+    return Validation(pool, findings, len(everything) - len(findings), is_fixable, candidates)
 
 
 def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> "list[Document]":
@@ -192,24 +201,10 @@ def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: S
     return build.mended_documents(files, select(tuple(files.findings(PartName.VALIDATE)), chosen, ignored))
 
 
-def _is_fixable(files: CorpusFiles, findings: Sequence[Finding]) -> bool:
-    if not findings:
-        return False
-    from orchtrace_corpus.corpus.edit.fixes import changes
-
-    return bool(changes(files, findings))
-
-
 def _exit_code(findings: Sequence[Finding]) -> ExitCode:
     if not has_errors(findings):
         return ExitCode.DONE
     return ExitCode.UNREADABLE if is_malformed(findings) else ExitCode.FINDINGS
-
-
-def _check_file(name: str, row: DataFile, files: CorpusFiles) -> Part:
-    """Hold a data file against the records."""
-    findings = files.findings_of(row)
-    return Part(name, _exit_code(findings), findings, total=files.content(row.name).total)
 
 
 def _check_claims(files: CorpusFiles) -> Part:
@@ -224,15 +219,9 @@ def _check_claims(files: CorpusFiles) -> Part:
     if before is not None:
         fallen_before = falling_today(evaluate(claims, before))
         fell = tuple(name for name in falling if name not in fallen_before)
-    return Part(
-        "claims",
-        _exit_code(findings),
-        findings,
-        total=len(claims),
-        contested=sum(bool(verdict.contested) for verdict in verdicts),
-        falling=falling,
-        fell=fell,
-    )
+    contested = sum(bool(verdict.contested) for verdict in verdicts)
+    part = Part("claims", _exit_code(findings), findings, total=len(claims), contested=contested)
+    return part._replace(falling=falling, fell=fell)
 
 
 def _examples(files: CorpusFiles) -> Iterator[str]:

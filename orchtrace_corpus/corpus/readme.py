@@ -282,7 +282,11 @@ def _body(name: str, sources: _Sources) -> str:
 
         return f"```console\n$ corpus stats\n{plain(page(summary(), pool.taxonomy, _PAGE_WIDTH))}```"
     if kind == _LIST:
-        return _list(sources.sections(), pool.taxonomy.noun)
+        texts = []
+        for section in sources.sections():
+            listed = _links(section, pool.taxonomy.noun) if section.own_page else "\n".join(section.items)
+            texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, listed))))
+        return "\n\n".join(texts) + "\n"
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "claims" and not argument:
@@ -295,7 +299,12 @@ def _body(name: str, sources: _Sources) -> str:
         links = tuple(address(paper.urls[0]) for paper in papers)
         return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows, links=links))
     if kind == "figures" and argument:
-        return _figures(argument.split(), sources)
+        from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, figures_of
+
+        names = argument.split()
+        known = sources.observations() if SCALE_GAP in names else ()
+        source = Source(pool, summary(), known, contested_values(pool, sources.contested()))
+        return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in chosen(names, figures_of(source)))
     raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
 
 
@@ -310,14 +319,6 @@ def _contents(text: str) -> str:
             anchor = slug(heading, taken)
             lines += [f"- [{heading}](#{anchor})"] if heading != "Contributing" else []
     return "\n".join(lines)
-
-
-def _list(sections: Sequence[ListSection], noun: Noun) -> str:
-    texts = []
-    for section in sections:
-        listed = _links(section, noun) if section.own_page else "\n".join(section.items)
-        texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, listed))))
-    return "\n\n".join(texts) + "\n"
 
 
 def _links(section: ListSection, noun: Noun) -> str:
@@ -374,16 +375,6 @@ def _terms(pool: Pool, field: str) -> str:
     return markdown(Table(field, "", columns[first:], tuple(row[first:] for row in rows)))
 
 
-def _figures(names: Sequence[str], sources: _Sources) -> str:
-    from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, figures_of
-
-    pool = sources.pool
-    known = sources.observations() if SCALE_GAP in names else ()
-    source = Source(pool, sources.summary(), known, contested_values(pool, sources.contested()))
-    figures = chosen(names, figures_of(source))
-    return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in figures)
-
-
 def _tag(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[str, str]]) -> str:
     """Return a tag in the words of its labels; of levels, the highest that the paper has. Empty if none applies."""
 
@@ -392,10 +383,9 @@ def _tag(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[st
 
     if tag is None or tag == NOT_APPLICABLE or tag == (NOT_APPLICABLE,):
         return ""
-    if isinstance(tag, str):
-        return _name(tag, facet.terms) + mark(facet.field)
-    if isinstance(tag, tuple):
-        return ", ".join(_name(term, facet.terms) for term in tag) + mark(facet.field)
+    if isinstance(tag, (str, tuple)):
+        terms = (tag,) if isinstance(tag, str) else tag
+        return ", ".join(_name(term, facet.terms) for term in terms) + mark(facet.field)
     level = next((level for level in facet.levels if level.id in tag.values()), None)
     if level is None:
         return ""

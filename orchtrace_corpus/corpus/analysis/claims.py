@@ -313,26 +313,21 @@ def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Seq
         return not parts, "; ".join(parts) or ", ".join(expect.keys)
     if isinstance(expect, Counts):
         tally = Counter(value for member in selected for value in member.wanted.values(member.record))
-        found = {value: tally[value] for value in expect.counts}
-        wrong = [f"{value} {number}" for value, number in found.items() if number != expect.counts[value]]
-        rest = _REST if 0 < len(wrong) < len(found) else ""
-        return not wrong, ", ".join(wrong or (f"{value} {number}" for value, number in found.items())) + rest
+        counts = {value: str(tally[value]) for value in expect.counts}
+        return _differences(counts, [value for value, count in expect.counts.items() if tally[value] != count])
     if isinstance(expect, Agreement):
         cells = Counter(cell for member in selected for cell in member.wanted.values(member.record))
         numbers = {name: agreement_of(name, cells) for name in expect.agreement}
         return numbers == expect.agreement, _agreement_text(numbers)
     having = {member.record.name: member.wanted.values(member.record) for member in selected}
-    named = {key: having.get(key, ()) for key in expect.values}
-    wrong = [key for key, values in named.items() if expect.values[key] not in values]
-    shown = {
-        key: " and ".join(values) or "without a value" if values else "not among the rows"
-        for key, values in named.items()
-    }
-    rest = _REST if 0 < len(wrong) < len(named) else ""
-    return not wrong, ", ".join(f"{key} {shown[key]}" for key in (wrong or named)) + rest
+    shown = dict.fromkeys(expect.values, "not among the rows")
+    shown |= {key: " and ".join(having[key]) or "without a value" for key in shown if key in having}
+    return _differences(shown, [key for key, value in expect.values.items() if value not in having.get(key, ())])
 
 
-_REST = "; the rest as expected"
+def _differences(shown: Mapping[str, str], wrong: Sequence[str]) -> tuple[bool, str]:
+    rest = "; the rest as expected" if 0 < len(wrong) < len(shown) else ""
+    return not wrong, ", ".join(f"{name} {shown[name]}" for name in (wrong or shown)) + rest
 
 
 def _is_within(value: int, per: int, bounds: Bounds) -> bool:
@@ -344,7 +339,9 @@ def expected_text(claim: Claim) -> str:
     expect = claim.expect
     if isinstance(expect, Number):
         low, high = (None if end is None else str(end) for end in expect.bounds)
-        return "none" if high == "0" else low if low == high and low is not None else _bounded(low, high)
+        if high == "0":
+            return "none"
+        return low if low == high and low is not None else _bounded(low, high)
     if isinstance(expect, Share):
         percentages = (None if end is None else f"{end / 100:.2f}".rstrip("0").rstrip(".") for end in expect.bounds)
         return _bounded(*(None if end is None else f"{end}%" for end in percentages))
@@ -467,7 +464,9 @@ class Judge:
             by = None
             if isinstance(expect, (Counts, Values)):
                 by = find(expect.by, self.attributes[kind])
-                _check_values(expect, by)
+                for value in expect.counts if isinstance(expect, Counts) else expect.values.values():
+                    if by.terms and value not in by.allowed:
+                        raise CommandUseError(f"{by.name} has no value {quote(value)}{suggestion(value, by.allowed)}")
             compared: tuple[str, ...] = ()
             if isinstance(expect, Agreement):
                 if kind is not Over.PAPERS:
@@ -572,17 +571,13 @@ class Judge:
             paper = self._papers.get(dispute.record)
             if paper is not None and dispute.state is State.OPEN and dispute.record not in marked:
                 part = wanted.part(paper)
-                if any(wanted.part(other) != part for other in self._otherwise(paper, dispute)):
+                name = dispute.record, dispute.tag, dispute.alternatives  # many claims ask for the same
+                if name not in self._readings:
+                    facet, tag = self._disputable[dispute.tag], dispute.tag
+                    self._readings[name] = [with_value(paper, facet, tag, value) for value in dispute.alternatives]
+                if any(wanted.part(other) != part for other in self._readings[name]):
                     marked.add(dispute.record)
         return tuple(key for key in self._papers if key in marked)
-
-    def _otherwise(self, paper: Paper, dispute: Dispute) -> list[Paper]:
-        """The paper as the readings that the record does not follow have it; many claims ask for the same."""
-        name = dispute.record, dispute.tag, dispute.alternatives
-        if name not in self._readings:
-            facet, tag = self._disputable[dispute.tag], dispute.tag
-            self._readings[name] = [with_value(paper, facet, tag, value) for value in dispute.alternatives]
-        return self._readings[name]
 
 
 def disputes_on(wanted: Filters, disputes: Iterable[Dispute], known: Mapping[str, Facet]) -> list[Dispute]:
@@ -610,13 +605,6 @@ def _wrong(condition: Condition, attributes: Attributes) -> CommandUseError | No
     except CommandUseError as error:
         return error
     return None
-
-
-def _check_values(expect: Counts | Values, by: Attribute) -> None:
-    """Every value that is expected must be one that the field can have."""
-    for value in expect.counts if isinstance(expect, Counts) else expect.values.values():
-        if by.terms and value not in by.allowed:
-            raise CommandUseError(f"{by.name} has no value {quote(value)}{suggestion(value, by.allowed)}")
 
 
 def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:

@@ -127,12 +127,8 @@ def _words(row: Any, names: Any, weights: Any) -> tuple[tuple[str, float], ...]:
 @lru_cache(maxsize=8192)
 def _tokens(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without the commonest and without plain plurals."""
-    words = re.findall(r"[^\W_]+", text.casefold())
-    return tuple(_singular(word) for word in words if word not in _STOP and len(word) > 1)
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+    words = [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in _STOP and len(word) > 1]
+    return tuple(re.sub(r"(?<=..[^sui])s$", "", word) for word in words)
 
 
 class Similarity:

@@ -261,17 +261,17 @@ def fills(
     candidates: "Iterable[Candidate]", rows: Attribute, columns: Attribute
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """The keys of the candidates with each pair of values; with `?` behind where it takes a reading of an open tag."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for one in candidates:
-        settled = [axis.values(one.paper) for axis in (rows, columns)]
-        row_values, column_values = (
-            (*had, *(one.read_values(axis.name) if one.is_open(axis.name) else ()))
-            for axis, had in zip((rows, columns), settled, strict=True)
-        )
-        for row, column in dict.fromkeys(product(row_values, column_values)):
+    keys: dict[tuple[str, str], list[str]] = {}
+    for candidate in candidates:
+        settled = [axis.values(candidate.paper) for axis in (rows, columns)]
+        possible = list(settled)
+        for index, axis in enumerate((rows, columns)):
+            if candidate.is_open(axis.name):
+                possible[index] = (*settled[index], *candidate.read_values(axis.name))
+        for row, column in dict.fromkeys(product(*possible)):
             is_settled = row in settled[0] and column in settled[1]
-            found.setdefault((row, column), []).append(one.name + "?" * (not is_settled))
-    return {pair: tuple(sorted(names, key=lambda name: name.endswith("?"))) for pair, names in found.items()}
+            keys.setdefault((row, column), []).append(candidate.name + "?" * (not is_settled))
+    return {pair: tuple(sorted(names, key=lambda name: name.endswith("?"))) for pair, names in keys.items()}
 
 
 def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:

@@ -124,11 +124,7 @@ class Possibilities:
 
 
 class _Domain(NamedTuple):
-    """The values that a facet of a hypothetical record can have.
-
-    Attributes:
-        terms: Of a facet of kind `levels`, the terms that are given; None where any can be.
-    """
+    """The values that a facet can have; `terms` are those given of a facet with levels, None where any can be."""
 
     facet: Facet
     terms: tuple[str, ...] | None
@@ -161,13 +157,11 @@ def _domains(taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None
                 yield _Domain(facet, read, tuple(_levels(facet, read, len(read))))
             elif read:
                 is_by = by is not None and by.name in read
-                asked = [
-                    *filters,
-                    *(condition for rule in _rules(taxonomy) for conditions in rule for condition in conditions),
-                ]
+                asked = [*filters, *chain.from_iterable(chain.from_iterable(_rules(taxonomy)))]
                 levels = {term: _levels_told_apart(facet, term, () if is_by else asked) for term in read}
-                given = (dict(zip(read, values, strict=True)) for values in product(*levels.values()))
-                yield _Domain(facet, read, tuple(sorted(map(_without_absent, given), key=len)))
+                pairs = (zip(read, values, strict=True) for values in product(*levels.values()))
+                given = ({term: level for term, level in tag if level != ABSENT} for tag in pairs)
+                yield _Domain(facet, read, tuple(sorted(given, key=len)))
 
 
 def _levels_told_apart(facet: Facet, term: str, filters: Sequence[Filter]) -> list[str]:
@@ -181,10 +175,6 @@ def _levels_told_apart(facet: Facet, term: str, filters: Sequence[Filter]) -> li
         answers = tuple(condition.matches(paper) for condition in filters if condition.attribute.name == term)
         representatives.setdefault(answers, value)
     return list(representatives.values())
-
-
-def _without_absent(levels: dict[str, str]) -> dict[str, str]:
-    return {term: level for term, level in levels.items() if level != ABSENT}
 
 
 def _levels(facet: Facet, terms: Sequence[str], size: int) -> Iterator[dict[str, str]]:
@@ -307,7 +297,7 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
     units, is_exact = [], True
     known = disputable(pool.taxonomy)
     concerning: dict[str, list[Dispute]] = {}
-    for dispute in disputes_on(filters, disputes, disputable(pool.taxonomy)):
+    for dispute in disputes_on(filters, disputes, known):
         concerning.setdefault(dispute.record, []).append(dispute)
     for paper in pool.papers:
         own = concerning.get(paper.key, [])
@@ -342,8 +332,8 @@ def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bo
 def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]:
     """The near misses, as they are and taken in; where the claim is about exclusions, all of them, also left out."""
     of_papers, of_exclusions = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
-    conditions = (*of_papers.scope.filters, *of_papers.where.filters, *of_papers.of.filters) if of_papers else ()
-    possible = list(Possibilities(pool.taxonomy, conditions, of_papers.by if of_papers else None))
+    asked = (of_papers.conditions, of_papers.by) if of_papers else ((), None)
+    possible = list(Possibilities(pool.taxonomy, *asked))
     nearly = near_misses(pool)
     units = []
     for exclusion in pool.exclusions:
@@ -366,13 +356,11 @@ def _scale_units(claim: Claim, filters: Mapping[Over, Filters], judge: Judge) ->
     wanted = filters.get(Over.SCALE)
     if wanted is None:
         return []
-    return [
-        _Unit(
-            record.name,
-            (_Variant((), wanted.part(record)), _Variant((Change(ChangeKind.LEAVE_OUT, record.name),), None)),
-        )
-        for record in judge.records(Over.SCALE, claim)
-    ]
+    units = []
+    for record in judge.records(Over.SCALE, claim):
+        left_out = _Variant((Change(ChangeKind.LEAVE_OUT, record.name),), None)
+        units.append(_Unit(record.name, (_Variant((), wanted.part(record)), left_out)))
+    return units
 
 
 def _ways(claim: Claim) -> list[_Way]:
@@ -427,10 +415,12 @@ class _Gains:
     """What every variant of every record adds to the sum that one way to break a claim goes by."""
 
     def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
-        expect = claim.expect  # by name, of records that may not be there
-        named = set(expect.keys if isinstance(expect, Keys) else expect.values if isinstance(expect, Values) else ())
-        named -= {unit.name for unit in units}
-        total = sum(way.weight(name, None) for name in named)
+        named: set[str] = set()  # of records that may not be there
+        if isinstance(claim.expect, Keys):
+            named.update(claim.expect.keys)
+        elif isinstance(claim.expect, Values):
+            named.update(claim.expect.values)
+        total = sum(way.weight(name, None) for name in named - {unit.name for unit in units})
         self.variants: list[list[tuple[_Variant, int]]] = []
         for unit in units:
             present = way.weight(unit.name, unit.variants[0].part)
@@ -454,28 +444,21 @@ class _Gains:
                 several.append(useful)
         single.sort(key=lambda choice: (-choice[0], _remoteness(choice[1].changes)))
         reached = [0, *accumulate(gain for gain, _ in single)]
-        best: dict[int, tuple[int, tuple[Change, ...]]] = {0: (0, ())}
+        best: dict[int, tuple[int, tuple[Change, ...]]] = {0: (0, ())}  # the most to gain, by number of changes
         for useful in several:
-            best = _with_one_of(useful, best)
+            better = dict(best)
+            for cost, (gain, changes) in best.items():
+                for more, variant in useful:
+                    size = cost + len(variant.changes)
+                    if size not in better or gain + more > better[size][0]:
+                        better[size] = (gain + more, (*changes, *variant.changes))
+            best = better
         sets = []
         for gain, changes in best.values():
             number = next((number for number, more in enumerate(reached) if gain + more > self.slack), None)
             if number is not None:
                 sets.append((*changes, *(change for _, variant in single[:number] for change in variant.changes)))
         return min(sets, key=len, default=None)
-
-
-def _with_one_of(
-    useful: Sequence[tuple[int, _Variant]], best: dict[int, tuple[int, tuple[Change, ...]]]
-) -> dict[int, tuple[int, tuple[Change, ...]]]:
-    """The most that can be gained by each number of changes when one more record may take one of its variants."""
-    better = dict(best)
-    for cost, (gain, changes) in best.items():
-        for more, variant in useful:
-            number = cost + len(variant.changes)
-            if number not in better or gain + more > better[number][0]:
-                better[number] = (gain + more, (*changes, *variant.changes))
-    return better
 
 
 def _remoteness(changes: Sequence[Change]) -> list[int]:

@@ -1,7 +1,6 @@
 """Agreement between readers as tables: the coefficients, and each disagreement with all readings."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.corpus.analysis.agreement import CONFIDENCE, Agreement, Disagreement, Estimate
@@ -18,46 +17,35 @@ def tables(
         left_out: The number of cells that do not count, since the taxonomy does not have their code.
         remarks: What the sheets say of themselves.
     """
-    rows: list[tuple[Cell, ...]] = [
-        (one.name, one.cells, _rounded(one.observed), *_cells(one.kappa), *_cells(one.alpha)) for one in agreements
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for agreement in agreements:
+        coefficients = (*_cells(agreement.kappa), *_cells(agreement.alpha))
+        rows.append((agreement.name, agreement.cells, _rounded(agreement.observed), *coefficients))
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
-    found = [Table("agreement", "Agreement", columns, tuple(rows), (*remarks, *_notes(agreements, left_out)))]
-    differing = [
-        (one.key, one.column, *(one.readings.get(reader) for reader in readers)) for one in _disagreements(agreements)
-    ]
-    if differing:
-        found.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(differing)))
-    return found
+    shown = [Table("agreement", "Agreement", columns, tuple(rows), (*remarks, *_notes(agreements, left_out)))]
+    rows = []
+    for disagreement in _disagreements(agreements):
+        rows.append((disagreement.key, disagreement.column, *map(disagreement.readings.get, readers)))
+    if rows:
+        shown.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(rows)))
+    return shown
 
 
 def document(
     agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0, remarks: Sequence[str] = ()
 ) -> str:
     """Return the same as JSON, figures unrounded."""
-    return envelope(
-        "audit",
-        {
-            "readers": list(readers),
-            "remarks": list(remarks),
-            "confidence": CONFIDENCE,
-            "left_out": left_out,
-            "agreement": [
-                {
-                    "field": one.name,
-                    "cells": one.cells,
-                    "observed": one.observed,
-                    "kappa": _data(one.kappa),
-                    "alpha": _data(one.alpha),
-                }
-                for one in agreements
-            ],
-            "disagreements": [
-                {"key": one.key, "field": one.column, "readings": dict(one.readings)}
-                for one in _disagreements(agreements)
-            ],
-        },
-    )
+    mappings = []
+    for agreement in agreements:
+        head = {"field": agreement.name, "cells": agreement.cells, "observed": agreement.observed}
+        kappa, alpha = (one._asdict() | {"reason": one.reason or None} for one in (agreement.kappa, agreement.alpha))
+        mappings.append({**head, "kappa": kappa, "alpha": alpha})
+    disagreements = [
+        {"key": disagreement.key, "field": disagreement.column, "readings": dict(disagreement.readings)}
+        for disagreement in _disagreements(agreements)
+    ]
+    head = {"readers": list(readers), "remarks": list(remarks), "confidence": CONFIDENCE, "left_out": left_out}
+    return envelope("audit", {**head, "agreement": mappings, "disagreements": disagreements})
 
 
 def _disagreements(agreements: Sequence[Agreement]) -> list[Disagreement]:
@@ -76,10 +64,6 @@ def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:
                 reasons.setdefault(f"no {name}: {estimate.reason}", []).append(one.name)
     notes += [f"{reason[0].upper()}{reason[1:]} ({', '.join(names)})." for reason, names in reasons.items()]
     return tuple(notes)
-
-
-def _data(estimate: Estimate) -> dict[str, Any]:
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "reason": estimate.reason or None}
 
 
 def _rounded(value: float | None) -> float | None:

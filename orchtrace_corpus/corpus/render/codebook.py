@@ -12,26 +12,21 @@ _PIPE_WIDTH = 100
 
 
 def lines(codings: Sequence[Coding], width: int | None) -> list[Line]:
-    """How some tags are coded, for the terminal."""
+    """Return how some tags are coded, for the terminal."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     shown: list[Line] = []
     for coding in codings:
         shown += [line(), line(f"How to code {coding.tag}", "heading")]
-        for label, text in _parts(coding):
+        entries = [(f"rule {number}", rule) for number, rule in enumerate(coding.rules, 1)]
+        entries += [("include", text) for text in coding.include] + [("exclude", text) for text in coding.exclude]
+        entries += [("case", f"{case.record}: {case.value}. {case.why}") for case in coding.cases]
+        for label, text in entries:
             shown += entry(label, text, 10, available)
     return shown
 
 
-def _parts(coding: Coding) -> Iterator[tuple[str, str]]:
-    for number, rule in enumerate(coding.rules, 1):
-        yield f"rule {number}", rule
-    yield from (("include", text) for text in coding.include)
-    yield from (("exclude", text) for text in coding.exclude)
-    yield from (("case", f"{case.record}: {case.value}. {case.why}") for case in coding.cases)
-
-
 def codebook_page(codings: Sequence[Coding], taxonomy: Taxonomy) -> str:
-    """The codebook as a Markdown page: definitions of the taxonomy, rules and cases of the codebook."""
+    """Return the codebook as a Markdown page: definitions of the taxonomy, rules and cases of the codebook."""
     by_tag = {coding.tag: coding for coding in codings}
     parts = [f"# Codebook: {markdown_text(taxonomy.title)}\n"]
     for facet in taxonomy.papers:
@@ -71,36 +66,23 @@ def _section(coding: Coding, facet: Facet) -> str:
 
 
 def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
-    """The protocol as a Markdown page."""
+    """Return the protocol as a Markdown page."""
     noun = taxonomy.noun.with_article
+    subject = f"{noun[:1].upper()}{noun[1:]}"
     is_published, unpublished = bool(taxonomy.published), "; the survey published none"
     labels = {family.id: family.label for family in protocol.families}
     stages = {term.id: term.label for facet in taxonomy.exclusions for term in facet.terms}
-    families = [(one.label, "; ".join(one.terms)) for one in protocol.families]
-    queries = [(one.name, labels[one.family], one.query, one.by) for one in protocol.queries]
-    screening = [(stages[one.stage], one.rule) for one in protocol.stages]
+    families = [(family.label, "; ".join(family.terms)) for family in protocol.families]
+    queries = [(query.name, labels[query.family], query.query, query.by) for query in protocol.queries]
+    screening = [(stages[stage.stage], stage.rule) for stage in protocol.stages]
+    of_terms = f"{'Terms as published. ' * is_published}They are not query strings of one database."
+    of_queries = "In the search syntax of arXiv's API. `ours` marks a string of this project"
     sections = (
         ("Sources", "", _bullets(protocol.sources)),
-        (
-            "Included",
-            f"{noun[:1].upper()}{noun[1:]} is included if at least one of these holds.",
-            _bullets(_rules(protocol.include)),
-        ),
-        (
-            "Excluded",
-            f"{noun[:1].upper()}{noun[1:]} is excluded if it is only one of these.",
-            _bullets(_rules(protocol.exclude)),
-        ),
-        (
-            "Families",
-            f"{'Terms as published. ' * is_published}They are not query strings of one database.",
-            _table(("family", "terms"), families),
-        ),
-        (
-            "Queries",
-            f"In the search syntax of arXiv's API. `ours` marks a string of this project{unpublished * is_published}.",
-            _table(("name", "family", "query", "by"), queries),
-        ),
+        ("Included", f"{subject} is included if at least one of these holds.", _bullets(_rules(protocol.include))),
+        ("Excluded", f"{subject} is excluded if it is only one of these.", _bullets(_rules(protocol.exclude))),
+        ("Families", of_terms, _table(("family", "terms"), families)),
+        ("Queries", f"{of_queries}{unpublished * is_published}.", _table(("name", "family", "query", "by"), queries)),
         ("Searching", "", _bullets(list(_searching(protocol, taxonomy.noun)))),
         ("Screening", "", _table(("stage", f"{noun} is excluded if"), screening)),
         ("Evidence", "", _table(("source", "carries"), protocol.evidence)),
@@ -113,7 +95,7 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
 
 
 def _searching(protocol: Protocol, noun: Noun) -> Iterator[str]:
-    """What a run of searches asks, and how often; nothing where the protocol has no queries."""
+    """Yield what a run of searches asks, and how often; nothing where the protocol has no queries."""
     if not protocol.queries:
         return
     within = f" in {', '.join(protocol.search_categories)}" if protocol.search_categories else ""
@@ -121,11 +103,8 @@ def _searching(protocol: Protocol, noun: Noun) -> Iterator[str]:
     yield f"corpus discover asks arXiv every query{within}, about {noun.many} submitted since {first}."
     yield "Later runs begin two weeks before the last day that a query was asked about, and end with yesterday."
     if protocol.citing:
-        least = protocol.citing_least
-        yield (
-            f"With a key, it asks OpenAlex for works that cite, or are cited by, at least {least} of the "
-            f"{noun.many} with {' and '.join(protocol.citing)}."
-        )
+        works = f"works that cite, or are cited by, at least {protocol.citing_least} of the {noun.many}"
+        yield f"With a key, it asks OpenAlex for {works} with {' and '.join(protocol.citing)}."
     yield "Every run is on record in data/searches.yaml; corpus stats --screening and the figure of screening count it."
 
 

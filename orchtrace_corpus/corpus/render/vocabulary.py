@@ -12,7 +12,7 @@ _NEXT_STEPS = "Definitions: corpus terms FIELD. Filters: corpus list --where FIE
 
 
 def terms_table(facet: Facet, counts: Mapping[str, int], having: Mapping[str, Sequence[str]] = {}) -> Table:
-    """The terms of one facet with their meaning and how many records have them; below, some of those that have one."""
+    """Return the terms of a facet, their meaning, how many records have them, and below some that have one."""
     coded = any(term.code for term in facet.terms)
     expected = tuple(dict.fromkeys(field for term in facet.terms for field, _ in term.typical))
     rows: list[tuple[Cell, ...]] = []
@@ -21,40 +21,36 @@ def terms_table(facet: Facet, counts: Mapping[str, int], having: Mapping[str, Se
         typical = (", ".join(term.typical_of(field)) for field in expected)
         rows.append((term.id, *code, term.label, counts.get(term.id, 0), *typical, term.definition))
     if facet.allows_na:
-        blank = ("" for _ in expected)
-        code = ("",) if coded else ()
-        na = ("NA", *code, "Not applicable", counts.get("NA", 0), *blank, "The facet does not apply.")
-        rows.append(na)
-    named = (f"typical {field}" for field in expected)
-    columns = ("term", *(("code",) if coded else ()), "label", "count", *named, "definition")
-    notes = tuple(
-        f"corpus search finds {one.id} also as: {', '.join(one.synonyms)}." for one in facet.terms if one.synonyms
-    )
-    notes += tuple(f"{facet.field}={one}: {first_names_and_more(keys, 5)}" for one, keys in having.items() if keys)
-    return Table(facet.field, facet.label, columns, tuple(rows), notes, wrapped="definition")
+        code, blank = (("",) if coded else ()), ("" for _ in expected)
+        rows.append(("NA", *code, "Not applicable", counts.get("NA", 0), *blank, "The facet does not apply."))
+    typical = (f"typical {field}" for field in expected)
+    columns = ("term", *(("code",) if coded else ()), "label", "count", *typical, "definition")
+    named = ((term.id, ", ".join(term.synonyms)) for term in facet.terms if term.synonyms)
+    notes = [f"corpus search finds {term} also as: {synonyms}." for term, synonyms in named]
+    notes += [f"{facet.field}={term}: {first_names_and_more(keys, 5)}" for term, keys in having.items() if keys]
+    return Table(facet.field, facet.label, columns, tuple(rows), tuple(notes), wrapped="definition")
 
 
 def levels_table(facet: Facet) -> Table:
-    """The levels of a facet with their meaning."""
+    """Return the levels of a facet with their meaning."""
     rows = tuple((level.id, level.label, level.definition) for level in facet.levels)
     columns = ("level", "label", "definition")
     return Table(f"{facet.field}_levels", f"{facet.label}: levels", columns, rows, wrapped="definition")
 
 
 def all_terms_table(taxonomy: Taxonomy) -> Table:
-    """Every term of every facet, one row each."""
+    """Return every term of every facet, one row each."""
     rows: list[tuple[Cell, ...]] = []
     for section, facets in _sections(taxonomy):
         for facet in facets:
-            rows += [
-                (section, facet.field, facet.role, term.id, term.code or None, term.definition) for term in facet.terms
-            ]
-            rows += [(section, facet.field, facet.role, level.id, "level", level.definition) for level in facet.levels]
+            head = (section, facet.field, facet.role)
+            rows += [(*head, term.id, term.code or None, term.definition) for term in facet.terms]
+            rows += [(*head, level.id, "level", level.definition) for level in facet.levels]
     return Table("terms", "Terms", ("of", "field", "role", "term", "code", "definition"), tuple(rows))
 
 
 def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
-    """All facets on a page: the name to filter by, and its terms."""
+    """Return all facets on a page: the name to filter by, and its terms."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines: list[Line] = []
     for section, facets in _sections(taxonomy):
@@ -76,10 +72,8 @@ def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
             lines += [line(part) for part in shown[1:]]
         for field in own:
             values = ", ".join(field.choices) or field.kind.value
-            first = pad(f"  {field.name}", label_width)
-            lines += [
-                line(part) for part in wrap(f"{values}: {field.help}", available, first=first, rest=" " * label_width)
-            ]
+            first, text = pad(f"  {field.name}", label_width), f"{values}: {field.help}"
+            lines += [line(part) for part in wrap(text, available, first=first, rest=" " * label_width)]
         lines.append(line())
     return [*lines, *(line(text, "muted") for text in wrap(_NEXT_STEPS, available))]
 

@@ -16,7 +16,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw
 from orchtrace_corpus.corpus.site import feed, pages
-from orchtrace_corpus.corpus.site.fields import PAPERS_PAGE, Field, Group, count_pairs, read_fields, term_label
+from orchtrace_corpus.corpus.site.fields import PAPERS_PAGE, Group, count_pairs, read_fields, term_label
 from orchtrace_corpus.corpus.site.papers import ROWS_OF_A_PAGE, PaperPages, read_columns, table_data, table_rows
 from orchtrace_corpus.corpus.site.source import Place, Source
 
@@ -113,23 +113,23 @@ class Site:
             }
             label = noun.heading if number == 1 else ""
             yield name, label, "papers", noun.heading, f"{papers}, to search, filter and export.", values
-        if source.verdicts:
-            text = "What the corpus claims about itself, held against its records."
-            yield "claims.html", "Claims", "claims", "Claims", text, pages.claims(source)
-        if source.scale:
-            text = "How large systems in use are, and how large experiments are."
-            yield "scale.html", "Scale", "scale", "Scale", text, pages.scale_page(source)
-        if source.drawn.is_screened:
-            text = "What was screened, and what was left out, with the reason."
-            yield "screening.html", "Screening", "screening", "Screening", text, pages.screening(source)
-        if source.has_candidates:
-            text = "What was found, and awaits a decision."
-            yield "candidates.html", "Candidates", "candidates", "Candidates", text, pages.candidates(source)
-        text = f"What {noun.many} are tagged with, and what each tag means."
-        yield "taxonomy.html", "Taxonomy", "taxonomy", "Taxonomy", text, pages.taxonomy(source, self._fields)
-        if source.protocol is not None:
-            values = pages.protocol(source.protocol, source.pool)
-            yield "protocol.html", "Protocol", "protocol", "Protocol", f"How {noun.many} come into the corpus.", values
+        claimed = "What the corpus claims about itself, held against its records."
+        sized = "How large systems in use are, and how large experiments are."
+        screened = "What was screened, and what was left out, with the reason."
+        found = "What was found, and awaits a decision."
+        tagged = f"What {noun.many} are tagged with, and what each tag means."
+        admitted = f"How {noun.many} come into the corpus."
+        named: tuple[tuple[str, object, str, Callable[[Source], Mapping[str, Any]]], ...] = (
+            ("claims", source.verdicts, claimed, pages.claims),
+            ("scale", source.scale, sized, pages.scale_page),
+            ("screening", source.drawn.is_screened, screened, pages.screening),
+            ("candidates", source.has_candidates, found, pages.candidates),
+            ("taxonomy", True, tagged, lambda source: pages.taxonomy(source, self._fields)),
+            ("protocol", source.protocol, admitted, pages.protocol),
+        )
+        for page, has_page, text, read_values in named:
+            if has_page:
+                yield f"{page}.html", page.capitalize(), page, page.capitalize(), text, read_values(source)
         yield "404.html", "", "missing", "Not found", "There is no such page.", {}
 
     def _papers(self) -> Iterator[tuple[str, str]]:
@@ -163,11 +163,9 @@ class Site:
             yield "sitemap.xml", self._environment.get_template("sitemap.xml.jinja").render(values)
 
     def _counts(self) -> list[list[int]]:
-        """The fields of the start page crossed, without the values that say that there is nothing to say."""
-        start = self._pages[0][-1]
-        rows: Field = start["rows"]
-        columns: Field = start["columns"]
-        kept = [number for number, value in enumerate(columns.values) if not value.is_aside]
+        """Return the fields of the start page crossed, without the values that say that there is nothing to say."""
+        rows, columns = (self._pages[0][-1][name] for name in ("rows", "columns"))
+        kept = [index for index, value in enumerate(columns.values) if not value.is_aside]
         counted = zip(rows.values, count_pairs(rows, columns), strict=True)
         return [[numbers[at] for at in kept] for value, numbers in counted if not value.is_aside]
 

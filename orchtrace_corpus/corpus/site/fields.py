@@ -1,8 +1,8 @@
 """The fields that readers filter, cross and sort papers by, and their columns as pages and scripts have them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, permutations
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -100,11 +100,13 @@ def read_fields(
         contested: The tags in open dispute, by a paper's key and a tag; a field of their own, if there are any.
     """
     attributes = paper_attributes(taxonomy)
-    fields = tuple(
-        _code_field(papers) if name == CODE else _field(attributes[name], group, facet, papers)
-        for name, group, facet in _names(papers, taxonomy)
-    )
-    return (*fields, _contested_field(papers, fields, contested)) if contested else fields
+    fields = [_field(attributes[name], group, facet, papers) for name, group, facet in _names(papers, taxonomy)]
+    if any(paper.code for paper in papers):
+        values = (Value("yes", "Available"), Value("no", "Not known"))
+        fields.append(Field(CODE, "Code", Group.RECORD, values, [(0,) if paper.code else (1,) for paper in papers]))
+    if contested:
+        fields.append(_contested_field(papers, fields, contested))
+    return tuple(fields)
 
 
 def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, Group, Facet | None]]:
@@ -122,8 +124,6 @@ def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, G
     for field in taxonomy.paper_fields:
         if field.is_filter and (field.name == "year" or any(field.name in paper.more for paper in papers)):
             yield field.name, Group.RECORD, None
-    if any(paper.code for paper in papers):
-        yield CODE, Group.RECORD, None
 
 
 def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequence[Paper]) -> Field:
@@ -131,20 +131,15 @@ def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequ
     if attribute.terms:
         values = [_value(term, facet, attribute) for term in attribute.terms]
     else:
-        values = [Value(one, one) for one in _ordered({one for given in had for one in given} - {ABSENT}, attribute)]
-    if any(ABSENT in given for given in had):
+        given = {value for values in had for value in values} - {ABSENT}
+        order = float if attribute.kind is ValueKind.NUMBER else str
+        values = [Value(value, value) for value in sorted(given, key=order)]
+    if any(ABSENT in terms for terms in had):
         values.append(Value(ABSENT, DOES_NOT_ARISE if facet else _NOT_RECORDED))
-    index = {value.id: number for number, value in enumerate(values)}
-    known: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for given in had:
-        if given not in known:
-            known[given] = tuple(index[one] for one in given)
+    places = {value.id: place for place, value in enumerate(values)}
+    known = {terms: tuple(places[term] for term in terms) for terms in set(had)}
     label = next((term_label(term) for term in facet.terms if term.id == attribute.name), "") if facet else ""
-    return Field(attribute.name, label or attribute.label, group, tuple(values), [known[given] for given in had], facet)
-
-
-def _ordered(values: Iterable[str], attribute: Attribute) -> list[str]:
-    return sorted(values, key=float) if attribute.kind is ValueKind.NUMBER else sorted(values)
+    return Field(attribute.name, label or attribute.label, group, tuple(values), [known[terms] for terms in had], facet)
 
 
 def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
@@ -154,11 +149,6 @@ def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
     tagged = attribute.facet or facet
     tag: Tag = {own.id: term.id} if own else term.id
     return Value(term.id, term_label(term), definition, texts_of_tag(tagged, tag) if tagged else "")
-
-
-def _code_field(papers: Sequence[Paper]) -> Field:
-    values = (Value("yes", "Available"), Value("no", "Not known"))
-    return Field(CODE, "Code", Group.RECORD, values, [(0,) if paper.code else (1,) for paper in papers])
 
 
 def _contested_field(papers: Sequence[Paper], fields: Sequence[Field], tags: frozenset[tuple[str, str]]) -> Field:
@@ -227,28 +217,24 @@ def matrix(rows: Field, columns: Field, impossible: frozenset[tuple[str, str]]) 
     aside = [[row.is_aside or column.is_aside for column in columns.values] for row in rows.values]
     flat = zip(chain.from_iterable(counted), chain.from_iterable(aside), strict=True)
     most = max((number for number, is_aside in flat if not is_aside), default=0)
-    return tuple(
-        MatrixRow(
-            row,
-            tuple(
-                MatrixCell(
-                    number,
-                    0 if is_aside or not number else -(-4 * number // most),
-                    not number and (row.id, column.id) in impossible,
-                    papers_address((rows.name, row.id), (columns.name, column.id)),
-                )
-                for column, number, is_aside in zip(columns.values, numbers, asides, strict=True)
-            ),
-        )
-        for row, numbers, asides in zip(rows.values, counted, aside, strict=True)
-    )
+    shown = []
+    for row, numbers, asides in zip(rows.values, counted, aside, strict=True):
+        cells = []
+        for column, number, is_aside in zip(columns.values, numbers, asides, strict=True):
+            heat = 0 if is_aside or not number else -(-4 * number // most)
+            is_impossible = not number and (row.id, column.id) in impossible
+            address = papers_address((rows.name, row.id), (columns.name, column.id))
+            cells.append(MatrixCell(number, heat, is_impossible, address))
+        shown.append(MatrixRow(row, tuple(cells)))
+    return tuple(shown)
 
 
 def impossible_pairs(fields: Sequence[Field], taxonomy: Taxonomy) -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
     """The pairs of values that a rule forbids, by the names of the two fields; pairs of fields without any left out."""
     attributes = paper_attributes(taxonomy)
     named = [attributes[field.name] for field in fields if field.name in attributes]
-    found = {
-        (one.name, other.name): cannot_arise(taxonomy, one, other) for one in named for other in named if one != other
-    }
-    return {names: frozenset(pairs) for names, pairs in found.items() if pairs}
+    impossible = {}
+    for rows, columns in permutations(named, 2):
+        if pairs := cannot_arise(taxonomy, rows, columns):
+            impossible[rows.name, columns.name] = frozenset(pairs)
+    return impossible

@@ -11,8 +11,7 @@ from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName, Strength
-from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.scale import Group, Observation
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
@@ -264,31 +263,32 @@ def taxonomy(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
     counts = {field.name: dict(zip((one.id for one in field.values), field.counts(), strict=True)) for field in fields}
     by_tag = {coding.tag: coding for coding in source.codings}
     papers = {key: f"papers/{key}.html" for key in source.keys}
-    matrices = {
-        levels.facet.field: grid(levels_matrix(levels), papers) for levels in source.summary.levels if levels.by_record
-    }
+    by_record = [levels for levels in source.summary.levels if levels.by_record]
+    matrices = {levels.facet.field: grid(levels_matrix(levels), papers) for levels in by_record}
     sections = []
     for facet in source.taxonomy.papers:
-        if facet.kind is Kind.LEVELS:
-            numbers = [
-                (term, [(level, counts[term.id].get(level.id, 0)) for level in facet.levels]) for term in facet.terms
-            ]
-        else:
-            numbers = [(term, [(term, counts[facet.field].get(term.id, 0))]) for term in facet.terms]
-        names = (facet.field, *(term.id for term in facet.terms if facet.kind is Kind.LEVELS))
+        names, numbers = [facet.field], []
+        for term in facet.terms:
+            if facet.kind is Kind.LEVELS:
+                names.append(term.id)
+                numbers.append((term, [(level, counts[term.id].get(level.id, 0)) for level in facet.levels]))
+            else:
+                numbers.append((term, [(term, counts[facet.field].get(term.id, 0))]))
         codings = [by_tag[name] for name in names if name in by_tag]
-        matrix = matrices.get(facet.field)
-        sections.append((facet, numbers, codings, matrix))
+        sections.append((facet, numbers, codings, matrices.get(facet.field)))
     return {"sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
 
 
-def protocol(protocol: Protocol, pool: Pool) -> dict[str, Any]:
-    """How papers come into the corpus."""
+def protocol(source: Source) -> dict[str, Any]:
+    """Return how papers come into the corpus; nothing where it has no protocol."""
+    protocol = source.protocol
+    if protocol is None:
+        return {}
     labels = {family.id: family.label for family in protocol.families}
-    stages = {term.id: term.label for facet in pool.taxonomy.exclusions for term in facet.terms}
+    stages = {term.id: term.label for facet in source.taxonomy.exclusions for term in facet.terms}
     return {
         "protocol": protocol,
         "source": web_address(protocol.source),
-        "queries": [(one.name, labels[one.family], one.query, one.by.value) for one in protocol.queries],
-        "stages": [(stages[one.stage], one.rule) for one in protocol.stages],
+        "queries": [(query.name, labels[query.family], query.query, query.by.value) for query in protocol.queries],
+        "stages": [(stages[stage.stage], stage.rule) for stage in protocol.stages],
     }

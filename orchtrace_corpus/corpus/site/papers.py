@@ -90,9 +90,8 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
     numbers = {field.name: index for index, field in enumerate(fields)}
     marks: dict[int, list[int]] = {}
     for row, paper in enumerate(papers):
-        own = [numbers[tag] for key, tag in _contested_of(paper, source) if tag in numbers]
-        if own:
-            marks[row] = own
+        if places := [numbers[tag] for tag in _contested_of(paper, source) if tag in numbers]:
+            marks[row] = places
     texts: dict[str, Sequence[str | int | float | list[str]]] = {
         "key": [paper.key for paper in papers],
         "title": [paper.title for paper in papers],
@@ -112,12 +111,9 @@ def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column
     }
 
 
-def _contested_of(paper: Paper, source: Source) -> Iterator[tuple[str, str]]:
-    return (
-        (dispute.record, dispute.tag)
-        for dispute in source.disputes_of.get(paper.key, ())
-        if (dispute.record, dispute.tag) in source.contested
-    )
+def _contested_of(paper: Paper, source: Source) -> Iterator[str]:
+    tags = (dispute.tag for dispute in source.disputes_of.get(paper.key, ()))
+    return (tag for tag in tags if (paper.key, tag) in source.contested)
 
 
 class Row(NamedTuple):
@@ -139,7 +135,7 @@ def table_rows(
     template: Any = environment.get_template("cell.html.jinja").module
     known: dict[tuple[Any, ...], str] = {}
     for number, paper in enumerate(source.pool.papers):
-        marks = frozenset(tag for _, tag in _contested_of(paper, source))
+        marks = frozenset(_contested_of(paper, source))
         cells = []
         for column in columns:
             text = "" if column.fields else "; ".join(value_texts(paper.value(column.name)))
@@ -198,7 +194,10 @@ class PaperPages:
         for paper in source.pool.papers:
             if cell := self._cell(paper):
                 if cell not in self._related:
-                    self._related[cell] = self._relation(cell)
+                    pairs = list(zip(self._axes, cell, strict=True))
+                    terms = (term for facet, value in pairs for term in facet.terms if term.id == value)
+                    address = papers_address(*((facet.field, value) for facet, value in pairs))
+                    self._related[cell] = Related(" and ".join(map(term_label, terms)), address, [])
                 self._related[cell].papers.append(paper)
         self._items: dict[str, str] = {}
         self._bibtex = registry.find("bibtex")
@@ -248,12 +247,6 @@ class PaperPages:
             self._items[paper.key] = self._tags.module.item(paper.key, paper.title)  # type: ignore[attr-defined]
         return self._items[paper.key]
 
-    def _relation(self, cell: tuple[str, ...]) -> Related:
-        """Return the name and the address of the papers of a cell, without the papers yet."""
-        pairs = list(zip(self._axes, cell, strict=True))
-        labels = [next(term_label(term) for term in facet.terms if term.id == value) for facet, value in pairs]
-        return Related(" and ".join(labels), papers_address(*((facet.field, value) for facet, value in pairs)), [])
-
     def _cell(self, paper: Paper) -> tuple[str, ...]:
         """Return the paper's terms on the two axes that the taxonomy crosses first; empty where one does not apply."""
         values = tuple(str(paper.tags.get(facet.field, NOT_APPLICABLE)) for facet in self._axes)
@@ -261,7 +254,7 @@ class PaperPages:
 
     def _tag_rows(self, paper: Paper) -> str:
         """Return the rows of the paper's tags as HTML, those of a facet made once for each value."""
-        contested = tuple(name for _, name in _contested_of(paper, self._source))
+        contested = tuple(_contested_of(paper, self._source))
         rows = []
         for facet in self._source.taxonomy.papers:
             tag = paper.tags.get(facet.field)
@@ -284,13 +277,8 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
         levels = {level.id: level for level in facet.levels}
         for name, level in tag.items():
             term, how = terms[name], levels[level]
-            label = f"{term_label(term)}: {term_label(how)}"
-            yield (
-                label,
-                f"{term.definition} {how.definition}",
-                papers_address((name, level)),
-                name if name in contested else "",
-            )
+            label, meaning = f"{term_label(term)}: {term_label(how)}", f"{term.definition} {how.definition}"
+            yield label, meaning, papers_address((name, level)), name if name in contested else ""
         if not tag:
             yield "None arises", "", "", own
     else:

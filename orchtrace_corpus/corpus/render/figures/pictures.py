@@ -303,7 +303,9 @@ def _cells(drawing: Drawing, y: float, layout: _Layout, matrix: _Matrix, row: in
             drawing.rect(x, y + 1.5, width, height, f"heat{shade}" if shade else "plain", radius=3)
         else:
             drawing.rect(x, y + 1.5, width, height, "page", stroke="rule", dashed=True, radius=3)
-        fill = "on-heat4" if shade == _SHADES else "ink" if shade else "muted"
+        fill = "ink" if shade else "muted"
+        if shade == _SHADES:
+            fill = "on-heat4"
         drawing.text(x + width / 2, y + _ROW / 2 + BASE, f"{number:,}", fill, anchor="middle")
 
 
@@ -342,7 +344,11 @@ def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
     is_axis = facet is not None and facet.role is Role.AXIS
     values = list(counts.counts.items())
     labels = [called(value, counts.attribute.terms) for value, _ in values]
-    marks = [_rung_note(value, number, is_axis, contested.get(value, 0)) for value, number in values]
+    marks = []
+    for value, number in values:
+        notes = ["sparse" if number else "empty"] * (is_axis and number <= SPARSE_LIMIT and value not in _ASIDE)
+        notes += [f"{contested[value]:,} contested"] if contested.get(value) else []
+        marks.append(", ".join(notes))
     names = label_width(labels)
     left = MARGIN + names + 10
     digits = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
@@ -372,16 +378,6 @@ def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
     if any(contested.values()):
         y = legend(drawing, y + 10, {HATCHED: _CONTESTED})
     return finish(drawing, y + 4, caption)
-
-
-def _rung_note(value: str, number: int, is_axis: bool, disputed: int) -> str:
-    """What is to be said beside a count."""
-    marks = []
-    if is_axis and number <= SPARSE_LIMIT and value not in _ASIDE:
-        marks.append("sparse" if number else "empty")
-    if disputed:
-        marks.append(f"{disputed:,} contested")
-    return ", ".join(marks)
 
 
 def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
@@ -723,7 +719,13 @@ def _name(observation: Observation) -> str:
 
 def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
     """A line for each power of ten, with its number where there is room for it."""
-    ticks = {decade: _power(decade) for decade in range(axis.first, axis.last + 1)}
+    ticks = {}
+    for decade in range(axis.first, axis.last + 1):  # a power of ten in its shortest form
+        ticks[decade] = f"1e{decade}"
+        if decade < 0:
+            ticks[decade] = f"{10.0**decade:.{-decade}f}"
+        elif decade < 15:
+            ticks[decade] = f"1{'0' * (decade % 3)}{('', 'k', 'M', 'G', 'T')[decade // 3]}"
     widest = max(text_width(text, SMALL) for text in ticks.values()) + 4
     step = max(ceil(widest / axis.decade_width), 1)
     for decade, text in ticks.items():
@@ -746,10 +748,3 @@ def _mark(drawing: Drawing, axis: _Axis, y: float, value: Amount, observation: O
             drawing.rect(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK, fill, stroke=color)
         else:
             drawing.circle(x, y, _MARK, fill, stroke=color)
-
-
-def _power(decade: int) -> str:
-    """A power of ten in its shortest form."""
-    if decade < 0:
-        return f"{10.0**decade:.{-decade}f}"
-    return f"1{'0' * (decade % 3)}{('', 'k', 'M', 'G', 'T')[decade // 3]}" if decade < 15 else f"1e{decade}"

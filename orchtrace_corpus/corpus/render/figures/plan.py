@@ -192,8 +192,8 @@ def caption(figure: Figure, source: Source) -> Caption:
         return _terms(source.counts(figure.field), source.contested.get(figure.field, {}), source.pool.taxonomy.noun)
     if figure.kind is FigureKind.SKETCHES:
         facet = next(facet for facet in source.pool.taxonomy.papers if facet.field == figure.field)
-        told = (f"{called(term.id, facet.terms)}: {term.definition}" for term in facet.terms if term.sketch)
-        return Caption(f"{facet.label}: the terms as sketches", facet.definition, " ".join(told))
+        texts = (f"{called(term.id, facet.terms)}: {term.definition}" for term in facet.terms if term.sketch)
+        return Caption(f"{facet.label}: the terms as sketches", facet.definition, " ".join(texts))
     others = {FigureKind.COVERAGE: _coverage, FigureKind.YEARS: _years, FigureKind.SCREENING: _screening}
     return others.get(figure.kind, _scale)(source)
 
@@ -202,11 +202,6 @@ def called(value: str, terms: Sequence[Term]) -> str:
     """Return the name of a counted value for people: a term by its code and label."""
     names = {term.id: f"{term.code} {term.label}".strip() for term in terms}
     return (names | {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}).get(value, value)
-
-
-def count_noun(count: int, noun: str) -> str:
-    """A count with its noun, in the plural where there is not just one."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def counted(number: int, noun: Noun) -> str:
@@ -240,8 +235,8 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
         numbers = (f"{levels.counts[term.id][level.id]:,} {level.label}" for level in facet.levels)
         having = sum(levels.counts[term.id][level.id] for level in facet.levels)
         disputed = sum(source.contested.get(term.id, {}).values())
-        told = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
-        parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{told}.")
+        note = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
+        parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{note}.")
     text = f"{counted(levels.total, noun)} by level. {' '.join(parts)}"
     return Caption(f"{facet.label} by level", facet.definition, text)
 
@@ -261,43 +256,38 @@ def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
 
 
 def _years(source: Source) -> Caption:
-    noun = source.pool.taxonomy.noun
-    section, counts = source.pool.taxonomy.section, source.summary.years
-    total = counted(counts.total, noun)
-    text = f"{total} by year: {_listed(counts.counts.items())}."
+    noun, section = source.pool.taxonomy.noun, source.pool.taxonomy.section
+    total = counted(source.summary.years.total, noun)
+    text = f"{total} by year: {_listed(source.summary.years.counts.items())}."
     if section is None:
         return Caption(f"{noun.heading} by year", total, text)
     listed = _listed(_counted(source.counts(section.field)))
-    name = section.label
-    return Caption(f"{noun.heading} by year and {name}", total, f"{text} By {name}: {listed}.")
+    return Caption(f"{noun.heading} by year and {section.label}", total, f"{text} By {section.label}: {listed}.")
 
 
 def _screening(source: Source) -> Caption:
+    noun, screening = source.pool.taxonomy.noun, source.screening
     retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
-    by_stage = f" ({_listed(_counted(stages))})" if stages is not None and excluded else ""
-    text = (
-        f"{retained + excluded:,} records audited: {excluded:,} excluded{by_stage}, {retained:,} retained. "
-        f"How many were identified, and removed before screening, is {NOT_RECORDED}."
-    )
-    if source.screening is not None:
-        return _screening_since(source.screening, source)
-    return Caption("From screened to retained records", f"{totals(source.summary)}.", text)
-
-
-def _screening_since(screening: "Screening", source: Source) -> Caption:
-    noun = source.pool.taxonomy.noun
-    whole, previous, by_hand = screening.whole, screening.included, screening.by_hand
-    found = NOT_RECORDED if whole.found is None else f"{whole.found:,}"
+    subtitle = f"{totals(source.summary)}."
+    if screening is None:
+        by_stage = f" ({_listed(_counted(stages))})" if stages is not None and excluded else ""
+        text = (
+            f"{retained + excluded:,} records audited: {excluded:,} excluded{by_stage}, {retained:,} retained. "
+            f"How many were identified, and removed before screening, is {NOT_RECORDED}."
+        )
+        return Caption("From screened to retained records", subtitle, text)
+    whole, by_hand, runs = screening.whole, screening.by_hand, len(screening.flows)
+    identified = NOT_RECORDED if whole.found is None else f"{whole.found:,}"
     added = f"Added by hand {by_hand.new:,}, of which {by_hand.included:,} included. " if by_hand.new else ""
     text = (
-        f"Previous review: {counted(previous, noun)} included, {screening.excluded:,} records excluded. "
-        f"Since then, in {count_noun(len(screening.flows), 'run')}: identified {found}, "
+        f"Previous review: {counted(screening.included, noun)} included, {screening.excluded:,} records excluded. "
+        f"Since then, in {runs:,} {'run' if runs == 1 else 'runs'}: identified {identified}, "
         f"removed before screening {whole.removed:,}, new {whole.new:,}, screened {whole.screened:,}, "
         f"excluded {sum(whole.excluded.values()):,}, included {whole.included:,}, included with open tags "
         f"{whole.coding:,}, awaiting a decision {whole.awaiting:,}. {added}"
-        f"In all {counted(len(source.pool.papers), noun)}."
+        f"In all {counted(retained, noun)}."
     )
-    return Caption("From identified to included records", f"{totals(source.summary)}.", text)
+    return Caption("From identified to included records", subtitle, text)
 
 
 def _scale(source: Source) -> Caption:
