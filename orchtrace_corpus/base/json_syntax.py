@@ -1,7 +1,8 @@
-"""What keeps a text from being JSON, in words and limits of our own: the same on every Python.
+"""Find what keeps a text from being JSON, and at which place (RFC 8259).
 
-Decoders are fast and their messages follow their version, so they only say *that* a text is no JSON. The scanner
-here then looks for the first fault and for its place (RFC 8259).
+Python's decoder finds faults of syntax, and its words are kept. Its place of a comma too few or too many, of an escape
+and of a text that ends too early follows its version, or is far from the mistake: here it is where the mistake is. What
+only Python takes for JSON, such as `NaN` and repeated names, it takes without a place: that is found among the tokens.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.findings import quote
 
 MAX_DEPTH = 500
 """So many lists and objects may lie inside each other. Every supported Python decodes as many."""
@@ -18,11 +19,9 @@ MAX_DIGITS = 4300
 """So many digits may a whole number have where it is read exactly."""
 
 _TOKEN = (
-    r'[ \t\r\n]*+(?:(?P<string>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")'
-    r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)"
-    r"|(?P<word>true|false|null)|(?P<mark>[][{},:]))?"
+    r'(?P<name>"(?:[^"\\]++|\\.)*+")[ \t\r\n]*:|"(?:[^"\\]++|\\.)*+"?|(?P<mark>[][{}])|(?P<constant>NaN|-?Infinity)'
+    rf"|(?<![0-9])-?(?P<digits>[0-9]{{{MAX_DIGITS + 1},}})(?![.eE0-9])|[-+.0-9eE]+"
 )
-_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
 _HALF_PAIR = r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\."
 _PIECE_BYTES = 1 << 20
 _TOO_MANY = MAX_DEPTH + 1
@@ -73,7 +72,7 @@ class JsonError(ValueError):
 
 
 def loads(text: str, first_line: int = 1) -> Any:
-    """The value of a text, without what only Python takes for JSON: repeated names and `NaN`.
+    """Return the value of a text, without what only Python takes for JSON: repeated names and `NaN`.
 
     Args:
         text: The text.
@@ -107,7 +106,7 @@ def _refuse(_constant: str) -> None:
 
 
 def exceeds_depth(data: bytes) -> bool:
-    """Whether well-formed JSON is nested more than `MAX_DEPTH` levels deep.
+    """Return True if well-formed JSON is nested more than `MAX_DEPTH` levels deep.
 
     Nothing here runs in Python for each character. Mostly few brackets are opened, which `replace` sees soonest. Those
     in strings mostly come in pairs: strings are only taken out where brackets of any kind nest too deep or are left.
@@ -131,7 +130,7 @@ def exceeds_depth(data: bytes) -> bool:
 
 
 def _nests_too_deep(braces: bytes) -> bool:
-    """Whether braces nest more than `MAX_DEPTH` deep, those counted in that have no partner."""
+    """Return True if braces nest more than `MAX_DEPTH` deep, those counted in that have no partner."""
     if b"{" * (MAX_DEPTH + 1) in braces:
         return True
     for depth in range(MAX_DEPTH + 1):  # each round takes away the innermost level
@@ -143,7 +142,7 @@ def _nests_too_deep(braces: bytes) -> bool:
 
 
 def _marks(data: bytes) -> Iterator[bytes]:
-    """The brackets, all as braces, and the quotes that begin or end a string; piece by piece, to save memory."""
+    """Yield the brackets, all as braces, and the quotes that begin or end a string; piece by piece, to save memory."""
     begin = 0
     while begin < len(data):
         end = begin + _PIECE_BYTES
@@ -171,7 +170,7 @@ def _is_long(number: str) -> bool:
 
 
 class _Scanner:
-    """Reads a text token by token, with the brackets that are open kept in a list rather than on a stack of calls."""
+    """Looks for the first fault of a text: the mistake that Python's decoder finds, or a token before it."""
 
     def __init__(self, text: str, first_line: int, is_strict: bool) -> None:
         self._text = text
@@ -179,117 +178,80 @@ class _Scanner:
         self._first_line = first_line
         self._is_strict = is_strict
         self._opened: list[int] = []
-        self._names: list[set[str]] = []
 
     def fault(self) -> Fault | None:
-        """The first fault of the text."""
+        """Return the first fault of the text."""
+        import json
+
         if not self._end:
             return self._fault(Kind.EMPTY, 0, "there is nothing in it")
         if self._text[0] == "\ufeff":
             message = "begins with a byte order mark, which JSON does not have; save the file in UTF-8 without it"
             return self._fault(Kind.BYTE_ORDER_MARK, 0, message)
-        fault = self._syntax_fault()
-        if fault is None and not self._is_strict:
-            for escape in re.finditer(_HALF_PAIR, self._text):
-                if escape["half"]:
-                    message = "half of a surrogate pair, which stands for no character"
-                    return self._fault(Kind.HALF_PAIR, escape.start(), message)
-        return fault
+        try:
+            json.loads(self._text, parse_int=len, parse_float=len)  # for which a number may have any length
+        except json.JSONDecodeError as error:
+            return self._token_fault(error.pos) or self._mistake(error.pos, error.msg)
+        except RecursionError:
+            return self._token_fault(len(self._text))
+        if fault := self._token_fault(len(self._text)):
+            return fault
+        halves = (escape for escape in re.finditer(_HALF_PAIR, self._text) if escape["half"])
+        if self._is_strict or (half := next(halves, None)) is None:
+            return None
+        return self._fault(Kind.HALF_PAIR, half.start(), "half of a surrogate pair, which stands for no character")
 
-    def _syntax_fault(self) -> Fault | None:
-        read = re.compile(_TOKEN).match
-        text, opened = self._text, self._opened
-        expected, at, is_first = "value", 0, False
-        while token := read(text, at):
-            kind, at = token.lastgroup, token.end()
-            begin = token.start(kind) if kind else at
-            mark = text[begin] if kind == "mark" else ""
-            if at == len(text) and not kind and not opened and expected == "comma":
-                return None
-            if not kind and at >= self._end and (opened or expected == "value"):
-                return self._fault_at_end()
-            if opened and text[opened[-1]] + mark in ("[]", "{}") and (expected == "comma" or is_first):
-                opened.pop()
-                self._names.pop()
-                expected, is_first = "comma", False
-            elif expected == "value" and kind and mark in ("", "[", "{"):
-                if mark:
-                    opened.append(begin)
-                    self._names.append(set())
-                    if len(opened) > MAX_DEPTH:
-                        return self._fault(Kind.TOO_DEEP, 0, f"nested too deeply; at most {MAX_DEPTH} levels are read")
-                elif self._is_strict and kind == "number" and _is_long(token["number"]):
-                    return self._fault(Kind.TOO_MANY_DIGITS, begin, f"a number of more than {MAX_DIGITS} digits")
-                expected, is_first = {"[": ("value", True), "{": ("name", True)}.get(mark, ("comma", False))
-            elif expected == "name" and kind == "string":
-                if self._is_strict and (fault := self._repeated(token["string"], begin)):
-                    return fault
-                expected, is_first = "colon", False
-            elif expected == "colon" and mark == ":":
-                expected = "value"
-            elif expected == "comma" and opened and mark == ",":
-                expected = "name" if text[opened[-1]] == "{" else "value"
-            else:
-                return self._unexpected(expected, begin)
-        return None
-
-    def _repeated(self, string: str, at: int) -> Fault | None:
+    def _token_fault(self, end: int) -> Fault | None:
+        """Return the first fault that Python's decoder does not see, in a text that is sound to it up to an end."""
         import json
 
-        name = str(json.loads(string))
-        if name in self._names[-1]:
-            return self._fault(Kind.REPEATED_NAME, at, f"{quote(name)} is given twice in one object", name)
-        self._names[-1].add(name)
+        names: list[set[str]] = []
+        for token in re.finditer(_TOKEN, self._text[:end]):
+            word, start = token[0], token.start()
+            if word in ("{", "["):
+                self._opened.append(start)
+                names.append(set())
+                if len(names) > MAX_DEPTH:
+                    return self._fault(Kind.TOO_DEEP, 0, f"nested too deeply; at most {MAX_DEPTH} levels are read")
+            elif token["mark"]:
+                self._opened.pop()
+                names.pop()
+            elif token["constant"]:
+                return self._fault(Kind.NOT_FINITE, start, f"{quote(word)} is not a finite number", word)
+            elif self._is_strict and token["digits"]:
+                return self._fault(Kind.TOO_MANY_DIGITS, start, f"a number of more than {MAX_DIGITS} digits")
+            elif self._is_strict and token["name"]:
+                name = str(json.loads(token["name"]))
+                if name in names[-1]:
+                    message = f"{quote(name)} is given twice in one object"
+                    return self._fault(Kind.REPEATED_NAME, start, message, name)
+                names[-1].add(name)
         return None
 
-    def _unexpected(self, expected: str, at: int) -> Fault:
-        """The fault of a character that does not continue what stands in front of it."""
-        text = self._text
+    def _mistake(self, at: int, reason: str) -> Fault:
+        """Return the fault for the place and the reason that Python's decoder gives."""
+        text, message = self._text, f"{reason[:1].lower()}{reason[1:]}".removesuffix(" at")
         before = len(text[:at].rstrip(" \t\r\n"))
-        is_closing = text[at] in "]}"
-        if is_closing and text[:before].endswith(","):
-            return self._fault(Kind.SYNTAX, before - 1, "a comma with nothing behind it; remove it")
-        if text[at] == "#" or text.startswith(("//", "/*"), at):
-            return self._fault(Kind.SYNTAX, at, "a comment, which JSON does not have; remove it")
-        if text[at] == '"' and expected in ("value", "name"):
-            return self._in_string(at)
-        if expected == "comma" and not self._opened:
-            return self._fault(Kind.EXTRA_DATA, at, "the document has ended before this")
-        if expected == "value" and (found := re.compile("-?Infinity|NaN").match(text, at)):
-            return self._fault(Kind.NOT_FINITE, at, f"{quote(found[0])} is not a finite number", found[0])
-        if expected == "comma" and (text[at] in '"{[' or (at > before and text[at].isalnum())):
-            return self._fault(Kind.SYNTAX, before, "a comma is missing")
-        found = re.compile(r"(?s)\w+|.").match(text, at)
-        word = "a single quotation mark" if text[at] == "'" else quote(found[0] if found else text[at])
-        wanted = {
-            "value": "a value",
-            "name": "a name in double quotes",
-            "colon": "a colon",
-            "comma": "a comma or a closing bracket",
-        }[expected]
-        return self._fault(Kind.SYNTAX, at, f"{wanted} is expected, not {word}")
-
-    def _in_string(self, begin: int) -> Fault:
-        """The fault of a string that does not end as one."""
-        found = re.compile(_STRING).match(self._text, begin)
-        at = found.end() if found else begin
-        if at >= self._end:
-            return self._fault(
-                Kind.SYNTAX, self._end, f"the text ends in the middle of a string, which begins at {self._place(begin)}"
-            )
-        if self._text[at] != "\\":
-            return self._fault(Kind.SYNTAX, at, "invalid control character")
-        if self._text[at + 1 : at + 2] == "u":
-            return self._fault(Kind.SYNTAX, at, r"invalid \u escape; four hexadecimal digits follow it")
-        escape = printable(self._text[at : at + 2])
-        return self._fault(Kind.SYNTAX, at, f"invalid escape {escape}; write two backslashes for one")
-
-    def _fault_at_end(self) -> Fault:
-        inside = "a value"
-        if self._opened:
-            noun = "an object" if self._text[self._opened[-1]] == "{" else "a list"
-            inside = f"{noun}, which begins at {self._place(self._opened[-1])}"
-        return self._fault(Kind.SYNTAX, self._end, f"the text ends in the middle of {inside}")
+        if text.startswith(("#", "//", "/*"), at):
+            message = "a comment, which JSON does not have; remove it"
+        elif reason == "Extra data":
+            return self._fault(Kind.EXTRA_DATA, at, message)
+        elif reason.startswith("Unterminated string"):
+            message, at = f"the text ends in the middle of a string, which begins at {self._place(at)}", self._end
+        elif "escape" in reason:
+            at = text.rindex("\\", 0, at + 1)
+            if re.compile(r"\\u[0-9a-fA-F]{4}").fullmatch(text, at, self._end):  # a half pair, to be continued
+                message, at = "the text ends in the middle of a string", self._end
+        elif at >= self._end:
+            message, at = "the text ends in the middle of a value", self._end
+            if self._opened:
+                noun = "an object" if text[self._opened[-1]] == "{" else "a list"
+                message = f"the text ends in the middle of {noun}, which begins at {self._place(self._opened[-1])}"
+        elif text[before - 1 : before] == "," and text[at] in "]}":
+            message, at = "a comma with nothing behind it; remove it", before - 1
+        elif "','" in reason and (text[at] in '"{[' or (at > before and text[at].isalnum())):
+            message, at = "a comma is missing", before
+        return self._fault(Kind.SYNTAX, at, message)
 
     def _fault(self, kind: Kind, at: int, message: str, word: str = "") -> Fault:
         return Fault(kind, message, *self._line_column(at), word)

@@ -217,7 +217,7 @@ def test_an_address_takes_the_place_of_the_first() -> None:
         ('key,title\na,"b\n', ["x.csv:2: not a table of comma-separated values: unexpected end of data"]),
         ("key,care\na,none\n", ["x.csv:2: care is 'none'; write {} where no term applies, else nothing"]),
         ("key,care,water\na,{},daily\n", ["x.csv:2: care says that no term applies, but water has a level"]),
-        ("key,evidence\na,x\n", ["x.csv:2: evidence is not valid JSON: a value is expected, not 'x'"]),
+        ("key,evidence\na,x\n", ["x.csv:2: evidence is not valid JSON: expecting value"]),
         ('key,evidence\na,"{""a"": 1}"\n', ["x.csv:2: evidence must be a list"]),
         ("key,evidence\na,[1.5]\n", ["x.csv:2: evidence is 1.5; write a text in quotes, or leave the field out"]),
     ],
