@@ -11,9 +11,10 @@ from hypothesis import given, settings
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.formats import FormatError, Item, complete_item
+from orchtrace_corpus.corpus.formats import FormatError, Item, citation, complete_item
 from orchtrace_corpus.corpus.formats.citation import EntryDetails, VenueKind, merge_entry
 from orchtrace_corpus.corpus.formats.registry import FORMATS
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, Carriers
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.corpus.made_papers import POOLS
 from tests.effort import tries
@@ -82,6 +83,17 @@ def test_every_line_of_ris_begins_with_its_tag_and_no_value_makes_another(toy: C
     assert sum(line.startswith("TY") for line in lines) == sum(line.startswith("ER") for line in lines) == len(papers)
 
 
+def test_a_fixed_field_is_carried_as_its_row_says(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    carriers = Carriers("organization", "event-place", "AD")
+    rows = [field._replace(carriers=carriers) if field.name == "affiliation" else field for field in PAPER_FIELDS]
+    monkeypatch.setattr(citation, "PAPER_FIELDS", rows)
+    papers = [toy.papers[0]._replace(affiliation="Kew & Co.")]
+
+    assert "\nAD  - Kew & Co.\n" in str(RIS.write(papers, toy.taxonomy))
+    assert json.loads(CSL.write(papers, toy.taxonomy))[0]["event-place"] == "Kew & Co."
+    assert "\n  organization  = {Kew \\& Co.},\n" in str(FORMATS["bibtex"].write(papers, toy.taxonomy))
+
+
 def test_ris_of_others(toy: Corpus) -> None:
     text = """\ufeffTY  - CPAPER
 ID  - Doe2024
@@ -106,7 +118,7 @@ ER  -
             },
             1,
             cited={"venue": "Beds 2024", "year": 2024},
-            details=EntryDetails(frozenset({VenueKind.CONFERENCE}), "inproceedings", month=5),
+            details=EntryDetails(VenueKind.CONFERENCE, month=5),
         )
     ]
 
@@ -150,7 +162,7 @@ def test_csl_of_others(toy: Corpus) -> None:
             2,
             {"urls": "https://example.org/a"},
             cited={"venue": "arXiv", "year": 2024},
-            details=EntryDetails(frozenset({VenueKind.PREPRINT}), month=5),
+            details=EntryDetails(VenueKind.PREPRINT, month=5),
         ),
         Item({"key": "b", "doi": "10.5555/abc"}, 6, cited={"year": 2020}, details=EntryDetails()),
     ]

@@ -88,6 +88,21 @@ def without_empty(values: Mapping[str, Value | None]) -> dict[str, Value]:
     return {field: value for field, value in values.items() if value}
 
 
+def read_item(
+    line: int,
+    fields: Mapping[str, Value],
+    cited: Mapping[str, Value],
+    details: EntryDetails,
+    keywords: Iterable[str],
+    annotation: str,
+    heads: Mapping[str, str] = {},
+) -> Item:
+    """Return the record of a citation; where nobody else is named, the editors stand as its authors."""
+    values = {**fields, "authors": fields["authors"] or list(details.editors)}
+    tags = tuple(keyword for keyword in keywords if "=" in keyword)
+    return Item(without_empty(values), line, heads, (), cited, tags, annotation if tags else "", details)
+
+
 def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dict[str, Value], list[str]]:
     """Return the item's values with its heads made into lists, and the problems with them.
 

@@ -22,10 +22,12 @@ from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT
 from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
     MONTHS,
+    SPELLED,
     VENUE_FIELDS,
     NamesError,
     VenueKind,
-    field_texts,
+    carried_texts,
+    carriers_in,
     format_names,
     is_edited,
     keywords,
@@ -38,6 +40,7 @@ from orchtrace_corpus.corpus.formats.citation import (
 )
 from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
 from orchtrace_corpus.corpus.model.decoders import entry_field_problem
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.tagging import read_value
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from bibtexparser import model
 
 _ARXIV = "arXiv"
+_FIELDS = carriers_in("bibtex")
 _VENUE_FIELD_OF = {
     "article": "journal",
     **dict.fromkeys(("inproceedings", "conference", "incollection", "inbook"), "booktitle"),
@@ -139,22 +143,25 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
     entry_type, venue_field, kept = _kept_by(paper)
     is_dated = profile != "bibtex" and "date" in kept  # of a date and a year, biber warns
     fields = [
-        ("title", protect_capitals(paper.title, encode)),
-        ("author", "" if is_edited(paper) else format_names(paper.authors, encode)),
+        (_FIELDS["title"], protect_capitals(paper.title, encode)),
+        (_FIELDS["authors"], "" if is_edited(paper) else format_names(paper.authors, encode)),
         (venue_field, encode(paper.cited_venue)),
-        ("year", "" if is_dated else str(paper.cited_year or "")),
+        (_FIELDS["year"], "" if is_dated else str(paper.cited_year or "")),
         *(("type" if name == _TYPE_FIELD else name, value) for name, value in kept.items()),
-        ("eprint", paper.arxiv_id or ""),
+        (_FIELDS["arxiv_id"], paper.arxiv_id or ""),
         ("archivePrefix", _ARXIV if paper.arxiv_id else ""),
         ("primaryClass", categories.get(paper.arxiv_id or "", "") if paper.arxiv_id else ""),
-        ("doi", percent_encoded(paper.doi or "", safe="!#$&'()*+,-./:;<=>?@[]^_|~")),
-        ("url", paper.urls[0] if paper.urls else ""),
+        (_FIELDS["doi"], percent_encoded(paper.doi or "", safe="!#$&'()*+,-./:;<=>?@[]^_|~")),
+        (_FIELDS["urls"], paper.urls[0] if paper.urls else ""),
     ]
     written = {name for name, value in fields if value}
-    own = field_texts(paper, taxonomy, lambda field: field.bibtex)
-    fields += [(name, encode(text)) for name, text in own.items() if name not in written]
+    carried = carried_texts(paper, taxonomy, "bibtex")
+    fields += [(name, encode(text)) for name, text in carried.items() if name not in written]
     if profile == "tagged":
-        fields += [("keywords", ", ".join(keywords(paper, taxonomy))), ("annotation", encode(summary_text(paper)))]
+        fields += [
+            ("keywords", ", ".join(keywords(paper, taxonomy))),
+            (_FIELDS["summary"], encode(summary_text(paper))),
+        ]
     lines = (f"  {name:13} = {_written(name, value)}," for name, value in fields if name and value)
     return "\n".join((f"@{entry_type}{{{paper.citation_key},", *lines, "}\n"))
 
@@ -242,7 +249,8 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     if is_alone and venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished") and venue == text_of(venue_field):
         is_read.add(venue_field)
     kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
-    carried = {field.bibtex: field for field in taxonomy.fields if field.bibtex in entry.fields}
+    fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in SPELLED)
+    carried = {field.carriers.bibtex: field for field in fields if field.carriers.bibtex in entry.fields}
     kept |= _kept(entry, {*is_read, *carried}, problems)
     values: dict[str, Value] = {
         "key": entry.key,

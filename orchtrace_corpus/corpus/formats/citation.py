@@ -7,14 +7,14 @@ BeaST, 2009, section 11).
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache, partial
 from typing import NamedTuple
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise_url
 from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
-from orchtrace_corpus.corpus.model.field_table import RecordField, value_texts
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, Carriers, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS, TO_BE_WRITTEN, bare_author, is_collective
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -169,30 +169,48 @@ _WORDS = {
     "icra icse ijcai interspeech iros issta kdd lrec mlsys naacl ndss neurips nips osdi pldi popl recsys rss sigcomm "
     "siggraph sigir sosp stoc uai uist usenix vldb wacv wsdm www",
 }
-_TYPES = {
-    "article": VenueKind.JOURNAL,
-    **dict.fromkeys(("inproceedings", "conference", "proceedings"), VenueKind.CONFERENCE),
-    **dict.fromkeys(("book", "mvbook", "collection"), VenueKind.BOOK),
-    **dict.fromkeys(("incollection", "inbook"), VenueKind.CHAPTER),
-    **dict.fromkeys(("phdthesis", "mastersthesis", "thesis"), VenueKind.THESIS),
-    **dict.fromkeys(("techreport", "report"), VenueKind.REPORT),
-    "dataset": VenueKind.DATASET,
-    "software": VenueKind.SOFTWARE,
-}
-"""The kind of publication of each entry type of BibTeX."""
 
-ENTRY_TYPES = {
-    VenueKind.JOURNAL: "article",
-    VenueKind.CONFERENCE: "inproceedings",
-    VenueKind.BOOK: "book",
-    VenueKind.CHAPTER: "incollection",
-    VenueKind.THESIS: "phdthesis",
-    VenueKind.REPORT: "techreport",
-    VenueKind.DATASET: "dataset",
-    VenueKind.SOFTWARE: "software",
-}
-"""The entry type of BibTeX for each kind of publication; `misc` for all others."""
 
+PUBLICATION_TYPES = {
+    VenueKind.JOURNAL: Carriers("article", "article-journal", "JOUR"),
+    VenueKind.CONFERENCE: Carriers("inproceedings", "paper-conference", "CONF"),
+    VenueKind.PREPRINT: Carriers("misc", "article", "UNPB"),
+    VenueKind.BOOK: Carriers("book", "book", "BOOK"),
+    VenueKind.CHAPTER: Carriers("incollection", "chapter", "CHAP"),
+    VenueKind.THESIS: Carriers("phdthesis", "thesis", "THES"),
+    VenueKind.REPORT: Carriers("techreport", "report", "RPRT"),
+    VenueKind.DATASET: Carriers("dataset", "dataset", "DATA"),
+    VenueKind.SOFTWARE: Carriers("software", "software", "COMP"),
+    VenueKind.OTHER: Carriers("misc", "webpage", "ELEC"),
+}
+ENTRY_KINDS = {names.bibtex: kind for kind, names in PUBLICATION_TYPES.items() if names.bibtex != "misc"} | {
+    **dict.fromkeys(("conference", "proceedings"), VenueKind.CONFERENCE),
+    **dict.fromkeys(("mvbook", "collection"), VenueKind.BOOK),
+    "inbook": VenueKind.CHAPTER,
+    **dict.fromkeys(("mastersthesis", "thesis"), VenueKind.THESIS),
+    "report": VenueKind.REPORT,
+}
+CSL_KINDS = {names.csl: kind for kind, names in PUBLICATION_TYPES.items()} | dict.fromkeys(
+    ("article-magazine", "article-newspaper"), VenueKind.JOURNAL
+)
+RIS_KINDS = {names.ris: kind for kind, names in PUBLICATION_TYPES.items()} | {
+    "CPAPER": VenueKind.CONFERENCE,
+    **dict.fromkeys(("MGZN", "NEWS"), VenueKind.JOURNAL),
+}
+"""The kind of publication of each type; other types say nothing."""
+
+DETAILS = (
+    Carriers("volume", "volume", "VL"),
+    Carriers("number", "issue", "IS"),
+    Carriers("pages", "page", "SP"),
+    Carriers("publisher", "publisher", "PB"),
+    Carriers("edition", "edition", "ET"),
+    Carriers("address", "publisher-place", "CY"),
+    Carriers("series", "collection-title", "T3"),
+    Carriers("issn", "ISSN", "SN"),
+    Carriers("isbn", "ISBN", "SN"),
+)
+"""The further fields of an entry that CSL and RIS have a place for."""
 
 VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
 """The fields of an entry of BibTeX that name the venue; the first that there is does."""
@@ -224,7 +242,7 @@ def entry_kind(entry_type: str, venue: str) -> VenueKind:
     if not entry_type:
         return kind
     fallback = VenueKind.OTHER if kind in (VenueKind.JOURNAL, VenueKind.CONFERENCE) else kind
-    return _TYPES.get(entry_type, fallback)
+    return ENTRY_KINDS.get(entry_type, fallback)
 
 
 PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PREPRINT)
@@ -271,15 +289,13 @@ class EntryDetails(NamedTuple):
     """Type and further fields of an entry in another format than BibTeX.
 
     Attributes:
-        kinds: The kinds of publication of its type; empty where the type says nothing.
-        type: The type of BibTeX for it.
+        kind: The kind of publication of its type; None where the type says nothing.
         texts: Its further fields by their names in BibTeX, as plain text.
         editors: Its editors, as a record has names.
         month: Its month from 1; 0 without one.
     """
 
-    kinds: frozenset[VenueKind] = frozenset()
-    type: str = "misc"
+    kind: VenueKind | None = None
     texts: Mapping[str, str] = {}
     editors: tuple[str, ...] = ()
     month: int = 0
@@ -300,8 +316,9 @@ def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -
         venue: The venue that a citation of the record gives.
     """
     kept = dict(present)
-    if details.kinds and entry_kind(kept.get("type", ""), venue) not in details.kinds:
-        kept = {"type": details.type, **{name: latex for name, latex in kept.items() if name != "type"}}
+    if details.kind and entry_kind(kept.get("type", ""), venue) is not details.kind:
+        entry_type = PUBLICATION_TYPES[details.kind].bibtex
+        kept = {"type": entry_type, **{name: latex for name, latex in kept.items() if name != "type"}}
     for name, text in details.texts.items():
         known = [plain(kept[other]) for other in _SAME_PLACE.get(name, (name,)) if other in kept]
         if _comparable(text) not in map(_comparable, known):
@@ -332,29 +349,36 @@ def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
 
     Args:
         paper: The paper.
-        places: The names that the other format has for fields of BibTeX.
+        places: The names that the other format has for those of `DETAILS`.
     """
     texts = ((places[name], plain(latex)) for name, latex in paper.bibtex.items() if name in places)
     return {place: text for place, text in texts if text}
 
 
-def unplaced_fields(paper: Paper, places: Collection[str]) -> Iterator[str]:
-    """Yield the fields of a paper's BibTeX entry that another format has no place for, or cannot spell.
-
-    Editors and months have one in each; `places` are the others.
-    """
-    unread = {"editor"} if not editors(paper) else set()
-    unread |= {"month"} if not month_of(paper) else set()
-    known = {*places, "editor", "month"} - unread
+def unplaced_fields(paper: Paper) -> Iterator[str]:
+    """Yield the fields of a paper's BibTeX entry that CSL and RIS have no place for, or cannot spell."""
+    known = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
+    known |= {"editor"} if editors(paper) else set()
+    known |= {"month"} if month_of(paper) else set()
     yield from (name for name, latex in paper.bibtex.items() if name not in known or not plain(latex))
 
 
-def field_texts(paper: Paper, taxonomy: Taxonomy, carrier: Callable[[RecordField], str]) -> dict[str, str]:
-    """Return the fields that a citation carries as texts, by what `carrier` says of each that it has."""
+SPELLED = ("title", "authors", "year", "arxiv_id", "doi", "urls", "summary")
+"""The fields that each form spells in its own way."""
+
+
+def carriers_in(form: str) -> dict[str, str]:
+    """Return what carries each fixed field in a form: `bibtex`, `csl` or `ris`."""
+    return {field.name: carrier for field in PAPER_FIELDS if (carrier := getattr(field.carriers, form))}
+
+
+def carried_texts(paper: Paper, taxonomy: Taxonomy, form: str) -> dict[str, str]:
+    """Return the fields that a form carries as plain texts, those of a survey's own among them."""
     texts: dict[str, str] = {}
-    for field in taxonomy.fields:
-        if carrier(field) and (values := value_texts(paper.value(field.name))):
-            texts[carrier(field)] = ", ".join(values)
+    for field in (*PAPER_FIELDS, *taxonomy.fields):
+        carrier = getattr(field.carriers, form)
+        if carrier and field.name not in SPELLED and (values := value_texts(paper.value(field.name))):
+            texts[carrier] = ", ".join(values)
     return texts
 
 

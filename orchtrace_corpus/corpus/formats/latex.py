@@ -3,10 +3,11 @@ r"""Unicode as LaTeX, and LaTeX as Unicode.
 What `encoded` writes, `decoded` reads back as it was. A formula between dollars, of harmless commands, stands in plain
 text as it is written: `encoded` writes it as `\(...\)`, and `decoded` keeps what stands so. Else only commands of
 LaTeX's own kernel are written, so that no document needs a package for them; a character without one stays as it is,
-which LaTeX reads as UTF-8 since 2018. pylatexenc's own encoder is no substitute: of the characters from U+00A0 to U+25FF
-it writes 207 as what stands for others (`ű` as `\'{u}`, `ħ` as `\={h}`, `Έ` as `\'{}E`), leaves `--` as it is, and takes
-four times as long. A letter with an accent is a BibTeX "special character", `{\'e}`, which
-BibTeX sorts and changes the case of rightly (Patashnik, BibTeXing, 1988, section 4).
+which LaTeX reads as UTF-8 since 2018. A letter with an accent is a BibTeX "special character", `{\'e}`, which BibTeX
+sorts and changes the case of rightly (Patashnik, BibTeXing, 1988, section 4).
+
+The encoder of pylatexenc is no substitute: of the characters from U+00A0 to U+25FF it writes 207 as what stands for
+others (`ű` as `\'{u}`, `ħ` as `\={h}`, `Έ` as `\'{}E`), leaves `--` as it is, and takes four times as long.
 """
 
 import json

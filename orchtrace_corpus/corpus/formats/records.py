@@ -18,17 +18,18 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
+from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, read_item, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
-    ENTRY_TYPES,
+    CSL_KINDS,
+    DETAILS,
+    PUBLICATION_TYPES,
     PUBLISHED_BY,
-    VENUE_FIELDS,
     EntryDetails,
     Name,
-    VenueKind,
+    carried_texts,
+    carriers_in,
     editors,
     entry_texts,
-    field_texts,
     is_edited,
     keywords,
     month_of,
@@ -147,35 +148,8 @@ def problem_with(value: object) -> str:
     return ""
 
 
-_ARXIV = "arXiv"
-_TYPES = {
-    VenueKind.JOURNAL: "article-journal",
-    VenueKind.CONFERENCE: "paper-conference",
-    VenueKind.PREPRINT: "article",
-    VenueKind.BOOK: "book",
-    VenueKind.CHAPTER: "chapter",
-    VenueKind.THESIS: "thesis",
-    VenueKind.REPORT: "report",
-    VenueKind.DATASET: "dataset",
-    VenueKind.SOFTWARE: "software",
-    VenueKind.OTHER: "webpage",
-}
-_KINDS = {name: kind for kind, name in _TYPES.items()} | {
-    "article-magazine": VenueKind.JOURNAL,
-    "article-newspaper": VenueKind.JOURNAL,
-}
-"""The kind of publication of each type; other types say nothing."""
-_PLACES = {
-    "volume": "volume",
-    "number": "issue",
-    "pages": "page",
-    "publisher": "publisher",
-    "edition": "edition",
-    "address": "publisher-place",
-    "series": "collection-title",
-    "issn": "ISSN",
-    "isbn": "ISBN",
-}
+_VARIABLES = carriers_in("csl")
+_PLACES = {detail.bibtex: detail.csl for detail in DETAILS}
 _VENUES = ("container-title", "publisher", "event-title", "event", "archive")
 
 
@@ -201,26 +175,24 @@ def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
     """Return the paper as a CSL item."""
     kind = paper_kind(paper)
     venue = "publisher" if kind in PUBLISHED_BY else "container-title"
-    month = month_of(paper)
+    day = list(filter(None, (paper.cited_year, month_of(paper)))) if paper.cited_year else []
     item: dict[str, Any] = {
         "id": paper.citation_key,
-        "type": _TYPES[kind],
-        "title": paper.title,
-        "author": [] if is_edited(paper) else _csl_names(paper.authors),
+        "type": PUBLICATION_TYPES[kind].csl,
+        _VARIABLES["title"]: paper.title,
+        _VARIABLES["authors"]: [] if is_edited(paper) else _csl_names(paper.authors),
         "editor": _csl_names(editors(paper)),
-        "issued": {"date-parts": [[paper.cited_year, month] if month else [paper.cited_year]]}
-        if paper.cited_year
-        else {},
+        _VARIABLES["year"]: {"date-parts": [day]} if day else {},
         **{place: re.sub("--+|\u2013", "-", text) for place, text in entry_texts(paper, _PLACES).items()},
         venue: paper.cited_venue,
-        "archive": _ARXIV if paper.arxiv_id else "",
-        "archive_location": paper.arxiv_id,
-        "DOI": paper.doi,
-        "URL": paper.urls[0] if paper.urls else "",
+        "archive": "arXiv" if paper.arxiv_id else "",
+        _VARIABLES["arxiv_id"]: paper.arxiv_id,
+        _VARIABLES["doi"]: paper.doi,
+        _VARIABLES["urls"]: paper.urls[0] if paper.urls else "",
         "keyword": ", ".join(keywords(paper, taxonomy)),
-        "annote": summary_text(paper),
+        _VARIABLES["summary"]: summary_text(paper),
     }
-    return without_empty({**field_texts(paper, taxonomy, lambda field: field.csl), **without_empty(item)})
+    return without_empty({**carried_texts(paper, taxonomy, "csl"), **without_empty(item)})
 
 
 def _csl_names(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -237,7 +209,7 @@ def left_out_csl(paper: Paper) -> Iterator[str]:
     """Yield the fields of a paper's publication that an item has no place for."""
     yield from unlinked_identifiers(paper, paper.urls[:1])
     yield from ("further urls",) if len(paper.urls) > 1 else ()
-    yield from unplaced_fields(paper, {"type", *VENUE_FIELDS, *_PLACES})
+    yield from unplaced_fields(paper)
 
 
 def _item(item: object, line: int, problems: list[Problem]) -> Item:
@@ -252,29 +224,26 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
             return ""
         return _on_one_line(str(value))
 
-    fields: dict[str, Value | None] = {
-        "key": text("id"),
-        "title": text("title"),
-        "authors": _authors(item.get("author", []), line, problems),
-    }
+    issued = item.get(_VARIABLES["year"])
     venue_variable = next((name for name in _VENUES if text(name)), "")
-    venue = text(venue_variable) if venue_variable else ""
-    cited = without_empty({"venue": venue, "year": _year(item.get("issued"), line, problems)})
-    ids = read_identifiers([text("archive_location"), text("number")], text("DOI"))
-    kind = _KINDS.get(text("type"))
-    texts = {name: text(place) for name, place in _PLACES.items() if place != venue_variable and text(place)}
-    details = EntryDetails(
-        frozenset({kind} if kind else ()),
-        ENTRY_TYPES.get(kind, "misc") if kind else "misc",
-        texts,
-        tuple(_authors(item.get("editor", []), line, problems)),
-        _month(item.get("issued")),
+    cited = without_empty(
+        {"venue": text(venue_variable) if venue_variable else "", "year": _year(issued, line, problems)}
     )
-    if not fields["authors"] and details.editors:
-        fields["authors"] = list(details.editors)
-    tags = tuple(part.strip() for part in re.split("[,;]", text("keyword")) if "=" in part)
-    heads = {"urls": text("URL")} if text("URL") else {}
-    return Item({**without_empty(fields), **ids}, line, heads, (), cited, tags, text("annote") if tags else "", details)
+    fields = {
+        "key": text("id"),
+        "title": text(_VARIABLES["title"]),
+        "authors": _authors(item.get(_VARIABLES["authors"], []), line, problems),
+        **read_identifiers([text(_VARIABLES["arxiv_id"]), text("number")], text(_VARIABLES["doi"])),
+    }
+    details = EntryDetails(
+        CSL_KINDS.get(text("type")),
+        {name: text(place) for name, place in _PLACES.items() if place != venue_variable and text(place)},
+        tuple(_authors(item.get("editor", []), line, problems)),
+        _month(issued),
+    )
+    tags = (tag.strip() for tag in re.split("[,;]", text("keyword")))
+    url = text(_VARIABLES["urls"])
+    return read_item(line, fields, cited, details, tags, text(_VARIABLES["summary"]), {"urls": url} if url else {})
 
 
 def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:

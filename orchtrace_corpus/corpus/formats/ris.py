@@ -9,17 +9,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
+from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, read_item, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
-    ENTRY_TYPES,
+    DETAILS,
+    PUBLICATION_TYPES,
     PUBLISHED_BY,
-    VENUE_FIELDS,
+    RIS_KINDS,
     EntryDetails,
     Name,
-    VenueKind,
+    carried_texts,
+    carriers_in,
     editors,
     entry_texts,
-    field_texts,
     is_edited,
     keywords,
     month_of,
@@ -32,38 +33,11 @@ from orchtrace_corpus.corpus.formats.citation import (
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-_TYPES = {
-    VenueKind.JOURNAL: "JOUR",
-    VenueKind.CONFERENCE: "CONF",
-    VenueKind.PREPRINT: "UNPB",
-    VenueKind.BOOK: "BOOK",
-    VenueKind.CHAPTER: "CHAP",
-    VenueKind.THESIS: "THES",
-    VenueKind.REPORT: "RPRT",
-    VenueKind.DATASET: "DATA",
-    VenueKind.SOFTWARE: "COMP",
-    VenueKind.OTHER: "ELEC",
-}
-_KINDS = {name: kind for kind, name in _TYPES.items()} | {
-    "CPAPER": VenueKind.CONFERENCE,
-    "MGZN": VenueKind.JOURNAL,
-    "NEWS": VenueKind.JOURNAL,
-}
-"""The kind of publication of each type; other types say nothing."""
-_PLACES = {
-    "volume": "VL",
-    "number": "IS",
-    "pages": "SP",
-    "publisher": "PB",
-    "address": "CY",
-    "edition": "ET",
-    "series": "T3",
-}
-_PLACES |= {"issn": "SN", "isbn": "SN"}
+_TAGS = carriers_in("ris")
+_PLACES = {detail.bibtex: detail.ris for detail in DETAILS}
 _LINE = r"([A-Z][A-Z0-9])  -(?: (.*))?"
-_TITLES = ("TI", "T1", "CT")
-_AUTHORS = ("AU", "A1")
-_YEARS = ("PY", "Y1", "DA")
+_ALIASES = {"title": ("T1", "CT"), "authors": ("A1",), "year": ("Y1", "DA")}
+"""The tags that other programs write, by field."""
 _VENUES = ("T2", "JO", "JF", "JA", "BT", "PB")
 
 
@@ -78,17 +52,18 @@ def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem])
 
 
 def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
-    yield "TY", _TYPES[paper_kind(paper)]
+    kind = paper_kind(paper)
+    yield "TY", PUBLICATION_TYPES[kind].ris
     yield "ID", paper.citation_key
-    yield "TI", paper.title
-    for tag, names in (("AU", () if is_edited(paper) else paper.authors), ("ED", editors(paper))):
+    yield _TAGS["title"], paper.title
+    for tag, names in ((_TAGS["authors"], () if is_edited(paper) else paper.authors), ("ED", editors(paper))):
         for name in map(name_of, names):  # the suffix last
             yield tag, ", ".join(filter(None, (name.family, name.given, name.suffix)))
     if paper.cited_year:
-        yield "PY", str(paper.cited_year)
+        yield _TAGS["year"], str(paper.cited_year)
     if month := month_of(paper):
         yield "DA", f"{paper.cited_year}/{month:02}//"
-    venue_tag = "PB" if paper_kind(paper) in PUBLISHED_BY else "T2"
+    venue_tag = "PB" if kind in PUBLISHED_BY else "T2"
     if paper.cited_venue:
         yield venue_tag, paper.cited_venue
     for tag, value in entry_texts(paper, _PLACES).items():
@@ -97,21 +72,21 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
         first, _, last = (part.strip("-\u2013 ") for part in re.sub("--+|\u2013", "\u2013", value).partition("\u2013"))
         yield from ((tag, first), *((("EP", last),) if last else ())) if tag == "SP" else ((tag, value),)
     if paper.arxiv_id:
-        yield "AN", f"arXiv:{paper.arxiv_id}"
+        yield _TAGS["arxiv_id"], f"arXiv:{paper.arxiv_id}"
     if paper.doi:
-        yield "DO", paper.doi
-    yield from (("UR", url) for url in paper.urls)
+        yield _TAGS["doi"], paper.doi
+    yield from ((_TAGS["urls"], url) for url in paper.urls)
     yield from (("KW", keyword) for keyword in keywords(paper, taxonomy))
     if summary := summary_text(paper):
-        yield "N1", summary
-    yield from field_texts(paper, taxonomy, lambda field: field.ris).items()
+        yield _TAGS["summary"], summary
+    yield from carried_texts(paper, taxonomy, "ris").items()
     yield "ER", ""
 
 
 def left_out(paper: Paper) -> Iterator[str]:
     """Yield the fields of a paper's publication that a record has no place for."""
     yield from unlinked_identifiers(paper, paper.urls)
-    yield from unplaced_fields(paper, {"type", *VENUE_FIELDS, *_PLACES})
+    yield from unplaced_fields(paper)
 
 
 def _author(text: str) -> str:
@@ -149,33 +124,34 @@ def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str
 
 
 def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem]) -> Item:
-    def first(names: Sequence[str]) -> str:
+    def values_of(field: str) -> list[str]:
+        """Return the values of a field; the tags of other programs stand behind our own."""
+        names = (_TAGS[field], *_ALIASES.get(field, ()))
+        return [value for name in names for value in tags.get(name, ()) if value]
+
+    def first(*names: str) -> str:
         return next((value for name in names for value in tags.get(name, ()) if value), "")
 
-    key, title, year = (first(names) for names in (("ID",), _TITLES, _YEARS))
-    venue_tag = next((name for name in _VENUES if first((name,))), "")
-    venue = first((venue_tag,))
-    authors = [_author(author) for name in _AUTHORS for author in tags.get(name, ()) if author.strip(", ")]
-    editors_named = tuple(_author(editor) for editor in tags.get("ED", ()) if editor.strip(", "))
+    year = next(iter(values_of("year")), "")
     if year and not re.fullmatch(r"[1-9]\d{3}(?:[/-].*)?", year, re.ASCII):
         problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
         year = ""
-    urls = list(dict.fromkeys(url for url in tags.get("UR", ()) if url))
-    cited = without_empty({"venue": venue, "year": int(year[:4]) if year else None})
-    ids = read_identifiers([first(("AN",))], first(("DO",)))
-    fields = {"key": key, "title": title, "authors": authors or list(editors_named)}
-    kind = _KINDS.get(first(("TY",)))
+    venue_tag = next((name for name in _VENUES if first(name)), "")
     details = EntryDetails(
-        frozenset({kind} if kind else ()),
-        ENTRY_TYPES.get(kind, "misc") if kind else "misc",
+        RIS_KINDS.get(first("TY")),
         dict(_details(tags, venue_tag)),
-        editors_named,
-        _month(first(("DA", "Y1", "PY"))),
+        tuple(_author(editor) for editor in tags.get("ED", ()) if editor.strip(", ")),
+        _month(first("DA", "Y1", "PY")),
     )
-    keywords_given = tuple(keyword for keyword in tags.get("KW", ()) if "=" in keyword)
-    annotation = first(("N1",)) if keywords_given else ""
-    values = {**without_empty(fields), **ids, **without_empty({"urls": urls})}
-    return Item(values, line, {}, (), cited, keywords_given, annotation, details)
+    fields = {
+        "key": first("ID"),
+        "title": next(iter(values_of("title")), ""),
+        "authors": [_author(author) for author in values_of("authors") if author.strip(", ")],
+        **read_identifiers(values_of("arxiv_id")[:1], next(iter(values_of("doi")), "")),
+        "urls": list(dict.fromkeys(values_of("urls"))),
+    }
+    cited = without_empty({"venue": first(venue_tag), "year": int(year[:4]) if year else None})
+    return read_item(line, fields, cited, details, tags.get("KW", ()), first(_TAGS["summary"]))
 
 
 def _details(tags: Mapping[str, Sequence[str]], venue_tag: str) -> Iterator[tuple[str, str]]:

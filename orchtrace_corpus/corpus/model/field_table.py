@@ -78,6 +78,14 @@ class ReviewTopic(StrEnum):
     WAIVERS = "waivers"
 
 
+class Carriers(NamedTuple):
+    """The field of a BibTeX entry, the variable of a CSL item and the tag of a RIS record that carry a value."""
+
+    bibtex: str = ""
+    csl: str = ""
+    ris: str = ""
+
+
 class RecordField(NamedTuple):
     """A field of records beside their tags.
 
@@ -99,8 +107,7 @@ class RecordField(NamedTuple):
         is_listed: Whether the list in the README shows it.
         in_candidates: Whether candidates have it, too.
         is_relaxable: Whether a taxonomy can make it optional, though it is required.
-        bibtex, csl, ris: What carries it in a citation: the field of an entry, the variable of an item, the tag of a
-            record; empty where none does, or where `formats` makes it of several fields, as for those of the venue.
+        carriers: What carries it in a citation; nothing where `formats` makes it of several fields, as for the venue.
     """
 
     name: str
@@ -120,9 +127,7 @@ class RecordField(NamedTuple):
     is_listed: bool = False
     in_candidates: bool = True
     is_relaxable: bool = False
-    bibtex: str = ""
-    csl: str = ""
-    ris: str = ""
+    carriers: Carriers = Carriers()
 
     @property
     def is_list(self) -> bool:
@@ -166,6 +171,7 @@ PAPER_FIELDS = (
         search=SearchPart.TITLE,
         review=_BIBLIOGRAPHY,
         question="Only if it is not on arXiv and has no DOI.",
+        carriers=Carriers("title", "title", "TI"),
     ),
     RecordField(
         "authors",
@@ -178,6 +184,7 @@ PAPER_FIELDS = (
         question="Only as above: Family, Given; Family, Given. Write others for those left out.",
         is_relaxable=True,
         is_column=True,
+        carriers=Carriers("author", "author", "AU"),
     ),
     RecordField(
         "affiliation",
@@ -198,6 +205,7 @@ PAPER_FIELDS = (
         question="Only as above.",
         is_relaxable=True,
         is_filter=True,
+        carriers=Carriers("year", "issued", "PY"),
     ),
     RecordField(
         "venue_year",
@@ -234,6 +242,7 @@ PAPER_FIELDS = (
         search=SearchPart.IDENTIFIER,
         review=_BIBLIOGRAPHY,
         is_column=True,
+        carriers=Carriers("eprint", "archive_location", "AN"),
     ),
     RecordField(
         "doi",
@@ -242,6 +251,7 @@ PAPER_FIELDS = (
         _HEAD,
         search=SearchPart.IDENTIFIER,
         review=_BIBLIOGRAPHY,
+        carriers=Carriers("doi", "DOI", "DO"),
     ),
     RecordField(
         "openreview_id",
@@ -266,6 +276,7 @@ PAPER_FIELDS = (
         _HEAD,
         required=True,
         review=ReviewTopic.LINKS,
+        carriers=Carriers("url", "URL", "UR"),
     ),
     RecordField(
         "code",
@@ -330,6 +341,7 @@ PAPER_FIELDS = (
         review=ReviewTopic.SUMMARY,
         question="What the {noun} does, in one sentence of your own.",
         is_column=True,
+        carriers=Carriers("annotation", "annote", "N1"),
     ),
     RecordField("evidence", FieldKind.PARTS, "What sources say about the tags: a list.", _RECORD),
     RecordField(

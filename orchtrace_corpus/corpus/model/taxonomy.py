@@ -17,6 +17,7 @@ from orchtrace_corpus.corpus.model.field_table import (
     CANDIDATE_FIELDS,
     EXCLUSION_FIELDS,
     PAPER_FIELDS,
+    Carriers,
     FieldKind,
     RecordField,
     ReviewTopic,
@@ -530,9 +531,7 @@ def _own_field(
         is_column=True,
         is_filter=of_kind in (FieldKind.FLAG, FieldKind.CHOICE, FieldKind.YEAR),
         is_listed=listed,
-        bibtex=bibtex,
-        csl=csl,
-        ris=ris,
+        carriers=Carriers(bibtex, csl, ris),
     )
 
 
