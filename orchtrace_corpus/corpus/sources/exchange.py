@@ -1,8 +1,12 @@
-"""Asks a service for one address until there is an answer, whatever goes wrong on the way.
+"""Ask a service for one address until there is an answer, whatever goes wrong on the way.
 
 What a trouble is about decides what happens. About the moment (busy, broken, cut short): the same again, after a wait
 that doubles. About the service (refused, unreachable, redirected elsewhere): an error, since the next request would
 fare no better. What an answer says is for the caller's `read` to decide.
+
+`urllib3.Retry` cannot take this over. It sees a status and a connection that fails, but no body: an answer that is cut
+short or is no feed, which arXiv sends when it is busy, would need this loop all the same. It bounds the number of tries
+of one request, not the time of all; and it sleeps without a word, where people are told each second what is waited for.
 """
 
 import math
@@ -10,6 +14,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Generic, NamedTuple, TypeVar
 
 from orchtrace_corpus.base.errors import UpstreamError
@@ -21,7 +26,7 @@ from orchtrace_corpus.corpus.sources.http import (
     Transport,
     UnreachableError,
 )
-from orchtrace_corpus.corpus.sources.limiter import Limiter, Service, Turn
+from orchtrace_corpus.corpus.sources.limiter import BusyError, Limiter, Service
 
 MOST_RETRIES = 7
 MOST_RETRIES_UNREADABLE = 3
@@ -37,10 +42,6 @@ FURTHEST_SECONDS = 1e12
 _BUSY = (408, 425, 429)
 
 Answer = TypeVar("Answer")
-
-
-class BusyError(UpstreamError):
-    """The service has no answer now."""
 
 
 class TooLongError(UpstreamError):
@@ -86,51 +87,56 @@ class Exchange(Generic[Answer]):
         patience_seconds: float,
         protocol: Protocol[Answer],
     ) -> None:
-        self._service = service
+        self.service = service
         self._transport = transport
-        self._clock, self._pause = limiter.clock, limiter.pause
-        self._left_seconds = patience_seconds
+        self._limiter = limiter
+        self._patience_seconds = self._left_seconds = patience_seconds
         self._protocol = protocol
 
-    def ask(self, url: str, subject: str, turn: Turn) -> Answer:
-        """Ask until there is an answer, or no patience.
+    def turn(self) -> AbstractContextManager[Limiter]:
+        """Be the only process that asks, as far as patience goes; errors as of `Limiter.turn`."""
+        return self._limiter.turn(self._patience_seconds)
+
+    def ask(self, url: str, subject: str) -> Answer:
+        """Ask in a turn until there is an answer, or no patience.
 
         Args:
             url: The address.
             subject: What it is about, for messages.
-            turn: The time in which this process may ask.
 
         Raises:
-            BusyError: The service is busy or breaks off; there might be an answer later.
+            BusyError: The service is busy or breaks off, or another process is asking; there might be an answer later.
             TooLongError: The address or the answer is too long.
             UpstreamError: The service cannot be reached, refuses us, or answers with something else.
         """
         retries: Counter[type[UpstreamError]] = Counter()
-        while True:
-            began = self._clock.steady()
-            answer = self._once(url, subject, turn, self._left_seconds if retries else math.inf)
-            if not isinstance(answer, Trouble):
-                return answer
-            error, first_seconds, most_retries, least_seconds = answer
-            retried = retries[type(error)]
-            backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
-            wait_seconds = max(min(backoff_seconds, LONGEST_WAIT_SECONDS), least_seconds)
-            self._left_seconds -= self._clock.steady() - began
-            if retried >= most_retries or wait_seconds >= self._left_seconds:
-                raise error
-            retries[type(error)] += 1
-            self._left_seconds -= wait_seconds
-            self._pause(wait_seconds, str(error))
+        clock = self._limiter.clock
+        with self.turn():
+            while True:
+                began = clock.steady()
+                answer = self._once(url, subject, self._left_seconds if retries else math.inf)
+                if not isinstance(answer, Trouble):
+                    return answer
+                error, first_seconds, most_retries, least_seconds = answer
+                retried = retries[type(error)]
+                backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
+                wait_seconds = max(min(backoff_seconds, LONGEST_WAIT_SECONDS), least_seconds)
+                self._left_seconds -= clock.steady() - began
+                if retried >= most_retries or wait_seconds >= self._left_seconds:
+                    raise error
+                retries[type(error)] += 1
+                self._left_seconds -= wait_seconds
+                self._limiter.pause(wait_seconds, str(error))
 
-    def _once(self, url: str, subject: str, turn: Turn, most_seconds: float) -> Answer | Trouble:
+    def _once(self, url: str, subject: str, most_seconds: float) -> Answer | Trouble:
         """Ask once; an `UpstreamError` where the next time would be no better."""
-        name, spacing_seconds = self._service.name, self._service.spacing_seconds
+        name, spacing_seconds = self.service.name, self.service.spacing_seconds
         try:
             response = self._transport.get(
                 url,
                 accept=self._protocol.accept,
-                allowed_hosts=self._service.hosts,
-                before_request=lambda _: turn.begin(),
+                allowed_hosts=self.service.hosts,
+                before_request=lambda _: self._limiter.begin(),
                 most_seconds=most_seconds,
             )
         except UnreachableError as error:
@@ -142,7 +148,7 @@ class Exchange(Generic[Answer]):
         except OverlongError as error:
             raise TooLongError(str(error)) from error
         finally:
-            turn.end()
+            self._limiter.end()
         status = response.status
         if status == 414:
             raise TooLongError("HTTP 414: the address is too long")
@@ -156,25 +162,25 @@ class Exchange(Generic[Answer]):
         return self._protocol.read(response)
 
     def _retry_after(self, response: Response) -> float:
-        """How long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); 0 if it does not."""
+        """Return how long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); else 0."""
         from email.utils import parsedate_to_datetime
 
         given = response.headers.get("retry-after", "").strip()
         if re.fullmatch("[0-9]+", given):
             return min(float(given), FURTHEST_SECONDS)
         try:
-            return max(parsedate_to_datetime(given).timestamp() - self._clock.wall(), 0.0)
+            return max(parsedate_to_datetime(given).timestamp() - self._limiter.clock.wall(), 0.0)
         except (ValueError, TypeError, OverflowError):
             return 0.0
 
 
 def refusal(name: str, response: Response, description: str) -> UpstreamError:
-    """The error that says that a service refuses us, or that something else answers in its place.
+    """Return the error that a service refuses us, or that something else answers in its place.
 
     Args:
         name: The service.
         response: What came.
-        description: The same in words.
+        description: The response in words.
     """
     problem = "refuses to answer"
     hint = "Wait an hour before you try again; what it has answered so far is kept."

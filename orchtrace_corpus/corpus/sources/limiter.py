@@ -1,6 +1,6 @@
-"""How politely a service is asked: one request at a time, no two too close together, and nothing twice.
+"""Ask a service politely: one request at a time, no two too close together, and nothing twice.
 
-That holds across all processes that use one cache. What was answered is kept in it, so that it is not asked again.
+That holds across all processes that use one cache: answers are kept in it.
 """
 
 import json
@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from io import FileIO
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.base.errors import CorpusError, DataFileError
+from orchtrace_corpus.base.errors import CorpusError, DataFileError, UpstreamError
 from orchtrace_corpus.base.files import sweep, write_atomic
 
 
@@ -34,6 +34,10 @@ class Service(NamedTuple):
     hosts: tuple[str, ...]
 
 
+class BusyError(UpstreamError):
+    """The service has no answer now."""
+
+
 class CacheError(CorpusError):
     """The cache's folder cannot be used."""
 
@@ -43,7 +47,7 @@ class CacheError(CorpusError):
 
 
 def default_folder() -> str:
-    """`ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
+    """Return `ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
 
     Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
     """
@@ -87,12 +91,12 @@ class AnswerFolder:
         sweep(self._folder)
 
     def read_content(self, name: str, asked: str, max_age_seconds: float | None = None) -> dict[str, Any]:
-        """What a file of the cache holds; nothing where there is none of this form, for that request, of that age.
+        """Return the content of a file of the cache; nothing without one of this form, for that request, of that age.
 
         Args:
             name: The file's name below the folder, without its suffix.
             asked: The request that it must be the answer to.
-            max_age_seconds: As for `read`.
+            max_age_seconds: The oldest answer to give; None for any age. One from the future is of no known age.
         """
         try:
             with open(self._path(name), "rb") as file:
@@ -144,7 +148,7 @@ class Clock:
         self.sleep = sleep
 
 
-class Limiter(NamedTuple):
+class Limiter:
     """Gives turns to ask, so that from the end of one request to the next at least `spacing_seconds` pass.
 
     A file is locked while a request runs, and another holds the time of the last one. The system drops the lock of a
@@ -152,50 +156,51 @@ class Limiter(NamedTuple):
     process counts, too, and again when it has ended: what a connection takes to be made must not bring two requests
     closer together at the server.
 
-    Attributes:
+    Args:
         path: The file with the time, made where it is not there; the locked file is beside it.
         spacing_seconds: The least time from the end of one request to the beginning of the next.
         clock: The times to go by.
         pause: Called to wait for so many seconds, with the reason; empty for the usual spacing.
     """
 
-    path: str
-    spacing_seconds: float
-    clock: Clock
-    pause: Callable[[float, str], None]
+    def __init__(self, path: str, spacing_seconds: float, clock: Clock, pause: Callable[[float, str], None]) -> None:
+        self.clock = clock
+        self.pause = pause
+        self._path = path
+        self._spacing_seconds = spacing_seconds
+        self._file: FileIO | None = None
 
     @contextmanager
-    def turn(self, wait_seconds: float) -> Iterator["Turn"]:
-        """Be the only process that asks.
+    def turn(self, wait_seconds: float) -> Iterator["Limiter"]:
+        """Be the only process that asks; a turn within a turn is the same.
 
         Raises:
-            TimeoutError: Another process had its turn for all of `wait_seconds`.
+            BusyError: Another process had its turn for all of `wait_seconds`.
             CacheError: The files cannot be opened or written.
         """
         from filelock import FileLock, Timeout
 
-        make_folder(os.path.dirname(self.path))
-        lock = FileLock(f"{self.path}.lock")
+        if self._file is not None:
+            yield self
+            return
+        make_folder(os.path.dirname(self._path))
+        lock = FileLock(f"{self._path}.lock")
         deadline = self.clock.steady() + wait_seconds
         with ExitStack() as stack:
-            while not lock.is_locked:
+            while self._file is None:
                 try:
                     stack.enter_context(lock.acquire(timeout=0))
-                    file = stack.enter_context(open(self.path, "r+b", buffering=0, opener=_open_or_create))
+                    self._file = stack.enter_context(open(self._path, "r+b", buffering=0, opener=_open_or_create))
                 except Timeout:
                     if self.clock.steady() >= deadline:
-                        raise TimeoutError from None
+                        raise BusyError(f"another process was asking for more than {wait_seconds:g} s") from None
                     self.pause(0.05, "another process is asking")
                 except OSError as error:
-                    raise CacheError(self.path, error) from error
-            yield Turn(file, self)
-
-
-class Turn(NamedTuple):
-    """The time in which one process may ask; made by `Limiter.turn`, with the open file."""
-
-    file: FileIO
-    limiter: Limiter
+                    raise CacheError(self._path, error) from error
+            try:
+                yield self
+            finally:
+                self._file = None
 
     def begin(self) -> None:
         """Wait until the last request is long enough ago, and note that the next one begins.
@@ -205,7 +210,7 @@ class Turn(NamedTuple):
         """
         due_seconds = self._due_seconds()
         if due_seconds > 0:
-            self.limiter.pause(due_seconds, "")
+            self.pause(due_seconds, "")
         self.end()
 
     def end(self) -> None:
@@ -214,35 +219,39 @@ class Turn(NamedTuple):
         Raises:
             CacheError: The file cannot be written.
         """
-        clock = self.limiter.clock
         try:
-            self.file.seek(0)
-            self.file.write(f"{clock.wall():020.6f} {clock.steady():020.6f}\n".encode())
+            self._opened.seek(0)
+            self._opened.write(f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n".encode())
         except OSError as error:
-            raise CacheError(str(self.file.name), error) from error
+            raise CacheError(self._path, error) from error
+
+    @property
+    def _opened(self) -> FileIO:
+        if self._file is None:
+            raise RuntimeError("a request outside of a turn")
+        return self._file
 
     def _due_seconds(self) -> float:
-        """How long to wait yet, from 0 to the spacing.
+        """Return how long to wait yet, from 0 to the spacing.
 
         The last request was as recently as the nearer of two clocks says: the wall clock may have been
         set forward since, the steady one begins anew with the machine. A time that lies ahead, or that
         cannot be read, counts as now.
         """
-        self.file.seek(0)
-        noted = self.file.read(42)  # two times, as `end` writes them
+        self._opened.seek(0)
+        noted = self._opened.read(42)  # two times, as `end` writes them
         if not noted:
             return 0.0
         try:
             wall, steady = map(float, noted.split())
         except ValueError:
-            wall = steady = math.nan
-        _, spacing_seconds, clock, _ = self.limiter
+            return self._spacing_seconds
         if not (math.isfinite(wall) and math.isfinite(steady)):
-            return spacing_seconds
-        passed_seconds = [clock.wall() - wall]
-        if steady <= clock.steady():
-            passed_seconds.append(clock.steady() - steady)
-        return min(max(spacing_seconds - min(passed_seconds), 0.0), spacing_seconds)
+            return self._spacing_seconds
+        passed_seconds = [self.clock.wall() - wall]
+        if steady <= self.clock.steady():
+            passed_seconds.append(self.clock.steady() - steady)
+        return min(max(self._spacing_seconds - min(passed_seconds), 0.0), self._spacing_seconds)
 
 
 def _open_or_create(path: str, flags: int) -> int:

@@ -1,4 +1,4 @@
-"""Tries addresses of any host: politely, with as little traffic as tells whether a page is there.
+"""Try addresses of any host: politely, and with as little traffic as a verdict takes.
 
 Each address is asked for once, as a reader who follows the link would: nothing is followed from its
 page, so robots.txt, which is about crawling, is not consulted. A host gets one request at a time with
@@ -7,8 +7,6 @@ reading the body where HEAD is answered with an error, which many servers do for
 """
 
 import ipaddress
-import json
-import os
 import socket
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,11 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from orchtrace_corpus.base.budget import REQUEST_SECONDS
-from orchtrace_corpus.base.errors import CorpusError
-from orchtrace_corpus.base.files import write_atomic
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.corpus.model.records import Loaded, Places
 from orchtrace_corpus.corpus.sources.http import REDIRECTS, USER_AGENT, begin, open_session
+from orchtrace_corpus.corpus.sources.limiter import AnswerFolder
 
 if TYPE_CHECKING:
     import requests
@@ -32,7 +29,7 @@ ARXIV_HOST = "arxiv.org"
 
 
 class Verdict(StrEnum):
-    """What is known of an address after trying it."""
+    """The outcome of trying an address, in a word."""
 
     OK = "ok"
     MOVED = "moved"
@@ -45,10 +42,10 @@ class Tried(NamedTuple):
     """The outcome of trying an address.
 
     Attributes:
-        verdict: What is known.
+        verdict: The outcome in a word.
         reason: The answer in a few words, such as `HTTP 404`.
         address: Where a page that has moved is now; empty for other verdicts.
-        answered: Whether the server answered at all.
+        answered: True if the server answered at all.
     """
 
     verdict: Verdict
@@ -71,7 +68,7 @@ _CODES = {Verdict.GONE: "L101", Verdict.MOVED: "L102", Verdict.UNREACHABLE: "L10
 
 
 def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link]:
-    """Every address with its place, in file order: URLs, code and sources of papers, URLs of exclusions.
+    """Yield every address with its place, in file order: URLs, code and sources of papers, URLs of exclusions.
 
     Args:
         loaded: The corpus.
@@ -91,12 +88,12 @@ def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link
 
 
 def is_left_to_fetch(url: str) -> bool:
-    """Whether an address is one of arXiv's, whose terms ask robots to use the API instead."""
+    """Return True if an address is one of arXiv's, whose terms ask robots to use the API instead."""
     return f".{urlsplit(url).hostname or ''}".endswith(f".{ARXIV_HOST}")
 
 
 def sample(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
-    """Some of the addresses, the same ones each time, in order: those whose hashes are the smallest.
+    """Return some of the addresses, the same ones each time, in order: those whose hashes are the smallest.
 
     Hashes lie evenly, so that no host, year or place in the file is preferred; another seed gives
     another sample, and an address that is added or removed changes the sample by one at most.
@@ -106,7 +103,7 @@ def sample(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
 
 
 def findings(links: Sequence[Link], tried: Mapping[str, Tried]) -> Iterator[Finding]:
-    """What is wrong with the addresses that were tried, at each place where one stands.
+    """Yield the findings on the addresses that were tried, at each place where one stands.
 
     An address that a server refuses to give to programs is not reported: nothing is known of it.
     """
@@ -155,7 +152,7 @@ class Sweep:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.asked = 0
-        self._folder = cache_folder
+        self._cache = AnswerFolder(cache_folder, clock)
         self._refresh = refresh
         self._pause_seconds = PAUSE_SECONDS if pause_seconds is None else pause_seconds
         self._timeout_seconds = timeout_seconds
@@ -165,24 +162,22 @@ class Sweep:
         self._tired: set[str] = set()
 
     def known(self, url: str) -> Tried | None:
-        """The outcome of an earlier run, if it is fresh enough."""
+        """Return the outcome of an earlier run, if it is fresh enough."""
         if self._refresh:
             return None
+        content = self._cache.read_content(_name(url), url)
         try:
-            with open(self._path(url), encoding="utf-8") as file:
-                entry = json.load(file)
-            tried = Tried(Verdict(entry["verdict"]), str(entry["reason"]), str(entry["address"]))
-            age = self._clock() - float(entry["checked"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None  # not there, or not ours: the address is tried
-        is_fresh = entry["url"] == url and 0 <= age < LASTS_SECONDS.get(tried.verdict, 0)
-        return tried if is_fresh else None
+            tried = Tried(Verdict(content["verdict"]), str(content["reason"]), str(content["address"]))
+            age_seconds = self._clock() - float(content["asked_at"])
+        except (ValueError, KeyError, TypeError):
+            return None
+        return tried if 0 <= age_seconds < LASTS_SECONDS.get(tried.verdict, 0) else None
 
     def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
         """Try each address, and give each outcome as soon as it is there, hosts taking turns.
 
         Raises:
-            CorpusError: The folder cannot be made, or an outcome cannot be written.
+            CacheError: An outcome cannot be written.
         """
         waiting = []
         for url in urls:
@@ -199,7 +194,8 @@ class Sweep:
             shares = ((number / len(there), url) for there in by_host.values() for number, url in enumerate(there))
             for _, url in sorted(shares):
                 tried = self._try(session, url)
-                self._remember(url, tried)
+                if tried.verdict in LASTS_SECONDS and tried.answered:
+                    self._cache.write_content(_name(url), url, tried._asdict())
                 yield url, tried
 
     def _try(self, session: "requests.Session", url: str) -> Tried:
@@ -258,23 +254,9 @@ class Sweep:
                 break
         return status, location
 
-    def _remember(self, url: str, tried: Tried) -> None:
-        if tried.verdict not in LASTS_SECONDS or not tried.answered:
-            return
-        entry = {**tried._asdict(), "url": url, "checked": int(self._clock())}
-        try:
-            os.makedirs(self._folder, exist_ok=True)
-        except OSError as error:
-            message = f"cannot write the cache {self._folder}: {error.strerror}"
-            raise CorpusError(message, "Name another folder with ORCHTRACE_CACHE.") from error
-        write_atomic(self._path(url), json.dumps(entry) + "\n")
-
-    def _path(self, url: str) -> str:
-        return os.path.join(self._folder, f"{sha256(url.encode()).hexdigest()}.json")
-
 
 def is_public_host(host: str) -> bool:
-    """Whether a host is one of the open internet, so that a record cannot make us ask the network around us."""
+    """Return True if a host is one of the open internet, so that a record cannot make us ask the network around us."""
     try:
         return ipaddress.ip_address(host).is_global
     except ValueError:
@@ -287,8 +269,12 @@ def is_public_host(host: str) -> bool:
     return all(ipaddress.ip_address(address.partition("%")[0]).is_global for address in addresses)
 
 
+def _name(url: str) -> str:
+    return sha256(url.encode()).hexdigest()
+
+
 def _host(url: str) -> str:
-    """The host that an address names; empty where it is no address of the web."""
+    """Return the host that an address names; empty where it is no address of the web."""
     try:
         parts = urlsplit(url)
         return parts.hostname or "" if parts.scheme in ("http", "https") else ""
@@ -297,7 +283,7 @@ def _host(url: str) -> str:
 
 
 def _judged(status: int, moved_to: str) -> Tried:
-    """What the last answer of a chain says."""
+    """Return the outcome that the last answer of a chain gives."""
     reason = f"HTTP {status}"
     if status >= 400:
         is_down = status >= 500 or status == 408
@@ -309,7 +295,7 @@ def _judged(status: int, moved_to: str) -> Tried:
 
 
 def _named(error: Exception) -> str:
-    """What went wrong, in a few words; the libraries' own are long and name their classes."""
+    """Return the reason for an error, in a few words; the libraries' own are long and name their classes."""
     import requests
 
     text = str(error)

@@ -20,7 +20,7 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, BusyError, Exchange, Protocol, Trouble
+from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, Protocol, Trouble
 from orchtrace_corpus.corpus.sources.http import Response, Transport
 from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, Clock, Limiter, Service, default_folder
 
@@ -132,7 +132,6 @@ class OpenAlex:
         unknown = []
         with Transport() as transport:
             limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
-            self._limiter = limiter
             self._exchange = Exchange(self._service, limiter, transport, TRIES_SECONDS, self._protocol())
             for paper in papers:
                 own = self._work_of(paper)
@@ -190,10 +189,7 @@ class OpenAlex:
         separator = "&" if "?" in path else "?"
         url = f"{self._service.url}{path}{separator}api_key={quote_plus(self._key)}"
         try:
-            with self._limiter.turn(TRIES_SECONDS) as turn:
-                answer: Mapping[str, Any] = self._exchange.ask(url, f"{quote(path.partition('?')[0])}", turn)
-        except TimeoutError as error:
-            raise BusyError("another process was asking OpenAlex all the time") from error
+            answer: Mapping[str, Any] = self._exchange.ask(url, quote(path.partition("?")[0]))
         except UpstreamError as error:
             raise UpstreamError(self._without_key(str(error))) from None
         self._cache.write_content(name, path, {"answer": answer})

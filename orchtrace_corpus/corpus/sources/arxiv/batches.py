@@ -1,4 +1,4 @@
-"""Asks for batches of ids until each has an outcome, whatever the service answers.
+"""Ask for batches of ids until each has an outcome, whatever the service answers.
 
 What is wrong with one id is its outcome, and the rest is asked again without it; `exchange` deals with the moment and
 with the service. A request that was refused as malformed is never repeated: arXiv penalises that.
@@ -13,10 +13,9 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, is_versioned, stored_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError, feed_protocol
-from orchtrace_corpus.corpus.sources.exchange import BusyError, Exchange, TooLongError
-from orchtrace_corpus.corpus.sources.http import Transport
-from orchtrace_corpus.corpus.sources.limiter import Limiter, Service
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError
+from orchtrace_corpus.corpus.sources.exchange import Exchange, TooLongError
+from orchtrace_corpus.corpus.sources.limiter import BusyError
 
 MOST_IDS = 100
 """In one request. arXiv refuses an address of more than about 640 of them."""
@@ -47,17 +46,12 @@ class Asker:
         doubtful: Ids that are missing in an answer that held nothing at all.
     """
 
-    def __init__(
-        self, service: Service, cache: Cache, limiter: Limiter, transport: Transport, patience_seconds: float
-    ) -> None:
+    def __init__(self, exchange: Exchange[Feed], cache: Cache) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.messages: list[str] = []
         self.doubtful: set[str] = set()
-        self._service = service
+        self._exchange = exchange
         self._cache = cache
-        self._limiter = limiter
-        self._patience_seconds = patience_seconds
-        self._exchange = Exchange(service, limiter, transport, patience_seconds, feed_protocol(service))
         self._refusals = 0
         self._is_swept = False
 
@@ -69,7 +63,7 @@ class Asker:
         Args:
             ids: As arXiv is asked for them.
             settled: Called after each batch.
-            cached: Gives what another process may have been answered meanwhile; None to ask all the same.
+            cached: Returns the answer that another process may have had meanwhile; None to ask all the same.
 
         Raises:
             UpstreamError: The service cannot be reached, or refuses us.
@@ -80,15 +74,15 @@ class Asker:
             batch: list[str] = []
             rest = waiting
             try:
-                with self._limiter.turn(self._patience_seconds) as turn:
+                with self._exchange.turn():
                     if not self._is_swept:  # of what killed runs left, in our turn: then nobody else writes there
                         self._cache.sweep()
                         self._is_swept = True
                     batch, rest = self._next_batch(waiting, size, cached)
                     if batch:
                         subject = pluralize(len(batch), "paper")
-                        url = f"{self._service.url}?id_list={','.join(batch)}&max_results={len(batch)}"
-                        self._settle(batch, self._exchange.ask(url, subject, turn))
+                        query = f"id_list={','.join(batch)}&max_results={len(batch)}"
+                        self._settle(batch, self._exchange.ask(f"{self._exchange.service.url}?{query}", subject))
                 waiting = rest
             except TooLongError as error:
                 size = max(len(batch) // 2, 1)
@@ -101,16 +95,15 @@ class Asker:
             except FeedError as error:
                 self._give_up(batch, Miss.UNPARSEABLE, str(error))
                 waiting = rest
-            except (BusyError, TimeoutError) as error:
-                reason = str(error) or f"another process was asking for more than {self._patience_seconds:g} s"
-                self._give_up(batch + rest, Miss.THROTTLED, reason)
+            except BusyError as error:
+                self._give_up(batch + rest, Miss.THROTTLED, str(error))
                 waiting = []
             settled()
 
     def _next_batch(
         self, waiting: list[str], size: int, cached: Callable[[str], Metadata | None] | None
     ) -> tuple[list[str], list[str]]:
-        """The ids to ask for now, and those for later, without what another process has asked for meanwhile."""
+        """Return the ids to ask for now and those for later, without what another process asked for meanwhile."""
         batch: list[str] = []
         for index, asked in enumerate(waiting):
             if len(batch) == size:
@@ -145,21 +138,23 @@ class Asker:
 
     def _give_up(self, ids: Sequence[str], outcome: Miss, reason: str) -> None:
         self.outcomes |= dict.fromkeys(ids, outcome)
-        self.messages.append(f"no answer from {self._service.name} about {pluralize(len(ids), 'paper')}: {reason}")
+        self.messages.append(
+            f"no answer from {self._exchange.service.name} about {pluralize(len(ids), 'paper')}: {reason}"
+        )
 
     def _without_refused(self, batch: list[str], error: RefusedQueryError) -> list[str]:
-        """What is left of a refused batch without the id that it was refused for; nothing if that is not said."""
+        """Return a refused batch without the id that it was refused for; nothing where the refusal names none."""
         self._refusals += 1
         if error.bad_id not in batch or self._refusals > MOST_REFUSALS:
             self._give_up(batch, Miss.UNPARSEABLE, str(error))
             return []
         self.outcomes[error.bad_id] = Miss.MALFORMED
-        self.messages.append(f"{self._service.name} takes {quote(error.bad_id)} for no id")
+        self.messages.append(f"{self._exchange.service.name} takes {quote(error.bad_id)} for no id")
         return [asked for asked in batch if asked != error.bad_id]
 
 
 def split_by_version(ids: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The ids without a version and those with one.
+    """Return the ids without a version and those with one.
 
     They are asked for apart, because an answer does not say which entry is for which of the ids, and
     an id without a version means the newest.

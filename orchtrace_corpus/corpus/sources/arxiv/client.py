@@ -1,4 +1,4 @@
-"""Asks arXiv what it has on papers: politely, resumably, and telling apart what an absence means.
+"""Ask arXiv about papers: politely, resumably, and telling apart what an absence means.
 
     answer = Client(cache_folder=default_folder()).fetch(["2401.00001", "arXiv:math.GT/0309136v2"])
     answer.found["2401.00001"].title
@@ -7,7 +7,8 @@ docs/arxiv.md says what is asked, how often, and what is kept.
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from orchtrace_corpus.base.budget import TRIES_SECONDS
@@ -15,8 +16,10 @@ from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, feed_protocol
 from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
 from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
+from orchtrace_corpus.corpus.sources.exchange import Exchange
 from orchtrace_corpus.corpus.sources.http import Transport
 from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter, default_folder
 
@@ -27,7 +30,7 @@ _TICK_SECONDS = 1.0
 
 
 class Answer(NamedTuple):
-    """What is known of each id after a run; every id given is in exactly one of the first six, as it was given.
+    """The outcome of each id after a run; every id given is in exactly one of the first six, as it was given.
 
     Attributes:
         found: What the service says of a paper: the version asked for, else the newest.
@@ -49,7 +52,7 @@ class Answer(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the service has spoken on every id; what it has said may be that there is none."""
+        """Return True if the service has spoken on every id; what it has said may be that there is none."""
         return not (self.throttled or self.unparseable or self.unasked)
 
 
@@ -157,18 +160,18 @@ class Client:
             done = count
             report()
 
-        max_age_seconds = None if self._offline else -1.0 if self._refresh else self._max_age_seconds
-        limiter = self._limiter(report)
-        with self._open_transport() as transport:
-            asked = None if self._offline else transport
-            settings = (asked, self._patience_seconds, max_age_seconds)
+        max_age_seconds: float | None = self._max_age_seconds
+        if self._offline:
+            max_age_seconds = None
+        elif self._refresh:
+            max_age_seconds = -1.0
+        with self._open_exchange(report) as exchange:
             report()
-            return Searcher(self._service, self._cache, limiter, *settings).search(
-                queries, settle, count_only=count_only
-            )
+            return Searcher(exchange, self._cache, max_age_seconds).search(queries, settle, count_only=count_only)
 
-    def _limiter(self, report: Callable[[float, str], None]) -> Limiter:
-        """Turns to ask, with waits that are reported every second."""
+    @contextmanager
+    def _open_exchange(self, report: Callable[[float, str], None]) -> Iterator[Exchange[Feed]]:
+        """Open the service to be asked in turns, with waits that are reported every second."""
 
         def pause(seconds: float, reason: str) -> None:
             left_seconds = seconds
@@ -178,7 +181,10 @@ class Client:
                 left_seconds -= _TICK_SECONDS
             report(0.0, "")
 
-        return Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
+        limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
+        with self._open_transport() as transport:
+            protocol = feed_protocol(self._service)
+            yield Exchange(self._service, limiter, transport, self._patience_seconds, protocol)
 
     def _cached(self, asked: str) -> Metadata | None:
         return self._cache.read(asked, None if self._offline else self._max_age_seconds)
@@ -196,9 +202,8 @@ class Client:
             if progress is not None:
                 progress(Progress(len(outcomes) + len(asker.outcomes), len(wanted), waiting_seconds, reason))
 
-        with self._open_transport() as transport:
-            limiter = self._limiter(report)
-            asker = Asker(self._service, self._cache, limiter, transport, self._patience_seconds)
+        with self._open_exchange(report) as exchange:
+            asker = Asker(exchange, self._cache)
             report()
             meanwhile = None if self._refresh else self._cached
             for ids in split_by_version([asked for asked in wanted if asked not in outcomes]):
@@ -219,7 +224,7 @@ class Client:
 
 
 def _answer(forms: Mapping[str, str | None], outcomes: Mapping[str, Outcome], messages: tuple[str, ...]) -> Answer:
-    """The outcome of each id as it was given."""
+    """Return the outcome of each id as it was given."""
     found: dict[str, Metadata] = {}
     missed: dict[Miss, list[str]] = {miss: [] for miss in Miss}
     for given, asked in forms.items():

@@ -1,4 +1,4 @@
-"""Searches arXiv, page by page, until everything that a query has was seen once.
+"""Search arXiv, page by page, until everything that a query has was seen once.
 
 Pages are asked for in the order of submission, the oldest first, so that what is new comes at the end. The answers can
 change all the same while they are paged through: each page begins with the last paper of the one before, and where that
@@ -17,10 +17,9 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, metadata_of, stored_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError, feed_protocol
-from orchtrace_corpus.corpus.sources.exchange import BusyError, Exchange, TooLongError
-from orchtrace_corpus.corpus.sources.http import Transport
-from orchtrace_corpus.corpus.sources.limiter import Limiter, Service
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError
+from orchtrace_corpus.corpus.sources.exchange import Exchange, TooLongError
+from orchtrace_corpus.corpus.sources.limiter import BusyError
 
 PAGE_SIZE = 100
 """How many papers a page has. arXiv allows 2,000 and has been seen to cut long pages short."""
@@ -36,7 +35,7 @@ MOST_SHORT = 2
 
 
 class Failure(StrEnum):
-    """Why a query has no answer."""
+    """The reason why a query has no answer."""
 
     THROTTLED = "throttled"
     REFUSED = "refused"
@@ -47,7 +46,7 @@ class Failure(StrEnum):
 
 
 class Results(NamedTuple):
-    """Everything that a query has.
+    """All answers to a query.
 
     Attributes:
         papers: By arXiv id, in the order of submission.
@@ -61,7 +60,7 @@ class Results(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """What a service says to several queries, each by its name in one of the two mappings.
+    """The answers of a service to several queries, each by its name in one of the two mappings.
 
     Attributes:
         found: Those that were answered in full.
@@ -93,31 +92,15 @@ class Searcher:
     """One run of searches.
 
     Args:
-        service: The service.
+        exchange: How the service is asked.
         cache: The answers that are kept; pages lie in a folder in it.
-        limiter: How often it is asked.
-        transport: What to ask with; None to answer from what is kept.
-        patience_seconds: How long to go on after trouble, for all queries together.
-        max_age_seconds: How old a kept page may be; None for any age, less than 0 for none.
+        max_age_seconds: How old a kept page may be; less than 0 for none, None for any age and to ask nobody.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        cache: Cache,
-        limiter: Limiter,
-        transport: Transport | None,
-        patience_seconds: float,
-        max_age_seconds: float | None,
-    ) -> None:
-        self._service = service
+    def __init__(self, exchange: Exchange[Feed], cache: Cache, max_age_seconds: float | None) -> None:
+        self._exchange = exchange
         self._cache = cache
-        self._limiter = limiter
-        self._patience_seconds = patience_seconds
         self._max_age_seconds = max_age_seconds
-        self._exchange = (
-            Exchange(service, limiter, transport, patience_seconds, feed_protocol(service)) if transport else None
-        )
 
     def search(
         self, queries: Mapping[str, str], settled: Callable[[int], None], *, count_only: bool = False
@@ -147,9 +130,8 @@ class Searcher:
                 found[name] = self._count(query) if count_only else self._collect(query, after_page)
             except _FailedError as error:
                 failed[name] = error.failure, str(error)
-            except (BusyError, TimeoutError) as error:
-                waited = f"another process was asking for more than {self._patience_seconds:g} s"
-                is_busy = str(error) or waited
+            except BusyError as error:
+                is_busy = str(error)
                 failed[name] = Failure.THROTTLED, is_busy
             except RefusedQueryError as error:
                 failed[name] = Failure.REFUSED, str(error)
@@ -163,7 +145,7 @@ class Searcher:
         return Results({paper.arxiv_id: paper for paper in page.papers}, page.total, page.messages)
 
     def _collect(self, query: str, after_page: Callable[[], None]) -> Results:
-        """All answers to a query."""
+        """Return all answers to a query."""
         papers: dict[str, Metadata] = {}
         messages: dict[str, None] = {}
         total = 0
@@ -208,10 +190,10 @@ class Searcher:
             start, last = end - 1, ids[-1] if ids else ""
 
     def _page(self, query: str, start: int, size: int, *, is_fresh: bool) -> _Page:
-        """A page, from the cache if it may be; one that is shorter than it should be is asked for again."""
-        name = f"{self._service.url} {query} {start} {size}"
+        """Return a page, from the cache if it may be; one that is shorter than it should be is asked for again."""
+        name = f"{self._exchange.service.url} {query} {start} {size}"
         path = os.path.join("searches", sha256(name.encode()).hexdigest()[:40])
-        if not is_fresh or self._exchange is None:
+        if not is_fresh or self._max_age_seconds is None:
             kept = self._kept(path, name)
             if kept is not None:
                 return kept
@@ -228,14 +210,16 @@ class Searcher:
         return page
 
     def _ask(self, query: str, start: int, size: int) -> _Page:
-        if self._exchange is None:
+        if self._max_age_seconds is None:
             raise _FailedError(Failure.UNASKED, "nothing is kept of it")
         url = (
-            f"{self._service.url}?search_query={quote_plus(query)}&start={start}&max_results={size}"
+            f"{self._exchange.service.url}?search_query={quote_plus(query)}&start={start}&max_results={size}"
             "&sortBy=submittedDate&sortOrder=ascending"
         )
-        with self._limiter.turn(self._patience_seconds) as turn:
-            return _page_of(self._exchange.ask(url, f"the query {quote(query)}", turn))
+        feed = self._exchange.ask(url, f"the query {quote(query)}")
+        if feed.total is None:
+            raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
+        return _Page(feed.entries, feed.size, feed.total, tuple(problem.message for problem in feed.problems))
 
     def _kept(self, path: str, name: str) -> _Page | None:
         content = self._cache.read_content(path, name, self._max_age_seconds)
@@ -246,9 +230,3 @@ class Searcher:
             return _Page(papers, int(page["size"]), int(page["total"]), messages)
         except (KeyError, TypeError, ValueError):
             return None
-
-
-def _page_of(feed: Feed) -> _Page:
-    if feed.total is None:
-        raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
-    return _Page(feed.entries, feed.size, feed.total, tuple(problem.message for problem in feed.problems))
