@@ -1,6 +1,8 @@
 """Processes that work for this one, and the same work on many documents by several of them.
 
-A worker ends by itself when this process is gone, however that came about.
+A worker ends by itself when this process is gone, however that came about. That of a
+`concurrent.futures.ProcessPoolExecutor` does not: it holds both ends of the queue that it waits at, and outlives a
+process that was killed (`tests/base/test_workers.py` kills it). Nor does a pool say how a worker died.
 """
 
 import os
@@ -113,7 +115,7 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _begin(serve: "Callable[[Connection, *Arguments], None]", connection: "Connection", *arguments: *Arguments) -> None:
-    """What a worker runs first."""
+    """Run what each worker runs first."""
     import gc
     import signal
 
@@ -126,7 +128,7 @@ WorkerType = TypeVar("WorkerType", bound=Worker)
 
 
 def wait_for_any(workers: Sequence[WorkerType]) -> list[WorkerType]:
-    """The workers that have sent a message or died; waits until there is one."""
+    """Return the workers that have sent a message or died; wait until there is one."""
     from multiprocessing.connection import wait
 
     ready = wait([worker.connection for worker in workers])
@@ -134,14 +136,14 @@ def wait_for_any(workers: Sequence[WorkerType]) -> list[WorkerType]:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_order(
     work: Callable[[Item], Result], documents: Iterable[Item], jobs: int = 0, *, size_bytes: Callable[[Item], int]
 ) -> Iterator[Result]:
-    """What `work` makes of each document, in their order.
+    """Yield the result of `work` for each document, in their order.
 
     Args:
         work: A function that other processes can import: one of a module, or a `partial` of one.
@@ -204,7 +206,7 @@ def _batches(documents: Iterable[Item], size_bytes: Callable[[Item], int]) -> It
 
 
 def _serve(connection: "Connection", work: Callable[[Item], Result]) -> None:
-    """Work on batches; what goes wrong with a document is raised in the process that sent it."""
+    """Work on batches; an error is raised in the process that sent the batch."""
     while True:
         try:
             batch = connection.recv()
