@@ -41,10 +41,10 @@ START_UP_LIMITS = {
     "gaps": 8.0,
     "list": 8.0,
     "show puppeteer": 9.0,
-    "validate": 10.0,
-    "validate --strict": 10.0,
+    "check data": 10.0,
+    "check data --strict": 10.0,
     "claims": 11.0,
-    "readme --check": 11.0,
+    "build readme --check": 11.0,
     "check": 16.0,
 }
 COMPLETION_LIMIT = 6.0
@@ -118,7 +118,7 @@ def validation_claims(sizes: Sequence[int]) -> list[Claim]:
     A large corpus takes long, so that a single run meets whatever else the machine does meanwhile.
     """
     claims: list[Claim] = []
-    smallest = min(run((*CORPUS, "--root", str(ROOT), "validate")).cpu_seconds for _ in range(5))
+    smallest = min(run((*CORPUS, "--root", str(ROOT), "check", "data")).cpu_seconds for _ in range(5))
     per_record: list[tuple[int, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
@@ -128,13 +128,13 @@ def validation_claims(sizes: Sequence[int]) -> list[Claim]:
                 claims += whole_corpus_claims(root, size)
             ours, load = [], []
             for _ in range(3 if size <= 20_000 else 1):
-                ours.append(run((*CORPUS, "--root", str(root), "validate")))
+                ours.append(run((*CORPUS, "--root", str(root), "check", "data")))
                 load.append(run((sys.executable, "-c", LOADER, str(root / "data" / "papers.yaml"))))
             best, loaded = min(ours), min(load)
             per_record.append((size, (min(validation.cpu_seconds for validation in ours) - smallest) / size))
             claims.append(
                 Claim(
-                    f"`corpus validate`, {size:,} records, against `CSafeLoader` loading them",
+                    f"`corpus check data`, {size:,} records, against `CSafeLoader` loading them",
                     best.seconds / loaded.seconds,
                     LOADER_LIMIT,
                     f"{best.seconds:.2f} s and {best.peak_mib:.0f} MiB against "
@@ -160,26 +160,26 @@ def whole_corpus_claims(root: Path, size: int) -> list[Claim]:
         "# List\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8"
     )
     base = (*CORPUS, "--root", str(root))
-    run((*base, "fmt"))
-    validate = min(run((*base, "validate")).seconds for _ in range(3))
+    run((*base, "check", "form", "--fix"))
+    validate = min(run((*base, "check", "data")).seconds for _ in range(3))
     build = run((*base, "build")).seconds
     check = min(run((*base, "check")).seconds for _ in range(3))
     site = min(run((*base, "site", "-o", str(root / f"site-{number}"))).seconds for number in range(3))
     return [
         Claim(
-            f"`corpus check`, {size:,} records, against `corpus validate`",
+            f"`corpus check`, {size:,} records, against `corpus check data`",
             check / validate,
             CHECK_TO_VALIDATE_LIMIT,
             f"{check:.2f} s against {validate:.2f} s",
         ),
         Claim(
-            f"`corpus build`, {size:,} records, against `corpus validate`",
+            f"`corpus build`, {size:,} records, against `corpus check data`",
             build / validate,
             BUILD_TO_VALIDATE_LIMIT,
             f"{build:.2f} s against {validate:.2f} s",
         ),
         Claim(
-            f"`corpus site`, {size:,} records, a page for each, against `corpus validate`",
+            f"`corpus site`, {size:,} records, a page for each, against `corpus check data`",
             site / validate,
             SITE_TO_VALIDATE_LIMIT,
             f"{site:.2f} s against {validate:.2f} s",

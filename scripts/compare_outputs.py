@@ -32,22 +32,22 @@ MAX_DIFF_LINES = 60
 SOUND = """
 check
 check --stale notice
-validate
-validate --strict
-validate --select D --ignore D101
-validate --format json
-validate --format github
-validate --format sarif
-fmt --check
-fmt
+check data
+check data --strict
+check data --select D --ignore D101
+check data --format json
+check data --format github
+check data --format sarif
+check form
+check form --fix
 build --check
 build
 build readme figures schema --check
-readme --check
+build readme --check
 figures --check
 figures papers-by-year
-schema --check
-schema
+build schema --check
+build schema
 stats
 stats --full
 stats --format json
@@ -62,7 +62,7 @@ stats --evidence
 stats --evidence --list contradicted
 stats --screening
 stats --screening --format json
-stats --check
+build stats --check
 gaps
 gaps --with candidates
 gaps topology credit_unit --format json
@@ -127,8 +127,8 @@ remove E012 --yes
 demote puppeteer --source arXiv --query-family orchestration --stage full_text_screen --reason Gone. --yes
 dispute puppeteer topology=hierarchical --why "Another reading." --source https://owner.example/
 exclude adversarial-reinforcement-learning --no-fetch --reason Out. --source arXiv --stage full_text_screen --yes
-import made-up.bib --to candidates --dry-run
-import made-up.bib --to candidates
+add made-up.bib --to candidates --dry-run
+add made-up.bib --to candidates
 import made-up.bib
 fetch --offline
 discover --dry-run --offline --since 2026-05-01
@@ -144,9 +144,9 @@ diff HEAD
 diff HEAD --format markdown
 diff HEAD --format json
 diff HEAD...HEAD --exit-code
-validate
+check data
 claims
-fmt --check
+check form
 build
 build --check
 merge-file base/papers.yaml data/papers.yaml theirs/papers.yaml
@@ -158,17 +158,17 @@ merge-file base/searches.yaml data/searches.yaml theirs/searches.yaml
 
 BROKEN = """
 check
-validate
-validate --format json
-validate --fix
+check data
+check data --format json
+check data --fix
 stats
 list
 claims
 scale
 candidates
-fmt --check
+check form
 build --check
-readme --check
+build readme --check
 site -o site
 diff HEAD
 tag magrpo notes=Changed.
@@ -177,7 +177,7 @@ show magrpo
 
 BESIDE = """
 check
-validate
+check data
 claims
 scale
 candidates
@@ -185,7 +185,7 @@ list --where contested=stop
 list --reading sources
 stats --screening
 build --check
-schema --check
+build schema --check
 site -o site
 diff HEAD
 diff HEAD --format json

@@ -38,7 +38,7 @@ _INTRODUCTION = """\
 
 <!-- Generated from the rules.toml of each wing by `python scripts/document.py`; do not edit. -->
 
-What `corpus validate` looks for, and in the sections A `corpus fetch`, L `corpus links`, K `corpus audit compare`. An
+What `corpus check data` looks for, and in the sections A `corpus fetch`, L `corpus links`, K `corpus audit compare`. An
 error fails the command; a warning does so with `--strict` only. Codes are stable and never reused. `corpus rule CODE`
 prints one of these sections, `--select` and `--ignore` take codes or their beginnings.
 

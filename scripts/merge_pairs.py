@@ -137,7 +137,7 @@ def record(pool: Pool, row: Mapping[str, str]) -> dict[str, Value]:
 def pool_of(loaded: Loaded) -> Pool:
     """The records of a corpus whose taxonomy can be read."""
     if loaded.pool is None:
-        raise ValueError("the taxonomy has errors; run corpus validate")
+        raise ValueError("the taxonomy has errors; run corpus check data")
     return loaded.pool
 
 

@@ -36,14 +36,14 @@ def main() -> None:
 
 
 def synthesize(folder: Path, count: int, seed: int = 1) -> None:
-    """Write a corpus of `count` papers and no exclusions that `corpus validate` passes.
+    """Write a corpus of `count` papers and no exclusions that `corpus check data` passes.
 
     Raises:
         ValueError: The taxonomy cannot be read.
     """
     taxonomy = decode_taxonomy(read(str(SOURCE / TAXONOMY), TAXONOMY))
     if taxonomy is None:
-        raise ValueError(f"{TAXONOMY} has errors; run corpus validate")
+        raise ValueError(f"{TAXONOMY} has errors; run corpus check data")
     (folder / "data").mkdir(parents=True, exist_ok=True)
     shutil.copyfile(SOURCE / TAXONOMY, folder / TAXONOMY)
     (folder / "data" / "exclusions.yaml").write_text("[]\n", encoding="utf-8")

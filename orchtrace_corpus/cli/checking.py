@@ -1,17 +1,37 @@
-"""Shows what `corpus check` finds in both wings, without Typer."""
+"""Shows what `corpus check` finds in both wings, without Typer.
+
+What makes files is imported where it is needed: `corpus check data` has to start fast.
+"""
 
 import os
 from collections.abc import Sequence
 from enum import StrEnum
 
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
-from orchtrace_corpus.base.findings import Finding, Severity, has_errors
+from orchtrace_corpus.base.files import Document, write_stale
+from orchtrace_corpus.base.findings import Finding, Severity, has_errors, select
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import Line, Span, first_and_more, first_names_and_more, pluralize, wrapped
-from orchtrace_corpus.corpus import build
-from orchtrace_corpus.corpus.build import Document
-from orchtrace_corpus.corpus.checks import Part, PartName, check_parts
+from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.base.text.layout import (
+    Line,
+    Span,
+    first_and_more,
+    first_names_and_more,
+    plain,
+    pluralize,
+    wrapped,
+)
+from orchtrace_corpus.corpus.checks import (
+    Part,
+    PartName,
+    check_parts,
+    exit_code_of,
+    find_problems,
+    fixed_documents,
+    read_codes,
+)
 from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 _DIFF_LINES = 40
 """How much of each file's difference is shown; more would push the summary off the screen."""
@@ -21,7 +41,12 @@ _NAMED = 4
 
 _TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
-_MENDS: dict[str, str] = {PartName.FMT: "corpus fmt", PartName.ARXIV: "corpus fetch --offline --write"}
+_FIX = "corpus check --fix"
+
+_MAX_FIXES = 5
+"""How often values are fixed: a value may have several mistakes, and is fixed one at a time."""
+
+_MENDS: dict[str, str] = {PartName.FORM: _FIX, PartName.ARXIV: "corpus fetch --offline --write"}
 """What mends the parts whose findings do not say it."""
 
 _COUNTED = {
@@ -39,11 +64,115 @@ class Stale(StrEnum):
     NOTICE = "notice"
 
 
-def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
-    """Show a line for each part of what CI asks, and return the worst exit code.
+class CheckedPart(StrEnum):
+    """The parts of a check that can be asked for alone; the others have commands of their own."""
+
+    DATA = "data"
+    FORM = "form"
+
+
+def fix_values(session: CorpusSession, wanted: Sequence[str], ignored: Sequence[str]) -> None:
+    """Write the data files with those findings fixed that need no decision, and show the difference.
 
     Args:
         session: The corpus and the output.
+        wanted: Codes, or beginnings of codes, with commas between several; all if empty.
+        ignored: Those that are left out.
+
+    Raises:
+        CorpusError: There is no corpus, or it cannot be read.
+    """
+    root = session.writable_root()
+    for _ in range(_MAX_FIXES):
+        documents = fixed_documents(root, wanted, ignored)
+        for document in documents:
+            session.output.tell(document.diff.rstrip("\n"))
+        for name in write_stale(root, documents):
+            session.output.note(f"fixed {name}")
+        if not documents:
+            break
+
+
+def fix_form(session: CorpusSession) -> None:
+    """Write the data files in canonical form, unless they have errors, which the check reports."""
+    files = CorpusFiles(session.writable_root())
+    if files.loaded.pool is not None and not has_errors(tuple(files.findings(PartName.DATA))):
+        check_form(session, fix=True)
+
+
+def check_form(session: CorpusSession, *, fix: bool) -> ExitCode:
+    """Write the data files in canonical form, or show what would change, and return the exit code."""
+    from orchtrace_corpus.corpus.build import data_documents
+    from orchtrace_corpus.corpus.cli.generate import write_or_check
+
+    root = session.writable_root()
+    return write_or_check(session, root, data_documents(CorpusFiles(root)), check=not fix, mend=_FIX)
+
+
+def check_data(
+    session: CorpusSession,
+    wanted: Sequence[str],
+    ignored: Sequence[str],
+    *,
+    strict: bool,
+    max_findings: int,
+    form: FindingsFormat,
+    fixed: bool,
+) -> ExitCode:
+    """Show every mistake in the data files, and return the exit code.
+
+    Args:
+        session: The corpus, and where the output goes.
+        wanted: Codes, or beginnings of codes, with commas between several; all if empty.
+        ignored: Those that are left out.
+        strict: Whether warnings fail, too.
+        max_findings: How many are shown; 0 for all.
+        form: The form of the output.
+        fixed: Whether `fix_values` ran before.
+
+    Raises:
+        CommandUseError: Options contradict each other.
+        CorpusError: There is no corpus, or it cannot be read.
+    """
+    validation = find_problems(session.writable_root(), wanted, ignored)
+    findings, pool = validation.findings, validation.pool
+    limit = max_findings or len(findings)
+    session.show_findings(findings, form, limit)
+    if len(findings) > limit:
+        session.output.note(f"… and {len(findings) - limit} more; --max-findings {limit} leaves them out")
+    checked = "the taxonomy"
+    if pool is not None:
+        counts = [pool.taxonomy.noun.counted(len(pool.papers)), pluralize(len(pool.exclusions), "exclusion")]
+        counts += [pluralize(validation.candidates, "candidate")] * bool(validation.candidates)
+        checked = " and ".join((", ".join(counts[:-1]), counts[-1]))
+    others = f"; {validation.left_out} more left out by --select or --ignore" if validation.left_out else ""
+    session.output.note(f"{render.summary(findings)} in {checked}{others}")
+    if not fixed and validation.is_fixable:
+        session.output.note("Some of these can be fixed automatically: corpus check --fix")
+    return exit_code_of(findings, strict=strict)
+
+
+def check_all(
+    session: CorpusSession,
+    wanted: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    *,
+    strict: bool = False,
+    max_findings: int = 0,
+    form: FindingsFormat = FindingsFormat.TEXT,
+    stale: Stale = Stale.ERROR,
+) -> ExitCode:
+    """Show the findings and a line for each part of what CI asks, and return the worst exit code.
+
+    In a form for programs, the findings of all parts are one document, and the lines go to standard error.
+
+    Args:
+        session: The corpus and the output.
+        wanted: Codes, or beginnings of codes, with commas between several; all if empty.
+        ignored: Those that are left out.
+        strict: Whether warnings fail, too.
+        max_findings: How many findings of a part are shown; 0 for all.
+        form: The form of the findings.
         stale: What stale generated files are; with a notice they leave the exit code alone.
 
     Raises:
@@ -51,41 +180,55 @@ def check_all(session: CorpusSession, stale: Stale = Stale.ERROR) -> ExitCode:
     """
     root = session.writable_root()
     lines: list[Line] = []
-    code, width = ExitCode.DONE, session.output.width
+    findings: list[Finding] = []
+    codes = read_codes(wanted, ignored)
+    is_text, width = form is FindingsFormat.TEXT, session.output.width
+    code = ExitCode.DONE
     for part in check_parts(root):
-        command = "corpus validate" if part.name == PartName.VALIDATE else ""  # which asks no other part
-        session.output.show([*wrapped(render.folded(part.findings, command), width)])
+        if part.findings:
+            chosen = select(part.findings, *codes)
+            part = part._replace(findings=chosen, exit_code=exit_code_of(chosen, strict=strict))
+            findings += chosen
+        if is_text:
+            command = "corpus check data" if part.name == PartName.DATA else ""  # which asks no other part
+            shown = part.findings[: max_findings or None]
+            session.output.show([*wrapped(render.folded(shown, command), width)])
         if part.is_merely_stale:
             lines.append(_stale_line(part.stale, stale))
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
             continue
-        for document in part.stale:
+        for document in part.stale if is_text else ():
             lines_of_diff = document.diff.splitlines(keepends=True)
-            hint = f": corpus {part.name} --check" if part.name == PartName.FMT else ""
-            shown = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{hint}\n")
-            session.output.write("".join(shown))
+            hint = ": corpus check form" if part.name == PartName.FORM else ""
+            shown_lines = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{hint}\n")
+            session.output.write("".join(shown_lines))
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
-    errors, sections, trace_code = _check_traces(root)
-    lines = [*((Span(text, "warning"),) for text in errors), *lines, *sections]
-    session.output.show([*wrapped(lines, width)])
+    trace_findings, sections, trace_code = _check_traces(root)
+    errors = [finding for finding in trace_findings if finding.severity is Severity.ERROR]
+    if is_text:
+        lines = [*render.text(errors), *lines, *sections]
+        session.output.show([*wrapped(lines, width)])
+    else:
+        session.show_findings([*findings, *errors], form)
+        session.output.note(plain([*lines, *sections]).rstrip("\n"))
     return max(code, trace_code)
 
 
-def _check_traces(root: str) -> tuple[list[str], list[Line], ExitCode]:
-    """Check the example traces and the specifications of rewards: the errors, a line for each, and the exit code."""
-    errors, sections, code = list[str](), list[Line](), ExitCode.DONE
+def _check_traces(root: str) -> tuple[list[Finding], list[Line], ExitCode]:
+    """Check the example traces and the specifications of rewards: findings, a line for each, and the exit code."""
+    findings, sections, code = list[Finding](), list[Line](), ExitCode.DONE
     if os.path.isdir(os.path.join(root, _TRACES)):
-        errors, line, code = _check_examples(root)
+        findings, line, code = _check_examples(root)
         sections.append(line)
     if os.path.isdir(os.path.join(root, _REWARDS)):
         line, reward_code = _check_rewards(root)
         sections.append(line)
         code = max(code, reward_code)
-    return errors, sections, code
+    return findings, sections, code
 
 
-def _check_examples(root: str) -> tuple[list[str], Line, ExitCode]:
+def _check_examples(root: str) -> tuple[list[Finding], Line, ExitCode]:
     """Check the example traces. Of warnings, only the number is shown."""
     from orchtrace_corpus.trace.model.decode import decode, documents
     from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
@@ -104,11 +247,10 @@ def _check_examples(root: str) -> tuple[list[str], Line, ExitCode]:
                     findings += names.check(decoded.trace.trace_id, decoded.document.path, document.line)
     except CorpusError as error:
         return [], _failed_line("traces", error), error.exit_code
-    errors = [str(finding) for finding in findings if finding.severity is Severity.ERROR]
     summary = f"{render.summary(findings)} in {pluralize(count, 'trace')}"
     code = ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
     code = ExitCode.UNREADABLE if is_unreadable(findings) else code
-    return errors, _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
+    return findings, _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
 
 
 def _check_rewards(root: str) -> tuple[Line, ExitCode]:
@@ -129,7 +271,7 @@ def _part_line(part: Part) -> Line:
         return (Span(f"{part.name:9} skipped: the data has errors", "muted"),)
     if part.failure is not None:
         return _failed_line(part.name, part.failure)
-    if part.findings or part.name == PartName.VALIDATE:
+    if part.findings or part.name == PartName.DATA:
         summary = render.summary(part.findings)
     elif part.coverage is not None:
         sums = part.coverage
@@ -167,6 +309,8 @@ def _claims_summary(part: Part) -> str:
 
 
 def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
+    from orchtrace_corpus.corpus import build
+
     names = []
     for document in stale:
         regions = build.edited_regions(document) if document.name == build.README else []

@@ -3,35 +3,77 @@
 from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
+from orchtrace_corpus.base.commands.options import FindingsForm, Strict
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import codes, quote
 from orchtrace_corpus.base.text import rules as render
-from orchtrace_corpus.cli.checking import Stale, check_all
+from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.cli.checking import CheckedPart, Stale, check_all, check_data, check_form, fix_form, fix_values
 from orchtrace_corpus.corpus.cli import offers
+from orchtrace_corpus.corpus.cli.options import argument, option
 
 _WIDTH = 100
 
 
 def check(
     ctx: Context,
+    part: Annotated[
+        CheckedPart | None, argument("[data|form]", "Check only the data files, or only their canonical form.")
+    ] = None,
+    fix: Annotated[bool, Option("--fix", help="Fix what needs no decision, then check.")] = False,
+    wanted: Annotated[
+        list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).", offers.codes)
+    ] = None,
+    ignored: Annotated[
+        list[str] | None, option("--ignore", "CODE", "Exclude these codes (repeatable).", offers.codes)
+    ] = None,
+    strict: Strict = False,
+    max_findings: Annotated[
+        int, Option("--max-findings", metavar="N", min=0, help="Show at most N findings of the data; 0 shows all.")
+    ] = 0,
     stale: Annotated[Stale, Option(help="Whether stale generated files are errors.", show_default=True)] = Stale.ERROR,
+    output_format: FindingsForm = FindingsFormat.TEXT,
 ) -> int:
     """Run every check of CI, in one process.
 
-    Validates the data, compares it with its canonical form, compares every generated file with what
-    "corpus build" would write, and validates the traces in data/traces. Shows one line for each part,
-    with the command that fixes it, and exits with the worst code. For pull requests that change only
-    data, "--stale notice" reports stale generated files without failing.
+    Checks the data, its canonical form, the claims and the other data files, the example traces, and that
+    generated files are what "corpus build" would write. Shows each finding as "file:line:column: CODE message
+    [record]" ("corpus rule CODE" explains it), then a line for each part. Exit code 0: nothing wrong, or
+    warnings only; 1: errors; 3: a file is not readable. Syntax errors (Y) are always shown, because they
+    hide other errors. For pull requests that change only data, "--stale notice" reports stale generated
+    files without failing.
+
+    "check data" lists every finding in the data files, and nothing else; "check form" shows what the
+    canonical form would change. --fix writes both, and shows what it changed: values whose correction needs
+    no decision, the order of records and fields, one line for each scalar, quotes only where needed. With
+    --select, only values with these codes are fixed. Comments are kept.
 
     \b
     Examples:
       corpus check
+      corpus check --fix
       corpus check --stale notice
+      corpus check data --select D --max-findings 20
+      corpus check data --strict --ignore M105
+      corpus check data --format github
+      corpus check data --fix --select M106
+      corpus check form
     """
     from orchtrace_corpus.corpus.cli.session import CorpusSession
 
-    return check_all(CorpusSession(*ctx.obj), stale)
+    session, chosen = CorpusSession(*ctx.obj), (wanted or (), ignored or ())
+    if part is CheckedPart.FORM:
+        if any(chosen) or strict or max_findings or output_format is not FindingsFormat.TEXT:
+            raise CommandUseError("check form has no findings, only a difference", "Leave out other options but --fix.")
+        return check_form(session, fix=fix)
+    if fix:
+        fix_values(session, *chosen)
+    if part is CheckedPart.DATA:
+        return check_data(session, *chosen, strict=strict, max_findings=max_findings, form=output_format, fixed=fix)
+    if fix and not wanted:
+        fix_form(session)
+    return check_all(session, *chosen, strict=strict, max_findings=max_findings, form=output_format, stale=stale)
 
 
 def rule(

@@ -36,20 +36,14 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "claims": Command("corpus.cli.audit:claims", "Compare the claims about the corpus with its records."),
         "candidates": Command("corpus.cli.records:candidates", "List the papers that were found and await a decision."),
         "scale": Command("corpus.cli.counts:scale", "Compare the size of deployed systems with that of experiments."),
-        "validate": Command("corpus.cli.generate:validate", "Report every error in the data, with its line."),
-        "fmt": Command("corpus.cli.generate:fmt", "Write the data files in canonical form."),
-        "readme": Command("corpus.cli.generate:readme", "Regenerate the list and the tables in README.md."),
         "figures": Command("corpus.cli.generate:figures", "Draw the figures, and the page that shows them."),
-        "schema": Command("corpus.cli.generate:schema", "Write the JSON Schemas of the data files, for editors."),
         "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),
         "audit": Command("corpus.cli.agreement", "Draw a sample for a second reader, and measure agreement."),
         "dispute": Command("corpus.cli.agreement:dispute", "Record another reading of a tag that stays as it is."),
-        "exclude": Command("corpus.cli.change:exclude", "Record why a screened paper was excluded."),
+        "exclude": Command("corpus.cli.change:exclude", "Record why a paper was excluded."),
         "screen": Command("corpus.cli.screen:screen", "Decide on candidates, one after another."),
-        "promote": Command("corpus.cli.change:promote", "Move an excluded paper into the pool."),
-        "demote": Command("corpus.cli.change:demote", "Move a paper from the pool to the exclusions, with the reason."),
         "remove": Command("corpus.cli.change:remove", "Remove one record, and the comments directly above it."),
-        "import": Command("corpus.cli.exchange:import_", "Import records from a file in another format."),
+        "import": Command("corpus.cli.exchange:import_", "Update records from a table or another file."),
         "fetch": Command("corpus.cli.upstream:fetch", "Compare the records with arXiv, and report what has changed."),
         "discover": Command("corpus.cli.discover:discover", "Search for new papers, and save them as candidates."),
         "links": Command("corpus.cli.upstream:links", "Look for dead links: try each address once."),
@@ -58,6 +52,16 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
 }
 """All commands by name, in the groups in which `--help` shows them."""
+
+MOVED = {
+    "validate": "corpus check data",
+    "fmt": "corpus check --fix",
+    "readme": "corpus build readme",
+    "schema": "corpus build schema",
+    "promote": "corpus add ID",
+    "demote": "corpus exclude KEY",
+}
+"""Names that commands are looked for under, each with the command that does it."""
 
 EPILOG = "Each command has its own --help with examples, which name records of the corpus that comes with the tool."
 
@@ -112,7 +116,7 @@ def orchtrace(
 def program(name: str) -> CommandGroup:
     """Return the commands of a program: those of `corpus`, or of its group `trace`, which `orchtrace` is."""
     if name == CORPUS:
-        return CommandGroup(COMMANDS, corpus, EPILOG, _ADDED)
+        return CommandGroup(COMMANDS, corpus, EPILOG, _ADDED, MOVED)
     from orchtrace_corpus.trace.cli import group as traces
 
     return CommandGroup(traces.COMMANDS, orchtrace, "Each command has its own --help with examples.", _ADDED)

@@ -354,4 +354,4 @@ def validate(root: str = "") -> tuple[Finding, ...]:
     Raises:
         DataFileError: There is no corpus, or a data file cannot be read.
     """
-    return tuple(store.CorpusFiles(root or store.find_root().path).findings("validate"))
+    return tuple(store.CorpusFiles(root or store.find_root().path).findings("data"))

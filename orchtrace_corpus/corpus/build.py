@@ -294,4 +294,4 @@ def canonical_document(name: str, file: YamlFile, style: "Style") -> Document:
         message = f"{file.location(error.at)}: this comment has no place in the canonical form"
         raise DataFileError(message, "Move it above its record or its field, or to the end of a line.") from error
     except ValueError as error:
-        raise DataFileError(f"{file.path} cannot be formatted: it has errors", "See corpus validate.") from error
+        raise DataFileError(f"{file.path} cannot be formatted: it has errors", "See corpus check data.") from error

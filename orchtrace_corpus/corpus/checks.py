@@ -1,4 +1,4 @@
-"""What is wrong with a corpus, as values: all that `corpus check` asks of it, and what `corpus validate` reports.
+"""What is wrong with a corpus, as values: all that `corpus check` asks of it.
 
 What only some parts of a check need is imported where they are made: start-up is most of the time of a command.
 """
@@ -34,9 +34,9 @@ class PartName(StrEnum):
     """
 
     MERGE = "merge"
-    VALIDATE = "validate"
+    DATA = "data"
     EVIDENCE = "evidence"
-    FMT = "fmt"
+    FORM = "form"
     BUILD = "build"
     ARXIV = "arxiv"
     LINE_ENDS = "line ends"
@@ -131,13 +131,13 @@ def check_parts(root: str) -> Iterator[Part]:
     if undecided := _unmerged(root):
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
     files = CorpusFiles(root, keep=True)
-    findings = tuple(files.findings(PartName.VALIDATE))
-    yield Part(PartName.VALIDATE, _exit_code(findings), findings)
+    findings = tuple(files.findings(PartName.DATA))
+    yield Part(PartName.DATA, exit_code_of(findings), findings)
     parts = {row.part or row.name: row for row in store.DATA_FILES if files.is_there(row)}
-    parts.pop(PartName.VALIDATE)
+    parts.pop(PartName.DATA)
     has_arxiv = parts.pop(PartName.ARXIV, None) is not None
     if files.loaded.pool is None or has_errors(findings):
-        others = [PartName.FMT, PartName.BUILD, *([PartName.ARXIV] if has_arxiv else [])]
+        others = [PartName.FORM, PartName.BUILD, *([PartName.ARXIV] if has_arxiv else [])]
         yield from (Part(name, is_skipped=True) for name in (*parts, *others))
         return
     from orchtrace_corpus.corpus import build
@@ -151,9 +151,9 @@ def check_parts(root: str) -> Iterator[Part]:
             yield _check_claims(files)
         else:
             problems = files.findings_of(row)
-            yield Part(name, _exit_code(problems), problems, total=files.content(row.name).total)
+            yield Part(name, exit_code_of(problems), problems, total=files.content(row.name).total)
     crlf: dict[str, str] = {}
-    yield _compare(PartName.FMT, lambda: build.data_documents(files), crlf)
+    yield _compare(PartName.FORM, lambda: build.data_documents(files), crlf)
     yield _compare(PartName.BUILD, lambda: build.generated(files, summary), crlf)
     if has_arxiv:
         yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(files), crlf)
@@ -175,9 +175,9 @@ def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Seq
         CommandUseError: There is no such code, or both name the same.
         DataFileError: A data file cannot be read.
     """
-    chosen, ignored = _read_codes(select_codes, ignore_codes)
+    chosen, ignored = read_codes(select_codes, ignore_codes)
     files = CorpusFiles(root)
-    everything = tuple(files.findings(PartName.VALIDATE))
+    everything = tuple(files.findings(PartName.DATA))
     findings = select(everything, chosen, ignored)
     pool = files.loaded.pool
     candidates = files.candidates.total if pool else 0
@@ -196,15 +196,16 @@ def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: S
     """
     from orchtrace_corpus.corpus import build
 
-    chosen, ignored = _read_codes(select_codes, ignore_codes)
+    chosen, ignored = read_codes(select_codes, ignore_codes)
     files = CorpusFiles(root)
-    return build.mended_documents(files, select(tuple(files.findings(PartName.VALIDATE)), chosen, ignored))
+    return build.mended_documents(files, select(tuple(files.findings(PartName.DATA)), chosen, ignored))
 
 
-def _exit_code(findings: Sequence[Finding]) -> ExitCode:
-    if not has_errors(findings):
-        return ExitCode.DONE
-    return ExitCode.UNREADABLE if is_malformed(findings) else ExitCode.FINDINGS
+def exit_code_of(findings: Sequence[Finding], *, strict: bool = False) -> ExitCode:
+    """Return the exit code of a command that reports these findings; `strict` makes warnings errors."""
+    if is_malformed(findings):
+        return ExitCode.UNREADABLE
+    return ExitCode.FINDINGS if has_errors(findings) or (strict and findings) else ExitCode.DONE
 
 
 def _check_claims(files: CorpusFiles) -> Part:
@@ -220,7 +221,7 @@ def _check_claims(files: CorpusFiles) -> Part:
         fallen_before = falling_today(evaluate(claims, before))
         fell = tuple(name for name in falling if name not in fallen_before)
     contested = sum(bool(verdict.contested) for verdict in verdicts)
-    part = Part("claims", _exit_code(findings), findings, total=len(claims), contested=contested)
+    part = Part("claims", exit_code_of(findings), findings, total=len(claims), contested=contested)
     return part._replace(falling=falling, fell=fell)
 
 
@@ -287,13 +288,15 @@ def _crlf_error(crlf: Mapping[str, str]) -> CorpusError:
     """Name the files with CRLF line ends, given with the parts of the check that compare them, and what mends them."""
     from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 
-    commands = ", then ".join(f"corpus {name}" for name in dict.fromkeys(crlf.values()))
+    parts = dict.fromkeys(crlf.values())
+    commands = ", then ".join("corpus check --fix" if name == PartName.FORM else f"corpus {name}" for name in parts)
     files = pluralize(len(crlf), "file has CRLF line ends", "files have CRLF line ends")
     message = f"{files}, not LF: {first_names_and_more(list(crlf), 4)}; to mend: {commands}"
     return DataFileError(f"{message}; with '* text=auto eol=lf' in .gitattributes, git writes LF")
 
 
-def _read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tuple[list[str], list[str]]:
+def read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the codes that are selected and those that are ignored; errors as for `find_problems`."""
     chosen, ignored = (
         [code for text in texts for prefix in text.split(",") for code in codes(prefix.strip())]
         for texts in (select_codes, ignore_codes)

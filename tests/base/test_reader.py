@@ -119,7 +119,7 @@ PIECES = st.sampled_from(
     "\"\\\\\"|\"\\n\"|'x'|[]|{}|[x, y z]|[x, \"y, z\"]|[x, ]|[x: y]|[x,y]|[https://x/y?z#a]|[https://x/y#a]|[x#, y]|[x #y]|'it''s: #1'|a: ''|{a: x, b: [y, {c: z}]}|"
     '{"a!=": x}|{a: x, a: y}|{<<: x}|[x|x]|>-|>|# x|<<: x|&x y|*x|!x y|--- x|? x'.split("|")
 )
-"""What lines are made of: what `corpus fmt` writes, and what it does not."""
+"""What lines are made of: what `corpus check --fix` writes, and what it does not."""
 
 LINES = st.builds(
     lambda indent, parts, end: " " * indent + "".join(parts) + end,

@@ -139,7 +139,7 @@ def exported(tmp_path: Path, real: Corpus) -> Path:
     return folder
 
 
-ENTERING = ("add", "exclude", "promote", "demote")  # commands that look papers up, and ask at a terminal
+ENTERING = ("add", "exclude")  # commands that look papers up, and ask at a terminal
 
 
 @pytest.fixture
@@ -333,7 +333,7 @@ def test_text_from_outside_cannot_reach_the_terminal() -> None:
 
 
 def test_validate_as_json() -> None:
-    assert run_toy("validate", "--format", "json") == (
+    assert run_toy("check", "data", "--format", "json") == (
         0,
         '{\n  "schema": "orchtrace-corpus/findings",\n  "version": 1,\n  "errors": 0,\n'
         '  "warnings": 0,\n  "findings": []\n}\n',
@@ -362,7 +362,7 @@ def test_no_count_is_taken_from_a_corpus_with_errors(tmp_path: Path, monkeypatch
             "corpus: the data has 1 error, so its counts would not be true:\n"
             "data/papers.yaml:11:10: V102 unknown style 'frmal' (did you mean 'formal'? "
             "allowed: formal, cottage, meadow, gravel, NA) [rose-garden]\n"
-            "Run corpus validate for all of them.\n"
+            "Run corpus check data for all of them.\n"
         )
 
 
@@ -374,14 +374,14 @@ def test_records_and_terms_can_be_looked_up_while_there_are_errors(
     for words in (["show", "rose-garden"], ["search", "grass"], ["terms"], ["terms", "style"]):
         result = run_corpus(*words)
         assert (result.code, bool(result.stdout)) == (0, True)
-        assert "corpus: the data has 1 error, and may be incomplete; see corpus validate\n" in result.stderr
+        assert "corpus: the data has 1 error, and may be incomplete; see corpus check data\n" in result.stderr
 
 
 def test_what_is_validated_is_never_the_bundled_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    for command in ("validate", "check"):
-        result = run_corpus(command)
+    for command in ("check data", "check"):
+        result = run_corpus(*command.split())
         assert (result.code, result.stdout) == (3, "")
         assert "no data/papers.yaml here or in any folder above" in result.stderr
 
@@ -391,7 +391,7 @@ def test_a_finding_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.chdir(broken_corpus(tmp_path, "id: E003", "id: E001", "exclusions.yaml"))
 
-    result = run_corpus("validate", "--format", "json")
+    result = run_corpus("check", "data", "--format", "json")
 
     assert result.code == 1
     assert json.loads(result.stdout)["findings"] == [
@@ -410,14 +410,14 @@ def test_a_finding_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_malformed_file_ends_with_3(tmp_path: Path) -> None:
     root = broken_corpus(tmp_path, "style: formal", "style: [formal")
 
-    assert run_corpus("--root", str(root), "validate").code == 3
+    assert run_corpus("--root", str(root), "check", "data").code == 3
     assert run_corpus("--root", str(root), "stats").code == 3
 
 
 def test_a_broken_taxonomy_is_reported_alone(tmp_path: Path) -> None:
     root = broken_corpus(tmp_path, "kind: many", "kind: mny", "taxonomy.yaml")
 
-    result = run_corpus("--root", str(root), "validate")
+    result = run_corpus("--root", str(root), "check", "data")
 
     assert result.code == 1
     assert "V102 unknown kind 'mny' (did you mean 'many'?" in result.stdout
@@ -429,7 +429,7 @@ def test_a_missing_file_ends_with_3(tmp_path: Path, name: str) -> None:
     root = broken_corpus(tmp_path, "", "")
     (root / "data" / name).unlink()
 
-    result = run_corpus("--root", str(root), "validate")
+    result = run_corpus("--root", str(root), "check", "data")
 
     assert (result.code, result.stdout) == (3, "")
     assert name in result.stderr
@@ -480,7 +480,7 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
 
 def test_a_reader_that_leaves_does_not_hide_errors(tmp_path: Path) -> None:
     root = broken_corpus(tmp_path, "style: formal", "style: frmal")
-    child = subprocess.Popen([*CORPUS, "validate"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root)
+    child = subprocess.Popen([*CORPUS, "check", "data"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root)
     assert child.stdout is not None
     child.stdout.close()
     child.communicate()
@@ -497,7 +497,7 @@ def test_a_reader_that_leaves_does_not_hide_errors(tmp_path: Path) -> None:
             ("list --format json", 0),
             ("--help", 0),
             ("show no-such-key", 2),
-            ("validate", 0),
+            ("check data", 0),
             ("export bibtex", 0),
             ("tag long-grass style=cottage", 0),
         ],
@@ -546,7 +546,7 @@ def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             "from orchtrace_corpus.cli.main import run; from orchtrace_corpus.corpus.model import store; "
-            f"import sys; store.find_root = lambda: store.Root({str(tmp_path)!r}); sys.exit(run(['validate']))",
+            f"import sys; store.find_root = lambda: store.Root({str(tmp_path)!r}); sys.exit(run(['check', 'data']))",
         ],
         stderr=subprocess.PIPE,
         text=True,
@@ -677,7 +677,7 @@ HEAVY = ("bibtexparser", "numpy", "pandas", "requests", "rich")
 
 
 def test_hot_commands_import_nothing_heavy() -> None:
-    hot = ("stats", "validate", "list", "gaps", "show c3", "search c3", "--help")
+    hot = ("stats", "check data", "list", "gaps", "show c3", "search c3", "--help")
 
     assert run_in_one_process(hot, HEAVY) == [[words, 0, []] for words in hot]
 
@@ -698,9 +698,8 @@ def test_help_and_version_do_not_even_import_yaml() -> None:
             "--no-fetch and --offline and --refresh contradict each other",
         ),
         ("exclude 2401.00001 --no-fetch --offline", "--no-fetch and --offline contradict each other"),
-        ("promote E001 --offline --refresh", "--offline and --refresh contradict each other"),
-        ("stats --write --check", "--write and --check contradict each other"),
-        ("validate --select D101 --ignore D", "--ignore leaves out everything that --select names"),
+        ("add E001 --offline --refresh", "--offline and --refresh contradict each other"),
+        ("check data --select D101 --ignore D", "--ignore leaves out everything that --select names"),
         ("add 2401.00001 --style formal --style cottage", "style is given twice: formal and cottage"),
         ("add 2401.00001 --style formal --tag style=cottage", "style is given twice: formal and cottage"),
         ("add 2401.00001 --water daily --water weekly", "water of care is given twice: daily and weekly"),

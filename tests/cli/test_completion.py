@@ -32,7 +32,7 @@ def offered(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "values"),
     [
-        ("s", ["stats", "show", "search", "site", "scale", "schema", "screen"]),
+        ("s", ["stats", "show", "search", "site", "scale", "screen"]),
         ("--r", ["--root"]),
         ("--quiet ga", ["gaps"]),
         ("--in", ["--install-completion"]),

@@ -144,9 +144,9 @@ def test_mistakes_are_marked_at_their_lines_before_everything_is_checked() -> No
     ours = [step["run"] for step in ACTION["runs"]["steps"] if step.get("run", "").startswith("corpus")]
 
     assert "pull_request" in workflow(starter)["on"]
-    assert runs == ["corpus validate --format github", "corpus check"]
+    assert runs == ["corpus check data --format github", "corpus check"]
     assert [run.splitlines()[0] for run in ours] == [
-        'corpus --root "$ROOT" validate --format github',
+        'corpus --root "$ROOT" check data --format github',
         'corpus --root "$ROOT" check --stale "$STALE" | tee "$RUNNER_TEMP/check.txt"',
     ]
 
@@ -360,7 +360,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "tests" / "data" / "toy" / "data", folder / "data")
     shutil.copytree(GITHUB, folder / ".github")
     (folder / "README.md").write_text("# T\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
-    assert run_corpus("--root", str(folder), "fmt").code == run_corpus("--root", str(folder), "build").code == 0
+    assert (
+        run_corpus("--root", str(folder), "check", "form", "--fix").code
+        == run_corpus("--root", str(folder), "build").code
+        == 0
+    )
     for words in (["init", "--quiet", "--initial-branch", "main"], ["add", "."], ["commit", "--quiet", "-m", "One"]):
         git(folder, *words)
     git(folder, "clone", "--quiet", "--bare", str(folder), str(folder.parent / "r.git"))
@@ -768,10 +772,10 @@ def test_hooks_for_other_lists() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 
     assert [hook["id"] for hook in hooks] == [
-        "corpus-validate", "corpus-fmt", "corpus-check", "corpus-trace-validate"
+        "corpus-check-data", "corpus-check-form", "corpus-check", "corpus-trace-validate"
     ]  # fmt: skip
     for hook in hooks:
-        assert hook["entry"] == hook["id"].replace("-", " ")
+        assert hook["entry"].removesuffix(" --fix") == hook["id"].replace("-", " ")
         assert hook["entry"].split()[1] in NAMES | COMING
         assert hook["language"] == "python"
     for hook in hooks[:3]:

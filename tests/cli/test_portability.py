@@ -19,7 +19,7 @@ sys.exit(run(sys.argv[1:]))
 
 
 @pytest.mark.parametrize(
-    "words", ["stats", "validate", "trace validate data/traces", "trace import tests/data/logs/claude_code --salt x"]
+    "words", ["stats", "check data", "trace validate data/traces", "trace import tests/data/logs/claude_code --salt x"]
 )
 def test_commands_that_read_say_the_same_without_modules_of_posix(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

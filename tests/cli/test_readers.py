@@ -197,10 +197,10 @@ def test_options_of_the_taxonomy_are_those_of_the_corpus_that_is_named(tmp_path:
 
 INVOCATIONS = (
     ["check"],
-    ["validate"],
+    ["check", "data"],
     ["stats"],
     ["list"],
-    ["readme", "--check"],
+    ["build", "readme", "--check"],
     ["trace", "validate", "traces"],
     ["trace", "validate", "a.json", "lost.json"],
     ["trace", "doctor", "traces/one.json"],
@@ -221,7 +221,7 @@ def test_a_plain_invocation_ends_as_typer_would_end_it(
     monkeypatch.setattr(plain, "run", lambda *_: None)
     assert quickly == run_corpus(*words)
     expected = {"sound": 0, "wrong": 1, "unreadable": 3, "nothing": 3}[state]
-    if words in (["check"], ["readme", "--check"]) and state == "sound":
+    if words in (["check"], ["build", "readme", "--check"]) and state == "sound":
         expected = 1  # nothing is generated yet
     elif "lost.json" in words:
         expected = 3
@@ -256,8 +256,8 @@ def lay_out(folder: Path, state: str) -> None:
 
 
 def test_plain_invocations_and_the_help_of_groups_do_not_import_typer() -> None:
-    invocations = ("--help", "trace --help", "--version", "check", "validate", "stats", "list", "gaps", "show puppeteer", "claims",
-                   "readme --check", "--quiet stats", "trace validate data/traces", "trace doctor data/traces/swarm.json",
+    invocations = ("--help", "trace --help", "--version", "check", "check data", "stats", "list", "gaps", "show puppeteer", "claims",
+                   "build readme --check", "--quiet stats", "trace validate data/traces", "trace doctor data/traces/swarm.json",
                    "trace doctor tests/data/session", "tag puppeteer topology=centralized --dry-run")  # fmt: skip
 
     assert run_in_one_process(invocations, ["typer"]) == [[words, 0, []] for words in invocations]
@@ -276,7 +276,7 @@ def test_a_group_without_a_command_shows_its_help_as_bad_use(words: str) -> None
 @pytest.mark.parametrize(
     "words",
     ["--help stats", "check --help", "check x", "check --stale loud", "check --stale", "lst", "--wrong stats", "--root", "trace --x",
-     "trace validate", "list --wher=x", "show", "readme --check=yes", "stats --cross a", "audit sample --n few", "diff"],
+     "trace validate", "list --wher=x", "show", "build readme --check=yes", "stats --cross a", "audit sample --n few", "diff"],
 )  # fmt: skip
 def test_whatever_is_wrong_or_asks_for_the_help_of_a_command_is_left_to_typer(words: str) -> None:
     assert plain.run(program("corpus"), words.split(), Output()) is None

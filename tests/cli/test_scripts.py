@@ -31,7 +31,7 @@ def test_pairs_of_new_papers_are_merged_with_git_and_counted(tmp_path: Path) -> 
     root = shutil.copytree(TOY, tmp_path / "toy", ignore=shutil.ignore_patterns("README.md"))
     with (root / "data" / "taxonomy.yaml").open("a", encoding="utf-8") as file:
         file.write("by_key: true\n")
-    assert run_corpus("--root", str(root), "fmt").code == 0
+    assert run_corpus("--root", str(root), "check", "form", "--fix").code == 0
     table = tmp_path / "candidates.csv"
     script = [sys.executable, ROOT / "scripts" / "merge_pairs.py", table, "--root", root, "--pairs", "4"]
 

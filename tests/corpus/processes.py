@@ -15,7 +15,7 @@ from orchtrace_corpus.__main__ import main
 from tests.conftest import ROOT
 
 # From the one that loads least; each is also held to what those before it have loaded.
-LIGHT = ("stats", "validate", "validate --format github", "list", "readme --check", "terms", "gaps", "check")
+LIGHT = ("stats", "check data", "check data --format github", "list", "build readme --check", "terms", "gaps", "check")
 OTHERS = ("export --help", "import --help", "export csv", "export bibtex", "links --help", "fetch --help")
 LOADED = """
 import sys

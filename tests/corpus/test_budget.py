@@ -76,7 +76,7 @@ def test_a_title_that_no_line_can_hold_is_refused(root: Path, words: tuple[str, 
 def test_of_very_many_wrong_lines_the_first_are_shown_and_the_others_counted(root: Path) -> None:
     (root / store.PAPERS).write_text("- x\n" * 5_000_000)
 
-    result = run_limited("validate", megabytes=500, cwd=root)
+    result = run_limited("check", "data", megabytes=500, cwd=root)
 
     lines = result.stdout.splitlines()
     assert (result.code, len(lines)) == (3, budget.MAX_FINDINGS + 1)

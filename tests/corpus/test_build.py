@@ -1,5 +1,6 @@
 """`build` writes, `check` compares, and nothing that changes in the data goes unnoticed."""
 
+import json
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "corpus"
     shutil.copytree(TOY, root)
     (root / "README.md").write_text(README, encoding="utf-8")
-    assert run_corpus("--root", str(root), "fmt").code == 0
+    assert run_corpus("--root", str(root), "check", "form", "--fix").code == 0
     assert run_corpus("--root", str(root), "build").code == 0
     return root
 
@@ -56,7 +57,7 @@ def test_the_repository_itself_is_built() -> None:
         [
             [name, "ok"]
             for name in (
-                "validate",
+                "data",
                 "evidence",
                 "claims",
                 "disputes",
@@ -64,7 +65,7 @@ def test_the_repository_itself_is_built() -> None:
                 "codebook",
                 "protocol",
                 "searches",
-                "fmt",
+                "form",
                 "build",
                 "traces",
                 "rewards",
@@ -131,7 +132,7 @@ def test_a_changed_field_makes_every_check_fail_and_name_the_mend(root: Path, ol
     edit(root, old, new)
 
     check = run_corpus("--root", str(root), "check")
-    readme = run_corpus("--root", str(root), "readme", "--check")
+    readme = run_corpus("--root", str(root), "build", "readme", "--check")
 
     assert check.code == readme.code == 1
     assert re.search(
@@ -140,7 +141,7 @@ def test_a_changed_field_makes_every_check_fail_and_name_the_mend(root: Path, ol
         re.M,
     )
     assert "+++" not in check.stdout
-    assert "corpus: README.md is not up to date; to mend: corpus readme" in readme.stderr
+    assert "corpus: README.md is not up to date; to mend: corpus build readme" in readme.stderr
     assert "+++ b/README.md" in readme.stdout
     assert run_corpus("--root", str(root), "build").code == 0
     assert run_corpus("--root", str(root), "check").code == 0
@@ -149,12 +150,12 @@ def test_a_changed_field_makes_every_check_fail_and_name_the_mend(root: Path, ol
 def test_a_retagged_paper_makes_the_statistics_stale(root: Path) -> None:
     edit(root, "size: small", "size: large")
 
-    result = run_corpus("--root", str(root), "stats", "--check")
+    result = run_corpus("--root", str(root), "build", "stats", "--check")
 
     assert result.code == 1
-    assert "docs/STATS.md is not up to date; to mend: corpus stats --write" in result.stderr
-    assert run_corpus("--root", str(root), "stats", "--write").code == 0
-    assert run_corpus("--root", str(root), "stats", "--check").code == 0
+    assert "docs/STATS.md is not up to date; to mend: corpus build stats" in result.stderr
+    assert run_corpus("--root", str(root), "build", "stats").code == 0
+    assert run_corpus("--root", str(root), "build", "stats", "--check").code == 0
 
 
 def test_an_added_and_a_removed_record_make_check_fail(root: Path) -> None:
@@ -174,10 +175,10 @@ def test_check_says_once_what_many_records_have_in_common_and_validate_names_eac
     edit(root, "{id: small,", "{id: little,", "data/taxonomy.yaml")
 
     told = run_corpus("--root", str(root), "check").stdout.splitlines()
-    each = run_corpus("--root", str(root), "validate").stdout.splitlines()
+    each = run_corpus("--root", str(root), "check", "data").stdout.splitlines()
 
     lines = [line.split(":")[1] for line in each if "V102 unknown size 'small'" in line]
-    assert told[:2] == [each[0], f"  also on 2 lines: {lines[1]}, {lines[2]}; corpus validate names each"]
+    assert told[:2] == [each[0], f"  also on 2 lines: {lines[1]}, {lines[2]}; corpus check data names each"]
     assert len(lines) == 3
     assert sum("V102" in line for line in told) == 1
 
@@ -194,7 +195,7 @@ def test_check_names_every_line_itself_of_what_validate_does_not_ask(root: Path)
         "1:66: C203 style has no value 'rock' (allowed: formal, cottage, meadow, gravel, NA) [a]"
     ]
     assert told[1] == "  also on 4 lines: 2, 3, 4, 5"
-    assert "C203" not in run_corpus("--root", str(root), "validate").stdout
+    assert "C203" not in run_corpus("--root", str(root), "check", "data").stdout
 
 
 def test_check_breaks_lines_at_blanks_to_the_width_of_a_terminal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,12 +206,12 @@ def test_check_breaks_lines_at_blanks_to_the_width_of_a_terminal(root: Path, mon
     assert run_corpus("check").stdout.splitlines() == [
         "data/papers.yaml:14:9: V102 unknown size 'small' (allowed:",
         "  little, large) [rose-garden]",
-        "  also on 2 lines: 47, 60; corpus validate names each",
+        "  also on 2 lines: 47, 60; corpus check data names each",
         "data/taxonomy.yaml:81:15: X103 rule 'gravel-is-small': size",
         "  has no value 'small' (allowed: little, large)",
         "  [gravel-is-small]",
-        "validate  failed 4 errors; to mend: see above",
-        "fmt       skipped: the data has errors",
+        "data      failed 4 errors; to mend: see above",
+        "form      skipped: the data has errors",
         "build     skipped: the data has errors",
     ]
 
@@ -245,8 +246,8 @@ def test_check_of_broken_data_stops_there(root: Path) -> None:
     assert result.code == 1
     assert "V102 unknown style 'cotage'" in result.stdout
     assert re.findall(r"^(\w+) +(\w+)", result.stdout, re.MULTILINE)[-3:] == [
-        ("validate", "failed"),
-        ("fmt", "skipped"),
+        ("data", "failed"),
+        ("form", "skipped"),
         ("build", "skipped"),
     ]
 
@@ -254,19 +255,74 @@ def test_check_of_broken_data_stops_there(root: Path) -> None:
 def test_fmt_mends_and_check_says_so(root: Path) -> None:
     edit(root, "  year: 1999\n  venue: Report\n", "  venue:   'Report'\n  year: 1999\n")
 
-    checked = run_corpus("--root", str(root), "fmt", "--check")
+    checked = run_corpus("--root", str(root), "check", "form")
     assert checked.code == 1
     assert "-  venue:   'Report'" in checked.stdout
-    assert "fmt       failed" in run_corpus("--root", str(root), "check").stdout
-    fixed = run_corpus("--root", str(root), "fmt")
+    assert "form      failed" in run_corpus("--root", str(root), "check").stdout
+    fixed = run_corpus("--root", str(root), "check", "form", "--fix")
     assert (fixed.code, fixed.stderr) == (0, "wrote data/papers.yaml\n")
     assert run_corpus("--root", str(root), "check").code == 0
+
+
+def test_fix_writes_values_and_form_and_then_checks_everything(root: Path) -> None:
+    edit(root, "summary: Describes a yard.", "summary: Describes a yard")
+    edit(root, "  year: 1999\n  venue: Report\n", "  venue:   'Report'\n  year: 1999\n")
+    edit(root, "style: cottage", "style: cotage")
+
+    broken = run_corpus("--root", str(root), "check", "--fix")
+    assert (broken.code, broken.stderr.splitlines()[-1]) == (1, "fixed data/papers.yaml"), "the form waits for the rest"
+    edit(root, "style: cotage", "style: cottage")
+    fixed = run_corpus("--root", str(root), "check", "--fix")
+
+    assert (fixed.code, fixed.stderr) == (0, "wrote data/papers.yaml\n")
+    assert fixed.stdout == "data      ok     no problems\nform      ok     up to date\nbuild     ok     up to date\n"
+
+
+def test_fix_of_chosen_codes_leaves_the_form(root: Path) -> None:
+    edit(root, "  year: 1999\n  venue: Report\n", "  venue:   'Report'\n  year: 1999\n")
+
+    result = run_corpus("--root", str(root), "check", "--fix", "--select", "M106")
+
+    assert (result.code, "form      failed" in result.stdout, result.stderr) == (1, True, "")
+
+
+def test_a_form_for_programs_has_the_findings_of_all_parts(root: Path) -> None:
+    edit(root, "summary: Describes a yard.", "summary: Describes a yard")
+    text = run_corpus("--root", str(root), "check", "--strict")
+
+    result = run_corpus("--root", str(root), "check", "--strict", "--format", "json")
+
+    findings = json.loads(result.stdout)["findings"]
+    lines = [line for line in text.stdout.splitlines() if not line.startswith(str(root))]
+    assert (result.code, result.stderr.splitlines()) == (text.code, lines) == (1, lines)
+    assert {finding["code"] for finding in findings} == set(re.findall(r": ([A-Z]\d+) ", text.stdout)) != set()
+    ignored = run_corpus("--root", str(root), "check", "--format", "json", *(f"--ignore={f['code']}" for f in findings))
+    assert json.loads(ignored.stdout)["findings"] == []
+
+
+def test_the_form_has_no_findings_to_choose(root: Path) -> None:
+    result = run_corpus("--root", str(root), "check", "form", "--select", "D")
+
+    assert (result.code, "check form has no findings, only a difference" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        ("validate", "corpus check data"),
+        ("fmt", "corpus check --fix"),
+        ("readme", "corpus build readme"),
+        ("schema", "corpus build schema"),
+    ],
+)
+def test_a_folded_command_is_hinted_at(word: str, command: str) -> None:
+    assert run_corpus(word) == (2, "", f"corpus: there is no command '{word}'\nUse: {command}\n")
 
 
 def test_fmt_refuses_what_it_cannot_keep(root: Path) -> None:
     edit(root, "  authors: [Anonymous]\n", "  authors:\n    # inside\n    - Anonymous\n")
 
-    result = run_corpus("--root", str(root), "fmt")
+    result = run_corpus("--root", str(root), "check", "form", "--fix")
 
     assert result.code == 3
     assert re.search(r"papers\.yaml:\d+:5: this comment has no place in the canonical form\nMove it", result.stderr)
@@ -276,31 +332,33 @@ def test_without_a_readme_only_the_readme_command_complains(root: Path) -> None:
     (root / "README.md").unlink()
 
     assert run_corpus("--root", str(root), "check").code == 0
-    result = run_corpus("--root", str(root), "readme")
+    result = run_corpus("--root", str(root), "build", "readme")
     assert (result.code, "there is no README.md" in result.stderr) == (3, True)
 
 
 def test_the_bundled_corpus_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    for command in ("fmt", "build", "readme", "schema"):
-        result = run_corpus(command)
+    for command in ("check form --fix", "check --fix", "build", "build readme"):
+        result = run_corpus(*command.split())
         assert result.code == 3
         assert "no data/papers.yaml here or in any folder above" in result.stderr
 
 
 @pytest.mark.parametrize("moment", mostly_slow([0.02, 0.06, 0.09, 0.1, 0.11, 0.12, 0.13, 0.14, 0.16, 0.2], [0.1]))
-@pytest.mark.parametrize("command", ["build", "fmt"])
+@pytest.mark.parametrize("command", ["build", "check form --fix"])
 def test_a_killed_command_leaves_whole_files(root: Path, command: str, moment: float) -> None:
     edit(root, "  year: 1999\n  venue: Report\n", "  venue: Reports\n  year: 1998\n")
     before = contents(root)
-    child = subprocess.Popen([sys.executable, "-m", "orchtrace_corpus", command], cwd=root, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "orchtrace_corpus", *command.split()], cwd=root, stderr=subprocess.DEVNULL
+    )
     time.sleep(moment)
     child.send_signal(signal.SIGKILL)
     child.wait()
     left = contents(root)
 
-    assert run_corpus("--root", str(root), command).code == 0
+    assert run_corpus("--root", str(root), *command.split()).code == 0
     after = contents(root)
     for name, data in left.items():
         if not Path(name).name.startswith(".corpus-"):
@@ -311,7 +369,7 @@ def test_a_readme_that_github_would_cut_is_said_so(root: Path, monkeypatch: pyte
     monkeypatch.setattr("orchtrace_corpus.corpus.readme.SIZE_LIMIT_BYTES", 200)
     assert run_corpus("--root", str(root), "build").code == 0
 
-    for command in (["readme", "--check"], ["build", "--check"]):
+    for command in (["build", "readme", "--check"], ["build", "--check"]):
         assert run_corpus("--root", str(root), *command).stderr == (
             "corpus: README.md is larger than 512 KiB; GitHub will cut it off\n"
             "To fix: leave out regions such as terms; sections with own_page: false can be pages, too\n"
@@ -331,16 +389,16 @@ def test_a_section_with_a_page_of_its_own_is_built_checked_and_removed_when_it_g
     )
     assert "[3 papers](docs/list/small.md)" in (root / "README.md").read_text(encoding="utf-8")
     page.write_text("# Small\n", encoding="utf-8")
-    checked = run_corpus("--root", str(root), "readme", "--check")
+    checked = run_corpus("--root", str(root), "build", "readme", "--check")
     assert (checked.code, checked.stderr) == (
         1,
-        "corpus: docs/list/small.md is not up to date; to mend: corpus readme\n",
+        "corpus: docs/list/small.md is not up to date; to mend: corpus build readme\n",
     )
-    run_corpus("--root", str(root), "readme")
+    run_corpus("--root", str(root), "build", "readme")
     edit(root, ", own_page: true", "", "data/taxonomy.yaml")
     own = page.with_name("own.md")
     own.write_text("# Small\n\nWritten by hand.\n", encoding="utf-8")
-    run_corpus("--root", str(root), "stats", "--write")
+    run_corpus("--root", str(root), "build", "stats")
     checked, compared = run_corpus("--root", str(root), "check"), run_corpus("--root", str(root), "build", "--check")
     assert (checked.code, compared.code) == (1, 1)
     assert "README.md (region list), docs/list/small.md (no longer made)" in checked.stdout
@@ -371,8 +429,8 @@ def test_what_is_generated_never_follows_a_link_out_of_the_corpus(root: Path, is
 
 
 STALE = """\
-validate  ok     no problems
-fmt       ok     up to date
+data      ok     no problems
+form      ok     up to date
 build     {} 4 generated files are stale; {}: README.md (region list), docs/STATS.md, docs/figures.md, \
 docs/figures/papers-by-year.svg
 """
@@ -410,8 +468,8 @@ def test_many_stale_files_are_named_in_part(root: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
-        ("style: cottage", "style: cotage", "validate  failed"),
-        ("  venue: Report\n", "  venue:   Report\n", "fmt       failed not in canonical form: data/papers.yaml"),
+        ("style: cottage", "style: cotage", "data      failed"),
+        ("  venue: Report\n", "  venue:   Report\n", "form      failed not in canonical form: data/papers.yaml"),
     ],
 )
 def test_a_notice_of_what_is_stale_excuses_nothing_that_is_wrong(root: Path, old: str, new: str, part: str) -> None:
@@ -467,11 +525,11 @@ def test_a_clone_with_other_line_ends_has_one_finding_that_names_what_mends_it(r
         1,
         [
             "line ends failed 15 files have CRLF line ends, not LF: data/papers.yaml, data/exclusions.yaml, "
-            "data/taxonomy.yaml, README.md and 11 more; to mend: corpus fmt, then corpus build; with '* text=auto eol=lf' "
+            "data/taxonomy.yaml, README.md and 11 more; to mend: corpus check --fix, then corpus build; with '* text=auto eol=lf' "
             "in .gitattributes, git writes LF"
         ],
     )
-    assert run_corpus("--root", str(cloned), "fmt").code == 0
+    assert run_corpus("--root", str(cloned), "check", "form", "--fix").code == 0
     assert run_corpus("--root", str(cloned), "build").code == 0
     assert {name: data for name, data in contents(cloned).items() if not name.startswith(".git/")} == before
 
@@ -480,7 +538,7 @@ def test_what_differs_besides_line_ends_is_shown_without_them(root: Path) -> Non
     edit(root, "year: 2021", 'year: "2021"')
     to_crlf(root / "data" / "papers.yaml")
 
-    result = run_corpus("--root", str(root), "fmt", "--check")
+    result = run_corpus("--root", str(root), "check", "form")
 
     assert [line for line in result.stdout.splitlines() if line[:1] in "+-"] == [
         "--- a/data/papers.yaml",
@@ -488,18 +546,21 @@ def test_what_differs_besides_line_ends_is_shown_without_them(root: Path) -> Non
         '-  year: "2021"',
         "+  year: 2021",
     ]
-    assert (result.code, result.stderr) == (1, "corpus: data/papers.yaml is not up to date; to mend: corpus fmt\n")
+    assert (result.code, result.stderr) == (
+        1,
+        "corpus: data/papers.yaml is not up to date; to mend: corpus check --fix\n",
+    )
 
 
 def test_fmt_reports_line_ends_without_a_difference_of_every_line(root: Path) -> None:
     to_crlf(root / "data" / "papers.yaml")
     to_crlf(root / "data" / "taxonomy.yaml")
 
-    result = run_corpus("--root", str(root), "fmt", "--check")
+    result = run_corpus("--root", str(root), "check", "form")
 
     assert (result.code, result.stdout, result.stderr) == (
         1,
         "",
-        "corpus: data/papers.yaml has CRLF line ends, not LF; to mend: corpus fmt\n"
-        "corpus: data/taxonomy.yaml has CRLF line ends, not LF; to mend: corpus fmt\n",
+        "corpus: data/papers.yaml has CRLF line ends, not LF; to mend: corpus check --fix\n"
+        "corpus: data/taxonomy.yaml has CRLF line ends, not LF; to mend: corpus check --fix\n",
     )

@@ -245,11 +245,11 @@ def test_mistakes_fail_the_check_and_keep_claims_from_being_judged(root: Path) -
 
 
 def test_fmt_and_schema_know_the_file(root: Path) -> None:
-    assert run_corpus("fmt", "--check").code == 0
+    assert run_corpus("check", "form").code == 0
     write(root, "candidates", f"{SAND}\n{MOSS}\n{HILL.replace('  year: 2023', '  year:   2023')}")
-    run_corpus("fmt")
+    run_corpus("check", "form", "--fix")
     assert text_of(root, "candidates") == CANDIDATES
-    run_corpus("schema")
+    run_corpus("build", "schema")
     schema = json.loads((root / "docs" / "schema" / "candidates.schema.json").read_text(encoding="utf-8"))
     validator = Draft202012Validator(schema)
     assert validator.is_valid(as_editors_read(root / "data" / "candidates.yaml"))
@@ -261,8 +261,8 @@ def test_fmt_and_schema_know_the_file(root: Path) -> None:
 def test_what_needs_no_decision_is_mended_in_candidates_too(root: Path) -> None:
     write(root, "candidates", CANDIDATES.replace("Nothing grows in sand.", "Nothing grows in sand"))
 
-    assert "--fix" in run_corpus("validate").stderr
-    assert run_corpus("validate", "--fix").code == 0
+    assert "--fix" in run_corpus("check", "data").stderr
+    assert run_corpus("check", "data", "--fix").code == 0
     assert text_of(root, "candidates") == CANDIDATES
 
 
@@ -701,7 +701,7 @@ def test_every_form_has_the_third_pool(root: Path) -> None:
     only = run_corpus("claims", "--pool", "candidates").stdout
     assert only.startswith("claim         candidates       rows  contested  sentence\n")
     (root / "README.md").write_text("# Gardens\n\n<!-- corpus:begin claims -->\n<!-- corpus:end claims -->\n")
-    run_corpus("readme")
+    run_corpus("build", "readme")
     shown = (root / "README.md").read_text(encoding="utf-8")
     assert "| At most three gardens are small. | holds | falls at 1/1    |\n" in shown
     assert "| Most gardens are small.          | holds | could fall by 1 |\n" in shown
@@ -1036,4 +1036,4 @@ def test_a_claim_falls_from_the_candidate_on_that_is_one_too_many(root: Path) ->
 def test_validate_counts_candidates_among_what_it_read(root: Path) -> None:
     write(root, "candidates", CANDIDATES.replace("style: cottage", "style: cottages"))
 
-    assert run_corpus("validate").stderr.splitlines()[0].endswith(" in 4 papers, 2 exclusions and 3 candidates")
+    assert run_corpus("check", "data").stderr.splitlines()[0].endswith(" in 4 papers, 2 exclusions and 3 candidates")

@@ -101,7 +101,7 @@ def test_mistakes_in_the_list_are_found_at_their_place(root: Path, old: str, new
     assert len(found) == len(expected), found
     for message, beginning in zip(sorted(found), sorted(expected), strict=True):
         assert message.startswith(beginning)
-    assert run(root, "validate").code == 1
+    assert run(root, "check", "data").code == 1
 
 
 def test_a_published_record_can_be_removed_and_it_is_said_what_that_breaks(root: Path) -> None:

@@ -403,7 +403,7 @@ def test_hostile_titles_become_plain_text(root: Path, server: ArxivServer) -> No
         "# Bed: {a: b, *c} &anchor !tag %",
         "Bed of rm -rf",
     ]
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def run_taxonomy(root: Path):  # type: ignore[no-untyped-def]
@@ -433,7 +433,7 @@ def test_what_cannot_be_recorded_is_said_and_the_rest_is(
         in result.stderr
     )
     assert (runs(root)[0].refused, runs(root)[0].new) == (1, ("arXiv:2401.00012",))
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_comments_and_every_other_byte_of_the_file_stay(root: Path) -> None:
@@ -473,11 +473,11 @@ def test_a_killed_run_is_taken_up_and_asks_nothing_twice(
     assert len(new) == len(set(new))
     assert {f"arXiv:2402.{number:05}" for number in range(100, 420)} <= set(new)
     assert not list(root.rglob(".corpus-*"))
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_start_up_of_other_commands_knows_nothing_of_searches() -> None:
-    modules = processes.loaded()["validate"]
+    modules = processes.loaded()["check data"]
 
     assert [name for name in modules if ("search" in name and "orchtrace" in name) or "sklearn" in name] == []
 

@@ -283,7 +283,7 @@ def test_show_tells_what_is_agreed_on(root: Path) -> None:
 
 def test_the_readme_marks_open_disputes(root: Path) -> None:
     (root / "README.md").write_text("# Toy\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
-    run(root, "readme")
+    run(root, "build", "readme")
     text = (root / "README.md").read_text(encoding="utf-8")
 
     assert "`S1 Formal?` `C1 Watering?: Daily` Lays out" in text
@@ -295,7 +295,7 @@ def test_disputes_with_mistakes_are_no_reason_to_leave_marks_out(root: Path) -> 
     disputes = root / "data" / "disputes.yaml"
     disputes.write_text(ROSES.replace("tag: style", "tag: stile"), encoding="utf-8")
 
-    code, _, stderr = run(root, "readme")
+    code, _, stderr = run(root, "build", "readme")
     checked = run(root, "check")
 
     assert code == 1
@@ -303,7 +303,7 @@ def test_disputes_with_mistakes_are_no_reason_to_leave_marks_out(root: Path) -> 
     assert "disputes.yaml:2:8: C202 unknown tag 'stile'" in stderr
     assert (checked.code, "disputes  failed 1 error" in checked.stdout) == (1, True)
     disputes.write_text("- [", encoding="utf-8")
-    assert (run(root, "readme").code, run(root, "check").code) == (3, 3)
+    assert (run(root, "build", "readme").code, run(root, "check").code) == (3, 3)
 
 
 def test_check_reports_a_dispute_that_the_data_has_left_behind(root: Path) -> None:
@@ -317,7 +317,7 @@ def test_check_reports_a_dispute_that_the_data_has_left_behind(root: Path) -> No
     assert code == 1
     assert "disputes.yaml:3:11: C204 'formal' does not stand, for 'rose-garden' has style 'cottage'" in stdout
     assert "disputes  failed 1 error; to mend: see above\n" in stdout
-    assert run(root, "validate").code == 0, "disputes are checked by check alone"
+    assert run(root, "check", "data").code == 0, "disputes are checked by check alone"
 
 
 def test_check_says_what_it_skips_while_the_data_has_errors(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_check_says_what_it_skips_while_the_data_has_errors(tmp_path: Path) -> N
     assert [line for line in checked.stdout.splitlines() if "skipped" in line] == [
         "claims    skipped: the data has errors",
         "disputes  skipped: the data has errors",
-        "fmt       skipped: the data has errors",
+        "form      skipped: the data has errors",
         "build     skipped: the data has errors",
     ]
 

@@ -438,7 +438,7 @@ def test_validate_lets_waivers_of_drift_and_of_dead_links_stand(tmp_path: Path) 
     text = path.read_text(encoding="utf-8").replace("  added:", f"  waive:\n{waivers}\n  added:", 1)
     path.write_text(text, encoding="utf-8")
 
-    result = run_corpus("--root", str(tmp_path / "corpus"), "validate")
+    result = run_corpus("--root", str(tmp_path / "corpus"), "check", "data")
 
     assert (result.code, result.stdout) == (0, "")
 

@@ -76,7 +76,7 @@ def test_where_in_the_source_is_kept_when_a_record_is_written(root: Path) -> Non
 
     assert isinstance(written, list)
     assert ["location" in item for item in written] == [False, True]
-    assert run(root, "fmt", "--check").code == 0
+    assert run(root, "check", "form").code == 0
 
 
 def test_a_facet_of_evidence_with_several_terms_counts_all(root: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_the_source_says_of_a_tag_is_kept_when_a_record_is_written(against:
 
     assert (first.verdict, first.copy, first.is_evidence) == (EvidenceVerdict.SUPPORTED, False, True)
     assert (second.verdict, second.copy, second.is_evidence) == (EvidenceVerdict.CONTRADICTED, True, True)
-    assert run(against, "fmt", "--check").code == 0
+    assert run(against, "check", "form").code == 0
     exported = json.loads(run(against, "export", "json").stdout)["records"]
     (record,) = (one for one in exported if one["key"] == "rose-garden")
     assert [(item.get("verdict"), item.get("copy")) for item in record["evidence"]] == [
@@ -161,7 +161,7 @@ def test_a_verdict_and_a_copy_are_added_with_a_tag(root: Path) -> None:
     assert result.code == 0, result.stderr
     (item,) = load(str(root))["long-grass"].evidence
     assert (item.verdict, item.copy, item.source) == (EvidenceVerdict.PARTLY, True, "https://example.org/mirror")
-    assert run(root, "fmt", "--check").code == 0
+    assert run(root, "check", "form").code == 0
     assert run(root, "tag", "long-grass", "--evidence-copy", "size=small").code == 2
 
 
@@ -186,7 +186,7 @@ def test_evidence_that_does_not_speak_of_a_tag_meets_no_demand(root: Path) -> No
     )
     path.write_text(text.replace("tags: [care, style]", "tags: [style]"), encoding="utf-8")
 
-    assert "E101 Daily care needs an item of evidence" in run(root, "validate").stdout
+    assert "E101 Daily care needs an item of evidence" in run(root, "check", "data").stdout
 
 
 FACT = """\
@@ -208,12 +208,12 @@ def sourced(root: Path) -> Path:
     path = root / "data" / "papers.yaml"
     text = path.read_text(encoding="utf-8").replace(SECOND, FACT_EVIDENCE)
     path.write_text(text.replace("  style: formal\n", f"{FACT}  style: formal\n"), encoding="utf-8")
-    assert run(root, "fmt").code == 0
+    assert run(root, "check", "form", "--fix").code == 0
     return root
 
 
 def test_facts_have_evidence_as_tags_do(sourced: Path, tmp_path: Path) -> None:
-    assert run(sourced, "validate").code == 0
+    assert run(sourced, "check", "data").code == 0
 
     shown = run(sourced, "show", "rose-garden").stdout
     assert "evidence     for code, algorithm (photo, low confidence)\n" in shown
@@ -236,13 +236,13 @@ def test_evidence_of_facts_alone_does_not_meet_a_demand_for_evidence_of_tags(sou
     taxonomy = sourced / "data" / "taxonomy.yaml"
     head, _, _ = taxonomy.read_text(encoding="utf-8").partition("\nrules:\n")
     taxonomy.write_text(f"{head}\n{rule}", encoding="utf-8")
-    assert "[rose-garden]" not in run(sourced, "validate").stdout
+    assert "[rose-garden]" not in run(sourced, "check", "data").stdout
     papers = sourced / "data" / "papers.yaml"
     text = papers.read_text(encoding="utf-8")
     papers.write_text(text.replace("    - tags: [care]\n", "    - tags: [code]\n"), encoding="utf-8")
 
-    assert "E102" in run(sourced, "validate").stdout
-    assert "[rose-garden]" in run(sourced, "validate").stdout
+    assert "E102" in run(sourced, "check", "data").stdout
+    assert "[rose-garden]" in run(sourced, "check", "data").stdout
 
 
 def test_a_fact_that_changes_is_held_against_its_evidence(sourced: Path) -> None:

@@ -51,7 +51,7 @@ def exclusion(root: Path, name: str) -> oc.Exclusion:
 
 
 def is_valid(root: Path) -> bool:
-    return run_corpus("validate", "--strict").code == 0 and run_corpus("fmt", "--check").code == 0
+    return run_corpus("check", "data", "--strict").code == 0 and run_corpus("check", "form").code == 0
 
 
 def unnumbered(diff: str) -> str:
@@ -116,8 +116,7 @@ def test_an_id_is_not_given_again_even_if_only_a_comment_remembers_it(corpus: Pa
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["2101.00001"], 1, "to take it out of the pool: corpus demote rose-garden\n"),
-        (["rose-garden"], 1, "to take it out of the pool: corpus demote rose-garden\n"),
+        (["2101.00001"], 1, "to take it out of the pool: corpus exclude rose-garden\n"),
         (
             ["2001.00009"],
             1,
@@ -159,7 +158,7 @@ def test_what_cannot_be_excluded_is_refused_with_the_reason(
 
 
 def test_a_promotion_is_one_edit_of_two_files(corpus: Path) -> None:
-    result = run_corpus("promote", "E001", *TAGS, "--key", "window-box")
+    result = run_corpus("add", "E001", *TAGS, "--key", "window-box")
 
     assert (result.code, unnumbered(result.stdout)) == (
         0,
@@ -197,18 +196,20 @@ def test_a_promotion_is_one_edit_of_two_files(corpus: Path) -> None:
     )
     assert result.stderr.endswith("E001 became window-box: A Window Box, Revisited\n")
     assert is_valid(corpus)
-    refused(run_corpus("promote", "E001", *TAGS), 2, "E001 became the paper window-box already")
+    refused(run_corpus("add", "E001", *TAGS), 1, "E001 is refused: in the pool already as 'window-box'")
     refused(run_corpus("add", "2001.00009", *TAGS), 1, "in the pool already as 'window-box'")
 
 
 def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivServer) -> None:
-    missing = run_corpus("promote", "https://example.org/cars", *TAGS)
+    by_address = run_corpus("add", "https://example.org/cars", *TAGS)
+    refused(by_address, 1, "to take it in after all: corpus add E003")
+    missing = run_corpus("add", "E003", *TAGS)
     refused(
         missing, 2, "corpus: E003 lacks what a record needs; give\n  --authors NAMES\n  --year YEAR\n  --venue TEXT\n"
     )
 
     said = ("--authors", "Car Team", "--year", "2023", "--venue", "Blog")
-    assert run_corpus("promote", "E003", *TAGS, *said).code == 0
+    assert run_corpus("add", "E003", *TAGS, *said).code == 0
     assert server.requests == []
     assert oc.load(str(corpus))["car-park"].urls == ("https://example.org/cars",)
     assert exclusion(corpus, "E003").promoted_to == "car-park"
@@ -217,8 +218,8 @@ def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivSer
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["rose-garden"], 2, "rose-garden is in the pool already\nSee corpus show rose-garden."),
-        (["E002"], 2, "no record 'E002'"),
+        (["rose-garden"], 1, "rose-garden is refused: in the pool already as 'rose-garden'"),
+        (["E002"], 2, "'E002' is not an arXiv id"),
         (["E001", "--style", "frmal"], 2, "unknown style 'frmal'"),
         (["E001", "--key", "long-grass"], 2, "'long-grass' is the key of another paper"),
         (["E001", "--offline", *TAGS], 4, "E001 is refused: there is no stored answer for it; omit --offline"),
@@ -234,7 +235,7 @@ def test_what_cannot_be_promoted_is_refused_with_the_reason(
 ) -> None:
     before = contents(corpus)
 
-    refused(run_corpus("promote", *words), code, message)
+    refused(run_corpus("add", *words), code, message)
 
     assert contents(corpus) == before
 
@@ -244,8 +245,8 @@ def test_a_dry_run_of_each_writes_nothing(corpus: Path) -> None:
 
     for words in (
         ("exclude", "2401.00008", "--stage", "gate", "--reason", "No fish."),
-        ("promote", "E001", *TAGS),
-        ("demote", "rose-garden", "--stage", "gate", "--reason", "No roses."),
+        ("add", "E001", *TAGS),
+        ("exclude", "rose-garden", "--stage", "gate", "--reason", "No roses."),
     ):
         result = run_corpus(*words, "--dry-run")
         assert (result.code, result.stdout.startswith("--- a/data/")) == (0, True)
@@ -254,7 +255,7 @@ def test_a_dry_run_of_each_writes_nothing(corpus: Path) -> None:
 
 
 def test_a_demoted_paper_becomes_an_exclusion_in_one_edit_of_two_files(corpus: Path) -> None:
-    result = run_corpus("demote", "rose-garden", "--stage", "gate", "--reason", "No roses.")
+    result = run_corpus("exclude", "rose-garden", "--stage", "gate", "--reason", "No roses.")
 
     assert result.code == 0
     assert result.stderr.endswith("rose-garden is excluded as E004: Röses: A Garden in Four Beds\n")
@@ -279,17 +280,17 @@ def test_a_demoted_paper_becomes_an_exclusion_in_one_edit_of_two_files(corpus: P
 def test_there_and_back_again_leaves_every_byte_where_it_was(corpus: Path) -> None:
     before = contents(corpus)
 
-    assert run_corpus("promote", "E001", *TAGS).code == 0
-    result = run_corpus("demote", "window-box-revisited")
+    assert run_corpus("add", "E001", *TAGS).code == 0
+    result = run_corpus("exclude", "window-box-revisited")
 
     assert (result.code, contents(corpus) == before) == (0, True)
     assert result.stderr.endswith("window-box-revisited is excluded as E001: A Window Box, Revisited\n")
 
 
 def test_a_paper_that_was_promoted_goes_back_to_its_exclusion_with_what_is_new(corpus: Path) -> None:
-    run_corpus("promote", "E001", *TAGS)
+    run_corpus("add", "E001", *TAGS)
 
-    assert run_corpus("demote", "window-box-revisited", "--reason", "Still too small.", "--stage", "path").code == 0
+    assert run_corpus("exclude", "window-box-revisited", "--reason", "Still too small.", "--stage", "path").code == 0
     box = exclusion(corpus, "E001")
     assert (box.reason, box.tags, box.screened, box.promoted_to) == (
         "Still too small.",
@@ -303,8 +304,8 @@ def test_a_paper_that_was_promoted_goes_back_to_its_exclusion_with_what_is_new(c
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["E001"], "E001 is excluded already\nSee corpus show E001."),
-        (["rose-gardn"], "no record 'rose-gardn'\nDid you mean: rose-garden ("),
+        (["rose-gardn"], "'rose-gardn' is not an arXiv id"),
+        (["rose-garden", "--title", "Roses"], "rose-garden has its title and address\nLeave out --title and --url."),
         (["rose-garden"], "rose-garden lacks what a record needs; give\n  --stage TERM  gate, path\n  --reason TEXT"),
         (["rose-garden", "--stage", "gte"], "unknown stage 'gte' (did you mean 'gate'?"),
     ],
@@ -312,7 +313,7 @@ def test_a_paper_that_was_promoted_goes_back_to_its_exclusion_with_what_is_new(c
 def test_what_cannot_be_demoted_is_refused_with_the_reason(words: list[str], message: str, corpus: Path) -> None:
     before = contents(corpus)
 
-    refused(run_corpus("demote", *words), 2, message)
+    refused(run_corpus("exclude", *words), 2, message)
 
     assert contents(corpus) == before
 
@@ -320,20 +321,19 @@ def test_what_cannot_be_demoted_is_refused_with_the_reason(words: list[str], mes
 def test_what_would_bring_an_error_touches_neither_file(corpus: Path) -> None:
     before = contents(corpus)
 
-    refused(run_corpus("promote", "E001", "--style", "meadow", *TAGS[2:]), 1, "X101 A meadow needs room")
-    refused(run_corpus("demote", "rose-garden", "--stage", "gate", "--reason", "<script>"), 1, "M104")
+    refused(run_corpus("add", "E001", "--style", "meadow", *TAGS[2:]), 1, "X101 A meadow needs room")
+    refused(run_corpus("exclude", "rose-garden", "--stage", "gate", "--reason", "<script>"), 1, "M104")
 
     assert contents(corpus) == before
 
 
 def test_each_has_options_of_its_own_kind_of_record() -> None:
-    helps = {name: run_corpus("--root", str(ROOT), name, "--help").stdout for name in ("exclude", "promote", "demote")}
+    helps = {name: run_corpus("--root", str(ROOT), name, "--help").stdout for name in ("exclude", "add")}
 
-    for name in ("exclude", "demote"):
-        assert "--query-family TERM" in helps[name]
-        assert "--credit-unit" not in helps[name]
-    assert "--credit-unit TERM" in helps["promote"]
-    assert "--query-family" not in helps["promote"]
+    assert "--query-family TERM" in helps["exclude"]
+    assert "--credit-unit" not in helps["exclude"]
+    assert "--credit-unit TERM" in helps["add"]
+    assert "--query-family" not in helps["add"]
 
 
 def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,11 +350,11 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
         *("--evidence", "Roles hand over documents.", "--evidence-level", "paper", "--evidence-confidence", "medium"),
     )
 
-    assert run_corpus("promote", "E007", *said).code == 0
+    assert run_corpus("add", "E007", *said).code == 0
     assert oc.load(str(root))["metagpt"].arxiv_id == "2308.00352"
     assert exclusion(root, "E007").promoted_to == "metagpt"
-    assert run_corpus("fmt", "--check").code == 0
-    assert run_corpus("demote", "metagpt").code == 0
+    assert run_corpus("check", "form").code == 0
+    assert run_corpus("exclude", "metagpt").code == 0
     assert contents(root) == before
 
 
@@ -367,7 +367,7 @@ def test_it_is_said_which_claims_a_demotion_breaks(corpus: Path) -> None:
     (corpus / "data" / "claims.yaml").write_text(claims, encoding="utf-8")
     assert run_corpus("claims").code == 0
 
-    result = run_corpus("demote", "rose-garden", "--stage", "gate", "--reason", "Withered.", "--yes")
+    result = run_corpus("exclude", "rose-garden", "--stage", "gate", "--reason", "Withered.", "--yes")
 
     assert result.code == 0
     assert (
@@ -408,14 +408,14 @@ class Typed(io.StringIO):
             ["exclude", "https://example.org/leaves", "--title", "Leaves", "--stage", "gate"],
         ),
         (
-            ["demote", "rose-garden", "--screened", "2024-02-01"],
+            ["exclude", "rose-garden", "--screened", "2024-02-01"],
             "gate\n",
-            ["demote", "rose-garden", "--screened", "2024-02-01", "--stage", "gate"],
+            ["exclude", "rose-garden", "--screened", "2024-02-01", "--stage", "gate"],
         ),
         (
-            ["promote", "E003", "--size", "small"],
+            ["add", "E003", "--size", "small"],
             "Pond Team\n2024\n",
-            ["promote", "E003", "--size", "small", "--authors", "'Pond Team'", "--year", "2024"],
+            ["add", "E003", "--size", "small", "--authors", "'Pond Team'", "--year", "2024"],
         ),
     ],
 )

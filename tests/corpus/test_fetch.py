@@ -151,7 +151,7 @@ def test_write_takes_over_what_needs_no_decision_and_shows_the_diff(corpus: Path
     assert '-  title: "Röses: A Garden in Four Beds"\n+  title: "Röses: A λ-Garden"\n' in result.stderr
     assert "+++ b/data/arxiv.json\n" in result.stderr
     assert "wrote data/papers.yaml\nwrote data/arxiv.json\n" in result.stderr
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
     assert '"version": 4' in (corpus / "data" / "arxiv.json").read_text(encoding="utf-8")
 
 
@@ -173,7 +173,7 @@ def test_a_published_title_is_kept_where_the_record_waives_the_drift(corpus: Pat
 
     assert fetch("--write").stdout == ""
     assert (corpus / "data" / "papers.yaml").read_bytes() == before
-    assert run_corpus("validate", "--strict").code == 0
+    assert run_corpus("check", "data", "--strict").code == 0
 
     update(server, ROSES)
     leftover = fetch("--refresh")
@@ -341,7 +341,7 @@ def test_a_service_that_cannot_be_reached(corpus: Path, monkeypatch: pytest.Monk
     assert (result.code, result.stdout) == (4, "")
     assert "could not be asked about 2 papers" in result.stderr
     assert "--offline answers from the cache alone." in result.stderr
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_a_service_that_breaks_off_leaves_a_partial_report(corpus: Path, server: ArxivServer) -> None:
@@ -437,8 +437,8 @@ def test_a_broken_file_of_known_answers_breaks_fetch_alone(corpus: Path) -> None
         "corpus: data/arxiv.json: the document lacks version\n"
         "Restore the file from git, or remove it and run corpus fetch --write.\n"
     )
-    for command in ("validate", "stats", "list", "fmt", "build"):
-        assert run_corpus(command).code == 0
+    for command in ("check data", "stats", "list", "check form", "build"):
+        assert run_corpus(*command.split()).code == 0
     check = run_corpus("check")
     assert check.code == 3
     assert "arxiv     failed data/arxiv.json: the document lacks version" in check.stdout
@@ -468,7 +468,7 @@ def test_a_corpus_with_errors_can_be_fetched_and_gets_no_new_ones(corpus: Path, 
 
 
 def test_check_asks_for_the_canonical_form_which_fetch_restores_offline(corpus: Path) -> None:
-    for command in (("fetch", "--write"), ("fmt",), ("build",)):
+    for command in (("fetch", "--write"), ("check", "form", "--fix"), ("build",)):
         assert run_corpus(*command).code == 0
     path = corpus / "data" / "arxiv.json"
     written = path.read_bytes()

@@ -81,7 +81,7 @@ def root(tmp_path: Path) -> Path:
     shutil.copytree(TOY, root)
     region = "figures style-by-size care"
     (root / "README.md").write_text(f"# T\n\n<!-- corpus:begin {region} -->\n<!-- corpus:end {region} -->\n", "utf-8")
-    assert run_corpus("--root", str(root), "fmt").code == 0
+    assert run_corpus("--root", str(root), "check", "form", "--fix").code == 0
     assert run_corpus("--root", str(root), "build").code == 0
     return root
 
@@ -540,7 +540,7 @@ def test_a_readme_that_asks_for_no_such_figure_is_told_so(root: Path) -> None:
     path = root / "README.md"
     path.write_text(path.read_text(encoding="utf-8").replace("style-by-size", "style-by-colour"), encoding="utf-8")
 
-    result = run_corpus("--root", str(root), "readme")
+    result = run_corpus("--root", str(root), "build", "readme")
 
     assert result.code == 3
     assert "README.md:3: region 'figures style-by-colour care': there is no figure 'style-by-colour'" in result.stderr
@@ -553,7 +553,7 @@ def test_the_page_shows_every_figure(root: Path) -> None:
     assert all((root / "docs" / name).exists() for name in re.findall(r"\]\((.+?)\)", text))
 
 
-@pytest.mark.parametrize("words", ["stats", "list", "validate", "readme --check"])
+@pytest.mark.parametrize("words", ["stats", "list", "check data", "build readme --check"])
 def test_only_who_draws_loads_what_draws(words: str) -> None:
     assert not {"orchtrace_corpus.base.text.drawing", "pandas", "rich"} & loaded()[words]
 

@@ -1,4 +1,4 @@
-"""`corpus validate --fix`: mends what needs no decision, touches nothing else, and loses nothing."""
+"""`corpus check --fix`: mends what needs no decision, touches nothing else, and loses nothing."""
 
 import os
 import shutil
@@ -51,7 +51,10 @@ def test_a_text_that_a_comment_cuts_off_is_told_and_not_mended(tmp_path: Path) -
     cut = path.read_text(encoding="utf-8").replace("Lays out four beds of roses.", "Trains #1 and #2 roles.")
     path.write_text(cut, encoding="utf-8")
 
-    results = [run_corpus("--root", str(root), *words.split()) for words in ("validate", "validate --fix", "fmt")]
+    results = [
+        run_corpus("--root", str(root), *words.split())
+        for words in ("check data", "check data --fix", "check form --fix")
+    ]
 
     told = "the text ends before this '#'; quote the text, or write two blanks before a comment"
     assert results[0].stdout == f"{path}:15:19: Y116 {told}\n"
@@ -66,7 +69,7 @@ def test_every_mendable_mistake_is_mended_and_no_other_byte_changes(root: Path) 
         assert wrong in expected
         expected = expected.replace(wrong, right)
 
-    result = run_corpus("--root", str(root), "validate", "--fix")
+    result = run_corpus("--root", str(root), "check", "data", "--fix")
 
     assert (result.code, result.stdout) == (0, "")
     assert path.read_text(encoding="utf-8") == expected
@@ -75,7 +78,7 @@ def test_every_mendable_mistake_is_mended_and_no_other_byte_changes(root: Path) 
 
 
 def test_only_what_is_selected_is_mended(root: Path) -> None:
-    result = run_corpus("--root", str(root), "validate", "--fix", "--select", "M106")
+    result = run_corpus("--root", str(root), "check", "data", "--fix", "--select", "M106")
 
     assert result.code == 0
     text = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
@@ -86,10 +89,10 @@ def test_only_what_is_selected_is_mended(root: Path) -> None:
 def test_without_fix_nothing_is_written_and_the_mend_is_named(root: Path) -> None:
     before = (root / "data" / "papers.yaml").read_bytes()
 
-    result = run_corpus("--root", str(root), "validate")
+    result = run_corpus("--root", str(root), "check", "data")
 
     assert result.code == 1
-    assert "Some of these can be fixed automatically: corpus validate --fix" in result.stderr
+    assert "Some of these can be fixed automatically: corpus check --fix" in result.stderr
     assert (root / "data" / "papers.yaml").read_bytes() == before
 
 
@@ -100,7 +103,7 @@ def test_what_takes_a_person_stays(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8").replace("summary: Describes a yard.", r"summary: Describes a \foo yard.")
     path.write_text(text, encoding="utf-8")
 
-    result = run_corpus("--root", str(root), "validate", "--fix")
+    result = run_corpus("--root", str(root), "check", "data", "--fix")
 
     assert result.code == 1
     assert path.read_text(encoding="utf-8") == text
@@ -113,13 +116,13 @@ def test_a_formula_in_a_title_is_the_authors_own_and_elsewhere_takes_a_person(tm
     kept = path.read_text(encoding="utf-8").replace("title: The Yard", r"title: The $k_n$-Yard of $\sqrt{T}$")
     path.write_text(kept, encoding="utf-8")
 
-    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert run_corpus("--root", str(root), "check", "data", "--fix").code == 0
     assert path.read_text(encoding="utf-8") == kept
     for title in (r"$\input{x}$", r"$a$ \foo"):
         path.write_text(kept.replace("$k_n$", title), encoding="utf-8")
-        assert " M103 'title' holds LaTeX: " in run_corpus("--root", str(root), "validate").stdout
+        assert " M103 'title' holds LaTeX: " in run_corpus("--root", str(root), "check", "data").stdout
     path.write_text(kept.replace("summary: Describes a yard.", r"summary: Describes $\sqrt{T}$."), encoding="utf-8")
-    assert " M103 'summary' holds LaTeX: " in run_corpus("--root", str(root), "validate", "--fix").stdout
+    assert " M103 'summary' holds LaTeX: " in run_corpus("--root", str(root), "check", "data", "--fix").stdout
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_a_value_with_several_mistakes_is_mended_in_one_go(tmp_path: Path) -> No
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("Describes a yard.", "Describes a yard by Jos\\'{e}"), encoding="utf-8")
 
-    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert run_corpus("--root", str(root), "check", "data", "--fix").code == 0
     assert "summary: Describes a yard by José.\n" in path.read_text(encoding="utf-8")
 
 
@@ -162,20 +165,20 @@ def test_a_code_becomes_the_term_that_it_stands_for_unless_there_are_two(tmp_pat
     )
     path.write_text(coded, encoding="utf-8")
 
-    result = run_corpus("--root", str(root), "validate")
+    result = run_corpus("--root", str(root), "check", "data")
 
     assert [line.partition("/data/papers.yaml:")[2] for line in result.stdout.splitlines()] == [
-        "11:10: V105 's1' is the code of 'formal'; name the term, or run: corpus validate --fix [rose-garden]",
-        "12:10: V105 'C1' is the code of 'water'; name the term, or run: corpus validate --fix [rose-garden]",
-        "12:21: V105 'c2' is the code of 'prune'; name the term, or run: corpus validate --fix [rose-garden]",
+        "11:10: V105 's1' is the code of 'formal'; name the term, or run: corpus check --fix [rose-garden]",
+        "12:10: V105 'C1' is the code of 'water'; name the term, or run: corpus check --fix [rose-garden]",
+        "12:21: V105 'c2' is the code of 'prune'; name the term, or run: corpus check --fix [rose-garden]",
     ]
-    assert result.stderr.endswith("Some of these can be fixed automatically: corpus validate --fix\n")
-    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert result.stderr.endswith("Some of these can be fixed automatically: corpus check --fix\n")
+    assert run_corpus("--root", str(root), "check", "data", "--fix").code == 0
     assert path.read_text(encoding="utf-8") == text.replace("style: formal", "style: formal  # Lines")
 
     twice = text.replace("style: formal", "style: S2").replace("{water: daily, ", "{water: daily, C1: weekly, ")
     path.write_text(twice, encoding="utf-8")
-    result = run_corpus("--root", str(root), "validate", "--fix")
+    result = run_corpus("--root", str(root), "check", "data", "--fix")
     assert (result.code, path.read_text(encoding="utf-8")) == (1, twice)
     assert [line.partition("/data/papers.yaml:")[2] for line in result.stdout.splitlines()] == [
         "11:10: V106 'S2' is the code of 2 terms of style, cottage and meadow; name one of them [rose-garden]",
@@ -192,14 +195,14 @@ def test_a_killed_fix_leaves_the_old_file_or_the_new(root: Path, moment: float) 
     path = root / "data" / "papers.yaml"
     old = path.read_bytes()
     child = subprocess.Popen(
-        [sys.executable, "-m", "orchtrace_corpus", "validate", "--fix"], cwd=root, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "orchtrace_corpus", "check", "data", "--fix"], cwd=root, stderr=subprocess.DEVNULL
     )
     time.sleep(moment)
     child.send_signal(signal.SIGKILL)
     child.wait()
     left = path.read_bytes()
 
-    assert run_corpus("--root", str(root), "validate", "--fix").code == 0
+    assert run_corpus("--root", str(root), "check", "data", "--fix").code == 0
     assert left in (old, path.read_bytes())
     assert [name for name in os.listdir(root / "data") if name.startswith(".")] == []
 
@@ -216,7 +219,7 @@ def test_a_file_changed_meanwhile_is_not_overwritten(root: Path, monkeypatch: py
 
     monkeypatch.setattr(build, "write", slow_write)
 
-    result = run_corpus("--root", str(root), "validate", "--fix")
+    result = run_corpus("--root", str(root), "check", "data", "--fix")
 
     assert result.code == 3
     assert "data/papers.yaml was changed by somebody else meanwhile\nRun the command again." in result.stderr

@@ -194,7 +194,7 @@ def test_init_in_the_working_folder_needs_no_cd(tmp_path: Path, monkeypatch: pyt
     assert result.code == 0
     assert files(tmp_path) == BUILT
     assert "cd" not in result.stderr
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 @pytest.mark.parametrize("name", ["with spaces", "Übersicht über 検索", "it's", "two\nlines", os.fsdecode(b"caf\xe9")])
@@ -205,7 +205,7 @@ def test_any_name_of_a_folder_will_do(name: str, tmp_path: Path) -> None:
 
     assert result.code == 0
     assert len(result.stdout.splitlines()) == len(BUILT)
-    assert run_corpus("--root", folder, "validate").code == 0
+    assert run_corpus("--root", folder, "check", "data").code == 0
     if name.isprintable():
         assert shlex.split(result.stderr.splitlines()[1]) == ["cd", folder]
 
@@ -319,7 +319,7 @@ def test_mistakes_on_the_command_line(words: list[str], message: str) -> None:
 
 
 def test_the_starter_corpus_is_valid_without_a_warning(folder: Path) -> None:
-    result = run_corpus("--root", str(folder), "validate")
+    result = run_corpus("--root", str(folder), "check", "data")
 
     assert (result.code, result.stdout) == (0, "")
     assert result.stderr.startswith("no problems in 3 papers and 1 exclusion")
@@ -360,7 +360,7 @@ def test_the_rules_of_the_starter_taxonomy_are_applied(folder: Path) -> None:
         encoding="utf-8",
     )
 
-    result = run_corpus("--root", str(folder), "validate")
+    result = run_corpus("--root", str(folder), "check", "data")
 
     assert result.code == 1
     assert [line.partition(" [")[2] for line in result.stdout.splitlines()] == ["example-answers]"] * 2
@@ -369,7 +369,7 @@ def test_the_rules_of_the_starter_taxonomy_are_applied(folder: Path) -> None:
 
 
 def test_the_starter_corpus_passes_the_check_that_it_brings(folder: Path) -> None:
-    assert run_corpus("--root", str(folder), "fmt", "--check").code == 0
+    assert run_corpus("--root", str(folder), "check", "form").code == 0
     assert run_corpus("--root", str(folder), "build").code == 0
     assert run_corpus("--root", str(folder), "check").code == 0
 
@@ -512,7 +512,7 @@ def test_another_taxonomy_needs_no_other_python(
         assert (words, result.code, result.stderr if result.code else "") == (words, 0, "")
         return result.stdout
 
-    ask("validate")
+    ask("check", "data")
     for output_format in ("table", "markdown", "csv", "json"):
         for words in (["stats"], ["stats", "--full"], ["gaps", *axes], ["list"], ["show", "one"], ["terms"]):
             assert ask(*words, "--format", output_format)

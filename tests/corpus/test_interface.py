@@ -46,7 +46,7 @@ def test_check_of_a_sound_corpus() -> None:
 
     assert result.exit_code is ExitCode.DONE
     assert [part.name for part in result.parts] == [
-        "validate",
+        "data",
         "evidence",
         "claims",
         "disputes",
@@ -54,7 +54,7 @@ def test_check_of_a_sound_corpus() -> None:
         "codebook",
         "protocol",
         "searches",
-        "fmt",
+        "form",
         "build",
     ]
     assert result.findings == ()
@@ -78,7 +78,7 @@ def test_check_names_what_is_stale_and_what_was_not_asked(tmp_path: Path) -> Non
 
     assert broken.exit_code is ExitCode.FINDINGS
     assert [finding.code for finding in broken.findings] == ["V102"]
-    assert [part.name for part in broken.parts if part.is_skipped] == ["fmt", "build"]
+    assert [part.name for part in broken.parts if part.is_skipped] == ["form", "build"]
 
 
 def test_diff_of_two_folders(tmp_path: Path) -> None:

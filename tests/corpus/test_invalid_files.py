@@ -65,7 +65,7 @@ def test_each_file_raises_exactly_its_findings(kind: str, tmp_path: Path) -> Non
 
 def outcome(path: Path, tmp_path: Path) -> tuple[int, set[str], list[tuple[str, int, int]]]:
     """The exit code of `validate` with a file, the files that it names, and its findings with their places."""
-    code, stdout, _ = run_corpus("--root", str(corpus_with(path, tmp_path)), "validate")
+    code, stdout, _ = run_corpus("--root", str(corpus_with(path, tmp_path)), "check", "data")
     lines = [REPORTED.fullmatch(line) for line in stdout.splitlines()]
     assert all(lines), stdout
     found = sorted((m["code"], int(m["line"]), int(m["column"])) for m in lines if m)

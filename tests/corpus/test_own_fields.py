@@ -71,7 +71,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         *((f"  category: {name}\n", f"  category: {name}\n  license: MIT\n") for name in ("method", "system")),
         ("  category: benchmark\n", "  category: benchmark\n  rows: 300\n  open_access: false\n  license: MIT\n"),
     )
-    assert run(folder, "fmt").code == 0
+    assert run(folder, "check", "form", "--fix").code == 0
     return folder
 
 
@@ -128,8 +128,8 @@ def test_what_is_added_is_written_validated_and_listed(grown: Path) -> None:
     assert built.code == 0
     assert ITEM in written(grown, "README.md").splitlines()
     assert "4 datasets and 1 exclusion: 5 audited records." in written(grown, "README.md")
-    assert run(grown, "validate").stderr == "no problems in 4 datasets and 1 exclusion\n"
-    assert run(grown, "fmt", "--check").code == 0
+    assert run(grown, "check", "data").stderr == "no problems in 4 datasets and 1 exclusion\n"
+    assert run(grown, "check", "form").code == 0
     assert run(grown, "build", "--check").code == 0
 
 
@@ -238,7 +238,7 @@ def test_a_wrong_value_is_reported_at_its_place(grown: Path) -> None:
         ("  license: CC0-1.0\n", "  affiliation: Example University\n"),
     )
 
-    result = run(grown, "validate")
+    result = run(grown, "check", "data")
 
     lines = [line.partition("papers.yaml:")[2] for line in result.stdout.splitlines() if "papers.yaml:" in line]
     number = written(grown, "data/papers.yaml").splitlines().index("- key: tides-year") + 1
@@ -364,8 +364,8 @@ def test_a_list_of_programs_needs_no_authors_years_and_venues(root: Path, tmp_pa
     )
     assert "PY" not in run(root, "export", "ris", "--where", "year=").stdout
     assert "year" not in json.loads(run(root, "show", "tool", "--format", "json").stdout)["records"][0]
-    for command in ("check", "stats", "gaps", "list", "figures", "validate"):
-        assert run(root, command).code == 0, command
+    for command in ("check", "stats", "gaps", "list", "figures", "check data"):
+        assert run(root, *command.split()).code == 0, command
     assert run(root, "site", "-o", str(tmp_path / "site")).code == 0
 
 
@@ -386,7 +386,7 @@ def test_a_list_of_programs_needs_no_authors_years_and_venues(root: Path, tmp_pa
 def test_a_mistake_in_what_is_declared_is_reported(root: Path, declared: str, finding: str) -> None:
     edit(root / "data" / "taxonomy.yaml", (DECLARED, f"by_key: true\n{declared}"))
 
-    result = run(root, "validate")
+    result = run(root, "check", "data")
 
     assert result.code == 1
     assert finding in result.stdout

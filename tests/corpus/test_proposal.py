@@ -120,7 +120,7 @@ def test_what_was_wrong_before_does_not_stand_in_the_way(root: Path) -> None:
     edit(root, "style: meadow", "style: medow")
     edit(root, "key: mixed-borders", "key: terminal-yard")
     edit(root, "url: https://example.org/cars", "url: https://example.org/borders", store.EXCLUSIONS)
-    assert run_corpus("validate").code == 1
+    assert run_corpus("check", "data").code == 1
 
     inside = run_corpus("tag", "rose-garden", "tools=")
     os.chdir("/")
@@ -135,7 +135,7 @@ def test_an_edit_can_mend_what_is_wrong(root: Path) -> None:
 
     result = run_corpus("tag", "mixed-borders", "water=weekly")
 
-    assert (result.code, run_corpus("validate").code) == (0, 0)
+    assert (result.code, run_corpus("check", "data").code) == (0, 0)
     assert "+  care: {water: weekly, prune: weekly}\n" in result.stdout
 
 

@@ -254,7 +254,7 @@ def test_the_foot_counts_papers_with_contested_tags(root: Path, words: tuple[str
 
 
 def test_the_document_of_statistics_is_of_the_published_reading(root: Path) -> None:
-    assert run(root, "stats", "--check", "--reading", "sources").code == 2
+    assert run(root, "build", "stats", "--check", "--reading", "sources").code == 2
 
 
 def test_disputes_with_mistakes_are_no_reason_to_count_the_published_tags(root: Path) -> None:

@@ -230,6 +230,6 @@ def test_explaining_needs_no_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert run_corpus("rule", "D").code == 0
 
 
-@pytest.mark.parametrize("words", ["stats", "list", "validate", "validate --format github", "terms"])
+@pytest.mark.parametrize("words", ["stats", "list", "check data", "check data --format github", "terms"])
 def test_commands_that_explain_nothing_do_not_load_the_rulebook(words: str) -> None:
     assert "tomllib" not in loaded()[words]

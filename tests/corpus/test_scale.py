@@ -338,7 +338,7 @@ def test_mistakes_are_reported_at_their_place_by_everything_that_reads_the_file(
         "system is in the pool as, or leave the field out [Four Beds]\n"
     )
 
-    validated, checked = run(root, "validate"), run(root, "check")
+    validated, checked = run(root, "check", "data"), run(root, "check")
     assert (validated.code, checked.code) == (1, 1)
     assert finding in validated.stdout
     assert finding in checked.stdout
@@ -360,14 +360,14 @@ def test_other_commands_do_not_mind(root: Path) -> None:
 def test_a_syntax_error_ends_with_3(root: Path) -> None:
     edit(root, "sources: [https://example.org/park,", "sources: [https://example.org/park, ]")
 
-    assert [run(root, word).code for word in ("validate", "check", "scale", "figures")] == [3, 3, 3, 3]
+    assert [run(root, *words.split()).code for words in ("check data", "check", "scale", "figures")] == [3, 3, 3, 3]
 
 
 def test_no_record_is_missed_while_papers_cannot_be_read(root: Path) -> None:
     path = root / "data" / "papers.yaml"
     path.write_text("- [\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
 
-    assert "S103" not in run(root, "validate").stdout
+    assert "S103" not in run(root, "check", "data").stdout
 
 
 def test_a_broken_taxonomy_is_still_reported_alone(root: Path) -> None:
@@ -375,7 +375,7 @@ def test_a_broken_taxonomy_is_still_reported_alone(root: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("kind: many", "kind: mny"), encoding="utf-8")
     edit(root, '"<=300"', "many")
 
-    result = run(root, "validate")
+    result = run(root, "check", "data")
 
     assert "V102 unknown kind 'mny'" in result.stdout
     assert "S101" not in result.stdout
@@ -397,7 +397,7 @@ def test_a_readme_can_show_the_scale_gap(root: Path) -> None:
         "# T\n\n<!-- corpus:begin figures scale-gap -->\n<!-- corpus:end figures scale-gap -->\n"
     )
 
-    assert run(root, "readme").code == 0
+    assert run(root, "build", "readme").code == 0
     text = (root / "README.md").read_text(encoding="utf-8")
     assert "Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4" in text
     assert "(docs/figures/scale-gap.svg)" in text

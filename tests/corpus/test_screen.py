@@ -190,7 +190,7 @@ def test_including_leaves_open_what_is_not_answered(root: Path, terminal: Termin
     )
     new = new.replace("  found_by: [path]\n", '  found_by: [path]\n  screened: "2024-03-01"\n')
     assert text(root, "candidates") == CANDIDATES.replace(old, new)
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_what_lacks_nothing_becomes_a_paper(root: Path, terminal: Terminal) -> None:
@@ -236,7 +236,7 @@ def test_a_candidate_without_evidence_stays_open_and_the_corpus_sound(root: Path
     assert "included; corpus add window-shelf asks for what is open" in ended(terminal)
     kept = text(root, "candidates")
     assert "  care: {water: daily, prune: none}\n  size: small\n  summary: A shelf with plants.\n" in kept
-    assert run_corpus("validate").code == 0, "daily watering asks for evidence, which is given with the rest"
+    assert run_corpus("check", "data").code == 0, "daily watering asks for evidence, which is given with the rest"
 
 
 def test_the_rules_are_shown_first_and_again_when_asked_for(terminal: Terminal) -> None:
@@ -321,7 +321,7 @@ def test_the_reason_to_exclude_is_none_to_include_and_readings_stand_by_their_ta
     assert "A reason is needed: a number of the list, or a sentence." in shown
     assert "  care: {water: daily}\n" in text(root, "candidates")
     assert "  proposal: include\n  reason: It is dry.\n" in text(root, "candidates")
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_going_back_takes_the_last_decision_back_to_the_byte(root: Path, terminal: Terminal) -> None:
@@ -351,7 +351,7 @@ def test_whatever_ends_it_keeps_the_decisions_so_far(root: Path, terminal: Termi
 
     assert "reason: Too thorny.\n" in text(root, "exclusions")
     assert "rose-bed" not in text(root, "candidates")
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_without_a_terminal_it_says_what_to_do(root: Path) -> None:
@@ -430,7 +430,7 @@ def test_decisions_on_which_two_readers_agree_are_taken_over(root: Path) -> None
     )
     assert "  reason: It is a car park.\n" in text(root, "exclusions"), "the id of a rule stands for it"
     assert "- key: rose-bed" in text(root, "candidates")
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
     before = {path: path.read_bytes() for path in root.rglob("*.yaml")}
     again = screen("--decisions", "first.csv")

@@ -221,7 +221,7 @@ terminal-yard  1999  prune weekly (synonym)  The Yard
 def test_a_synonym_is_given_once(tmp_path: Path) -> None:
     root = toy_with_synonyms(tmp_path, "lopping, lopping")
 
-    result = run_corpus("--root", root, "validate")
+    result = run_corpus("--root", root, "check", "data")
 
     assert result.code == 1
     assert result.stdout.endswith("taxonomy.yaml:21:41: F108 synonyms names 'lopping' twice; remove one [prune]\n")

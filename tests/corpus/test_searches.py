@@ -104,7 +104,7 @@ def test_two_versions_have_the_runs_of_both_in_the_order_of_days(root: Path) -> 
     def run(day: str, query: str) -> str:
         return f'\n- day: "{day}"\n  by: hand\n  searches:\n    - query: {query}\n      source: the guide book\n      new: 0\n'
 
-    run_corpus("fmt")
+    run_corpus("check", "form", "--fix")
     base = (root / "data" / "searches.yaml").read_text(encoding="utf-8")
     ours = base + run("2024-02-09", "gate") + run("2024-02-09", "gate")
     theirs = base + run("2024-02-05", "path") + run("2024-02-09", "gate") + run("2024-02-09", "path")
@@ -117,14 +117,14 @@ def test_two_versions_have_the_runs_of_both_in_the_order_of_days(root: Path) -> 
 
 
 def test_fmt_and_check_know_the_runs(root: Path) -> None:
-    run_corpus("fmt")
+    run_corpus("check", "form", "--fix")
     path = root / "data" / "searches.yaml"
     canonical = path.read_text(encoding="utf-8")
     path.write_text(canonical.replace("by: hand", "by:   'hand'"), encoding="utf-8")
 
     assert "data/searches.yaml" in run_corpus("check").stdout
-    assert run_corpus("fmt", "--check").code == 1
-    assert run_corpus("fmt").stderr == "wrote data/searches.yaml\n"
+    assert run_corpus("check", "form").code == 1
+    assert run_corpus("check", "form", "--fix").stderr == "wrote data/searches.yaml\n"
     assert path.read_text(encoding="utf-8") == canonical
 
 
@@ -368,7 +368,7 @@ def test_records_that_no_run_brought_are_counted_as_added_by_hand(root: Path) ->
     assert "Added by hand 2, of which 1 included. In all 4 papers." in drawn
 
 
-@pytest.mark.parametrize("words", [("--by", "size"), ("--full",), ("--where", "size=small"), ("--check",)])
+@pytest.mark.parametrize("words", [("--by", "size"), ("--full",), ("--where", "size=small")])
 def test_the_flow_takes_no_other_options(root: Path, words: tuple[str, ...]) -> None:
     assert stats(*words) == (
         2,
@@ -424,16 +424,11 @@ KALE = """\
 """
 
 
-@pytest.mark.parametrize(
-    "command",
-    [("import", "bibtex", "lib/library.bib", "--to", "candidates"), ("add", "lib/library.bib", "--to", "candidates")],
-    ids=["import", "add"],
-)
-def test_a_library_becomes_candidates_but_for_what_is_known(root: Path, command: tuple[str, ...]) -> None:
+def test_a_library_becomes_candidates_but_for_what_is_known(root: Path) -> None:
     (root / "lib").mkdir()
     (root / "lib" / "library.bib").write_text(LIBRARY, encoding="utf-8")
 
-    result = run_corpus(*command)
+    result = run_corpus("add", "lib/library.bib", "--to", "candidates")
 
     assert result == (
         0,
@@ -471,7 +466,7 @@ def test_a_candidate_with_nearly_the_title_of_a_paper_and_another_arxiv_id_is_na
     near = 'title = {R{\\"o}ses: A Garden in Four Bed}, author = {Kale, Ida}, year = 2022, eprint = {2201.00007}'
     (root / "library.bib").write_text(f"@misc{{near, {near}}}\n", encoding="utf-8")
 
-    assert run_corpus("import", "library.bib", "--to", "candidates").stderr.splitlines()[2:] == [
+    assert run_corpus("add", "library.bib", "--to", "candidates").stderr.splitlines()[2:] == [
         "1 new candidate; left out: 0 in the pool, 0 excluded before, 0 among the candidates, 0 found more than once",
         "corpus: near: its title is nearly that of rose-garden, which has another arXiv id; compare them",
     ]
@@ -529,7 +524,7 @@ def test_a_candidate_keeps_what_else_its_entry_says_and_is_no_run_again(root: Pa
     written = (root / "data" / "candidates.yaml").read_text(encoding="utf-8")
     assert written == f"{FERN}{before}"
     searches = (root / "data" / "searches.yaml").read_bytes()
-    again = run_corpus("import", "bibtex", "library.bib", "--to", "candidates")
+    again = run_corpus("add", "library.bib", "--to", "candidates")
     assert again == (
         0,
         "",
@@ -546,7 +541,7 @@ def test_a_candidate_keeps_what_else_its_entry_says_and_is_no_run_again(root: Pa
 def test_an_entry_that_cannot_be_a_candidate_is_named(root: Path) -> None:
     (root / "library.bib").write_text("@book{moss2020, author={Moss, Ida}, year={2020}}\n", encoding="utf-8")
 
-    result = run_corpus("import", "bibtex", "library.bib", "--to", "candidates")
+    result = run_corpus("add", "library.bib", "--to", "candidates")
 
     assert result.code == 1
     assert "corpus: library.bib: moss2020 is left out: F101 missing field 'title'\n" in result.stderr
@@ -556,7 +551,7 @@ def test_an_identifier_that_is_none_is_not_lost_on_the_way(root: Path) -> None:
     about = "title = {Moss}, author = {Moss, Ida}, year = 2020, url = {https://example.org/moss}, eprint = {26O7.01234}"
     (root / "library.bib").write_text(f"@misc{{moss, {about}, archiveprefix = {{arXiv}}}}\n", encoding="utf-8")
 
-    assert run_corpus("import", "library.bib", "--to", "candidates").stderr.endswith(
+    assert run_corpus("add", "library.bib", "--to", "candidates").stderr.endswith(
         "corpus: library.bib: Moss is left out: "
         "F111 arxiv_id '26O7.01234' is not in its plain form, such as 2505.19591\n"
     )
@@ -571,7 +566,7 @@ def test_a_dry_run_of_a_library_shows_the_difference(root: Path) -> None:
     (root / "library.bib").write_text(LIBRARY, encoding="utf-8")
     before = (root / "data" / "candidates.yaml").read_bytes()
 
-    result = run_corpus("import", "bibtex", "library.bib", "--to", "candidates", "--dry-run")
+    result = run_corpus("add", "library.bib", "--to", "candidates", "--dry-run")
 
     assert "+- key: kale\n" in result.stdout
     assert (root / "data" / "candidates.yaml").read_bytes() == before
@@ -581,7 +576,7 @@ def test_add_takes_only_libraries_to_the_candidates(root: Path) -> None:
     assert run_corpus("add", "2401.00099", "--to", "candidates") == (
         2,
         "",
-        "corpus: --to candidates takes .bib files\nFor other formats: corpus import FILE --to candidates\n",
+        "corpus: --to candidates takes files of papers\nFiles end in .bib, .ris, .csl.json, .csv, .json or .jsonl.\n",
     )
 
 

@@ -58,8 +58,8 @@ def test_fmt_writes_a_new_data_file(root: Path) -> None:
     path = root / "data" / "reviews.yaml"
     path.write_text("- by:   A Reader\n  text: 'It holds.'\n  paper: rose-garden\n  stars: 4\n")
 
-    assert run_corpus("fmt", "--check").code == 1
-    assert run_corpus("fmt").stderr == "wrote data/reviews.yaml\n"
+    assert run_corpus("check", "form").code == 1
+    assert run_corpus("check", "form", "--fix").stderr == "wrote data/reviews.yaml\n"
     assert path.read_text() == REVIEW
 
 
@@ -174,7 +174,7 @@ def test_findings_are_those_of_every_file() -> None:
     assert {finding.code for finding in rules.check(files.loaded)} <= codes
     assert {"S101", "F101"} <= codes
     assert "F101" not in {
-        finding.code for finding in files.findings("validate") if finding.location.path.endswith("disputes.yaml")
+        finding.code for finding in files.findings("data") if finding.location.path.endswith("disputes.yaml")
     }
 
 

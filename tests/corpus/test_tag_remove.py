@@ -245,7 +245,7 @@ def test_a_change_of_a_published_tag_is_refused_with_the_dispute_to_type_instead
     assert (published / "data" / "papers.yaml").read_bytes() == before
     assert run_corpus("tag", "rose-garden", "style=formal").code == 0
     assert run_corpus(*shlex.split(with_evidence.splitlines()[-1])[1:]).code == 0
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
     for words in (("rose-garden", "size=large"), ("terminal-yard", "style=gravel")):
         assert run_corpus("tag", *words).stderr == written, "not published: the field, the paper"
 
@@ -363,7 +363,7 @@ def test_the_head_of_the_file_stays_and_so_does_an_empty_list(root: Path) -> Non
         assert run_corpus("remove", key, "-y").code == 0
 
     assert texts(root)[store.PAPERS] == "# A made-up corpus for the tests.\n[]\n"
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_a_dry_run_removes_nothing_and_asks_nothing(root: Path) -> None:
@@ -435,7 +435,7 @@ def test_a_promoted_paper_is_not_removed_from_under_its_exclusion(root: Path) ->
         2,
         "",
         "corpus: long-grass was promoted from E003, which would lead nowhere\n"
-        "To take it back: corpus demote long-grass\n",
+        "To take it back: corpus exclude long-grass\n",
     )
     assert texts(root) == before
 

@@ -186,8 +186,8 @@ def merge(root: Path, name: str, *changes: tuple[str, str]) -> Result:
 
 
 def test_papers_are_sorted_by_key_where_the_taxonomy_says_so(root: Path) -> None:
-    assert run_corpus("fmt", "--check").code == 1
-    assert run_corpus("fmt").code == 0
+    assert run_corpus("check", "form").code == 1
+    assert run_corpus("check", "form", "--fix").code == 0
 
     lines = (root / "data" / "papers.yaml").read_text(encoding="utf-8").splitlines()
     keys = [line for line in lines if line.startswith("- key")]
@@ -213,7 +213,7 @@ def test_a_conflict_names_file_key_and_fields_and_both_values_stand_between_mark
         "",
         "corpus: data/papers.yaml: rose-garden: both sides changed year; decide between the marks\n",
     )
-    assert run_corpus("fmt").code == 0
+    assert run_corpus("check", "form", "--fix").code == 0
     marked = "<<<<<<< ours\n  year: 2020\n=======\n  year: 2022\n>>>>>>> theirs\n"
     wanted = (root / "data" / "papers.yaml").read_text(encoding="utf-8").replace("  year: 2021\n", marked)
     assert (root / "ours").read_text(encoding="utf-8") == wanted
@@ -268,7 +268,7 @@ def replacing(old: str, new: str) -> Callable[[str], str]:
 
 def test_git_calls_the_driver(root: Path) -> None:
     """The documented line, on two changes of neighbouring fields, which git itself cannot merge."""
-    assert run_corpus("fmt").code == 0
+    assert run_corpus("check", "form", "--fix").code == 0
     beds = replacing("venue: Journal of Beds", "venue: Beds")
     papers = branches("papers.yaml", replacing("year: 2021", "year: 2022"), beds)
 
@@ -290,7 +290,7 @@ def test_git_keeps_both_exclusions_that_got_one_id(root: Path) -> None:
 
     assert "corpus: data/exclusions.yaml: E004 of theirs is E005 now; ours has that id for another work\n" in said
     assert exclusions.read_text(encoding="utf-8") == before + record.format("E005", title="Moss")
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_git_keeps_the_disputes_that_both_sides_append(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""`corpus validate`: which findings it shows, in which form, and how it ends."""
+"""`corpus check data`: which findings it shows, in which form, and how it ends."""
 
 import json
 import shutil
@@ -35,7 +35,9 @@ one [mixed-borders]
 (first on line 1); give the record the next free id [E001]
 """
 
-SUMMARY = "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can be fixed automatically: corpus validate --fix\n"
+SUMMARY = (
+    "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can be fixed automatically: corpus check --fix\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_one_slip_gets_one_message(tmp_path: Path, old: str, new: str, told: str
     path = root / "data" / "papers.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
 
-    assert run_corpus("--root", str(root), "validate").stdout == f"{path}:{told}\n"
+    assert run_corpus("--root", str(root), "check", "data").stdout == f"{path}:{told}\n"
 
 
 @pytest.fixture
@@ -152,12 +154,12 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("broken")
 def test_text() -> None:
-    assert run_corpus("validate") == (1, TEXT, SUMMARY)
+    assert run_corpus("check", "data") == (1, TEXT, SUMMARY)
 
 
 @pytest.mark.usefixtures("broken")
 def test_github() -> None:
-    assert run_corpus("validate", "--format", "github") == (1, GITHUB, SUMMARY)
+    assert run_corpus("check", "data", "--format", "github") == (1, GITHUB, SUMMARY)
 
 
 def test_github_escapes_what_would_end_a_field() -> None:
@@ -172,8 +174,8 @@ def test_github_escapes_what_would_end_a_field() -> None:
 def test_every_form_shows_the_same_places() -> None:
     expected = [tuple(line.split(": ")[0].split(":")) for line in TEXT.splitlines()]
 
-    as_json = json.loads(run_corpus("validate", "-f", "json").stdout)["findings"]
-    as_sarif = json.loads(run_corpus("validate", "-f", "sarif").stdout)["runs"][0]["results"]
+    as_json = json.loads(run_corpus("check", "data", "-f", "json").stdout)["findings"]
+    as_sarif = json.loads(run_corpus("check", "data", "-f", "sarif").stdout)["runs"][0]["results"]
 
     assert [(f["path"], str(f["line"]), str(f["column"])) for f in as_json] == expected
     places = [result["locations"][0]["physicalLocation"] for result in as_sarif]
@@ -188,7 +190,7 @@ def test_json_is_as_its_schema_says(options: tuple[str, ...]) -> None:
     from jsonschema import Draft202012Validator
 
     Draft202012Validator.check_schema(SCHEMA)
-    document = json.loads(run_corpus("validate", "--format", "json", *options).stdout)
+    document = json.loads(run_corpus("check", "data", "--format", "json", *options).stdout)
 
     assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(document)] == []
 
@@ -197,7 +199,7 @@ def test_json_is_as_its_schema_says(options: tuple[str, ...]) -> None:
 def test_the_schema_refuses_what_is_no_finding() -> None:
     from jsonschema import Draft202012Validator
 
-    document = json.loads(run_corpus("validate", "--format", "json").stdout)
+    document = json.loads(run_corpus("check", "data", "--format", "json").stdout)
     for field, value in (("line", 0), ("severity", "note"), ("code", "V1"), ("message", ""), ("extra", 1)):
         changed = json.loads(json.dumps(document))
         changed["findings"][0][field] = value
@@ -235,7 +237,7 @@ def sarif_result(code: str, index: int, message: str, path: str, line: int, colu
 
 @pytest.mark.usefixtures("broken")
 def test_sarif() -> None:
-    result = run_corpus("validate", "--format", "sarif")
+    result = run_corpus("check", "data", "--format", "sarif")
 
     assert (result.code, result.stderr) == (1, SUMMARY)
     assert json.loads(result.stdout) == {
@@ -426,7 +428,7 @@ def test_sarif_addresses_are_uris() -> None:
 )
 @pytest.mark.usefixtures("broken")
 def test_select_and_ignore(options: tuple[str, ...], codes: list[str], code: int) -> None:
-    result = run_corpus("validate", *options)
+    result = run_corpus("check", "data", *options)
 
     assert [line.split()[1] for line in result.stdout.splitlines()] == codes
     assert result.code == code
@@ -435,7 +437,7 @@ def test_select_and_ignore(options: tuple[str, ...], codes: list[str], code: int
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 @pytest.mark.parametrize(("wrong", "hint"), [("V109", "did you mean 'V1"), ("Q", ""), ("V1022", "'V102'"), ("", "")])
 def test_an_unknown_code_is_refused(option: str, wrong: str, hint: str) -> None:
-    result = run_toy("validate", option, wrong)
+    result = run_toy("check", "data", option, wrong)
 
     assert (result.code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"corpus: there is no rule '{wrong}'")
@@ -447,7 +449,7 @@ def test_findings_of_syntax_cannot_be_left_out(broken: Path) -> None:
     (broken / "data" / "papers.yaml").write_text("- key: [a\n", encoding="utf-8")
 
     for options in (("--select", "V"), ("--ignore", "Y")):
-        result = run_corpus("validate", *options)
+        result = run_corpus("check", "data", *options)
         assert result.code == 3
         assert "Y104" in result.stdout
 
@@ -458,28 +460,28 @@ def test_warnings_do_not_fail_but_in_strict_mode(tmp_path: Path) -> None:
     path = root / "data" / "papers.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("Describes a yard.", "Describes a yard"), encoding="utf-8")
 
-    assert run_corpus("--root", str(root), "validate").code == 0
-    assert run_corpus("--root", str(root), "validate", "--strict").code == 1
+    assert run_corpus("--root", str(root), "check", "data").code == 0
+    assert run_corpus("--root", str(root), "check", "data", "--strict").code == 1
     assert run_corpus("--root", str(root), "stats").code == 0
-    assert run_toy("validate", "--strict").code == 0
+    assert run_toy("check", "data", "--strict").code == 0
 
 
 @pytest.mark.usefixtures("broken")
 def test_max_findings_says_how_many_more_there_are() -> None:
     shown = "".join(line + "\n" for line in TEXT.splitlines()[:1])
 
-    assert run_corpus("validate", "--max-findings", "1") == (
+    assert run_corpus("check", "data", "--max-findings", "1") == (
         1,
         shown,
         f"… and 3 more; --max-findings 1 leaves them out\n{SUMMARY}",
     )
-    assert run_corpus("validate", "--max-findings", "4") == (1, TEXT, SUMMARY)
-    assert run_corpus("validate", "--max-findings", "0") == (1, TEXT, SUMMARY)
-    assert run_corpus("validate", "--max-findings", "-1").code == 2
+    assert run_corpus("check", "data", "--max-findings", "4") == (1, TEXT, SUMMARY)
+    assert run_corpus("check", "data", "--max-findings", "0") == (1, TEXT, SUMMARY)
+    assert run_corpus("check", "data", "--max-findings", "-1").code == 2
 
 
 @pytest.mark.usefixtures("broken")
 def test_max_findings_counts_all_in_json() -> None:
-    document = json.loads(run_corpus("validate", "--max-findings", "2", "--format", "json").stdout)
+    document = json.loads(run_corpus("check", "data", "--max-findings", "2", "--format", "json").stdout)
 
     assert (document["errors"], document["warnings"], len(document["findings"])) == (3, 1, 2)

@@ -83,6 +83,7 @@ class Parameter(NamedTuple):
         is_required: Whether it must be given.
         default: The value without it.
         section: Its heading in `--help`, if it has one of its own.
+        is_only_named: Whether `--help` only names it below that heading.
         group: The parameter of the function that takes it together with others.
     """
 
@@ -96,6 +97,7 @@ class Parameter(NamedTuple):
     default: Any = None
     section: str = ""
     group: str = ""
+    is_only_named: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -199,12 +201,14 @@ class CommandGroup(NamedTuple):
         callback: Declares the options in front of a command, and makes the session of them; most groups have none.
         epilog: The last line of its help.
         added: Options that Typer adds to the program, with their help.
+        moved: Words that commands are looked for under, each with the command that does it.
     """
 
     commands: CommandTable
     callback: Callable[..., Any]
     epilog: str = ""
     added: Mapping[str, str] = {}
+    moved: Mapping[str, str] = {}
 
     def find(self, name: str) -> Command | None:
         """Return the command of that name; None if there is none."""

@@ -1,6 +1,6 @@
 """Typer's commands, made of what commands declare when they are called, and not before: its help and its errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from inspect import Parameter as Declared
 from inspect import Signature
 from typing import Annotated, Any, ClassVar
@@ -14,6 +14,7 @@ from orchtrace_corpus.base.commands.plain import HELP_OPTIONS, HELP_WIDTH, group
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.text.layout import wrap
 
 
 class SectionedCommand(TyperCommand):
@@ -22,16 +23,27 @@ class SectionedCommand(TyperCommand):
     Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
     """
 
+    only_named: Collection[str] = ()
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, section by section."""
         sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        named: dict[str, list[str]] = {}
         for parameter in self.get_params(ctx):
             title = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name.capitalize()}s"
-            sections.setdefault(title, []).append(parameter.get_help_record(ctx))
+            if parameter.opts[0] in self.only_named:
+                named.setdefault(title, []).append(parameter.opts[0])
+            else:
+                sections.setdefault(title, []).append(parameter.get_help_record(ctx))
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+        for title, names in named.items():
+            with formatter.section(title):
+                indent = " " * formatter.current_indent
+                lines = wrap(", ".join(names), formatter.width - len(indent))
+                formatter.write("".join(f"{indent}{line}\n" for line in lines))
 
 
 class LazyGroup(TyperGroup):
@@ -59,6 +71,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command to run, or name the nearest."""
         names = self.list_commands(ctx)
+        if args[0] in self.declared.moved:
+            raise CommandUseError(f"there is no command {quote(args[0])}", f"Use: {self.declared.moved[args[0]]}")
         if args[0] not in names and not args[0].startswith("-"):
             message = f"there is no command {quote(args[0])}{suggestion(args[0], names)}"
             raise CommandUseError(message, f"See {ctx.command_path} --help.")
@@ -106,7 +120,9 @@ def typer_command(spec: CommandSpec, help_text: str) -> Any:
     """Make Typer's command of a command, with its help."""
     made = typer.Typer(add_completion=False, rich_markup_mode=None)
     made.command(cls=SectionedCommand)(typer_function(spec, help_text))
-    return typer.main.get_command(made)
+    command: Any = typer.main.get_command(made)
+    command.only_named = [parameter.names[0] for parameter in spec.parameters if parameter.is_only_named]
+    return command
 
 
 def typer_function(spec: CommandSpec, help_text: str, *, is_callback: bool = False) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Reads YAML that is written as `corpus fmt` writes it, line by line, and says so where it is not.
+"""Reads YAML that is written as `corpus check --fix` writes it, line by line, and says so where it is not.
 
 Importing PyYAML takes as long as the interpreter's start, and its parser twice as long as this. What is read here is a
 part of YAML without choices: block mappings and lists with one value a line, which is plain, in quotes, in brackets, or
@@ -45,7 +45,7 @@ _LINE = re.compile(
     _BEFORE + rf"(?:({_FIRST}[^:#\n]*(?:(?::(?=[^ \n])|(?<! )#)[^:#\n]*)*)(?<! )\n|{_QUOTED}\n|([\[{{])|(>-)\n|\n)"
 )
 _SINGLE_QUOTED = _BEFORE + r"(?:(?!)()()()()|'([^'\n]*(?:''[^'\n]*)*)')\n"
-"""A line as `_LINE` has it, with a text in single quotes: what people write, and `corpus fmt` does not."""
+"""A line as `_LINE` has it, with a text in single quotes: what people write, and `corpus check --fix` does not."""
 _FLOW = re.compile(
     rf"({_FIRST}[^,\[\]{{}}?:#\n]*(?:(?::[^\s,\[\]{{}}?:#]|(?<! )#)[^,\[\]{{}}?:#\n]*)*)(?<! )(?=[,\]}}])|{_QUOTED}"
 )

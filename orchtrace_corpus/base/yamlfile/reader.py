@@ -5,7 +5,8 @@ flow mappings and sequences of text; no implicit types (`2504.16120` and `no` st
 duplicate keys, anchors, aliases, tags, merge keys or directives. Whatever is refused is reported
 with its line and column, and reading goes on wherever that makes sense.
 
-Most files are written as `corpus fmt` writes them: `lines` reads those. `parser` reads the others, and what is wrong.
+Most files are written as `corpus check --fix` writes them: `lines` reads those. `parser` reads the others, and says
+what is wrong.
 """
 
 import os

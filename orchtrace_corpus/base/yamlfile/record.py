@@ -104,7 +104,9 @@ def _taken_apart(file: YamlFile, record: Mapping, end: int, newline: str) -> lis
         line_start = max(file.text.rfind("\n", 0, at) + 1, record.at)
         if line_start < behind or file.text[line_start:at].strip(" "):
             where = file.location(at)
-            raise DataFileError(f"{where}: this field does not stand on lines of its own", "Run corpus fmt first.")
+            raise DataFileError(
+                f"{where}: this field does not stand on lines of its own", "Run corpus check --fix first."
+            )
         above = file.text[behind:line_start]
         behind = _line_end(file, ends[bisect_right(ends, following) - 1], end)
         text = file.text[at:behind]

@@ -95,7 +95,7 @@ def change_fields(file: YamlFile, changes: MappingType[int, MappingType[str, Nod
         start, end = _span(file, before, index)
         record = before[index]
         if type(record) is not Mapping:
-            raise DataFileError(f"{file.location(start)}: this record is not a mapping", "See corpus validate.")
+            raise DataFileError(f"{file.location(start)}: this record is not a mapping", "See corpus check data.")
         try:
             lines = changed_lines(file, record, (start, end), changes[index], style, newline)
         except MisplacedCommentError as error:
@@ -157,7 +157,9 @@ def _line_start(file: YamlFile, records: list[Node], index: int) -> int:
     start = file.text.rfind("\n", 0, at) + 1
     if file.text[start:at].strip(" ") != "-":
         where = file.location(at)
-        raise DataFileError(f"{where}: this record is not written as a block list item", "Run corpus fmt first.")
+        raise DataFileError(
+            f"{where}: this record is not written as a block list item", "Run corpus check --fix first."
+        )
     return start
 
 
@@ -196,7 +198,7 @@ def _checked(file: YamlFile, text: str, expected: list[object]) -> str:
 
 
 def _not_in_place(file: YamlFile) -> DataFileError:
-    return DataFileError(f"{file.path} cannot be edited in place", "Run corpus fmt, or edit it by hand.")
+    return DataFileError(f"{file.path} cannot be edited in place", "Run corpus check --fix, or edit it by hand.")
 
 
 def _newline(file: YamlFile) -> str:

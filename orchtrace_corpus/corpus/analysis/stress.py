@@ -187,7 +187,7 @@ def _levels(facet: Facet, terms: Sequence[str], size: int) -> Iterator[dict[str,
 
 
 def _rules(taxonomy: Taxonomy) -> Iterator[tuple[Sequence[Filter], Sequence[Filter]]]:
-    """The taxonomy's rules that are errors, as filters; one that cannot be applied is for `corpus validate`."""
+    """The taxonomy's rules that are errors, as filters; one that cannot be applied is for `corpus check data`."""
     attributes = paper_attributes(taxonomy)
     for rule in taxonomy.rules:
         if rule.severity is Severity.ERROR and rule.require:

@@ -1,4 +1,4 @@
-"""The commands that change records: `corpus add`, `exclude`, `promote`, `demote`, `tag` and `remove`."""
+"""The commands that change records: `corpus add`, `exclude`, `tag` and `remove`."""
 
 import os
 import sys
@@ -23,6 +23,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     TagProblem,
     read_coding,
     read_values,
+    refuse_all,
 )
 from orchtrace_corpus.corpus.cli.interview import Interview
 from orchtrace_corpus.corpus.cli.options import Destination, To, argument, option
@@ -31,10 +32,10 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
-from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.formats import Item, registry
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Details, Form, detail_problems, read_form, screening_day
-from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_exclusion, name_paper, name_papers
+from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_paper, name_papers
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.field_table import FieldValue
@@ -48,11 +49,9 @@ def add(
     ctx: Context,
     names: Annotated[
         list[str] | None,
-        argument("ID_OR_URL...", "An arXiv id, DOI, OpenReview or ACL id, address, or .bib file.", offers.keys),
+        argument("ID_OR_URL...", "An id, an address, or a file of papers.", offers.keys),
     ] = None,
-    issue: Annotated[
-        str, option("--from-issue", "FILE", "Read the answers of an issue form; - for standard input.")
-    ] = "",
+    issue: Annotated[str, option("--from-issue", "FILE", "Read an issue form; - for standard input.")] = "",
     to: To = Destination.POOL,
     *,
     said: DetailOptions,
@@ -61,29 +60,21 @@ def add(
 ) -> int:
     """Add papers to the pool.
 
-    Name each paper by an arXiv id, a DOI, an OpenReview or ACL id, or an address. A .bib file adds all
-    its entries; keywords written as tags, such as stop=explicit, become tags. Title, authors and year
-    come from arXiv or the registry. Tags are options; at a terminal, missing ones are asked for, with
-    their definitions. All problems are reported at once.
+    Name a paper by an arXiv id, DOI, OpenReview or ACL id, or address; or name a file of papers: .bib, .ris,
+    .csl.json, .csv, .json or .jsonl. Title, authors and year come from arXiv, the registry or the file; tags
+    are options, or keywords of the file such as stop=explicit. At a terminal, what is missing is asked for.
+    The key of a candidate or the id of an exclusion takes that in, with what is known of it.
 
-    The key of a candidate adds that candidate: settled tags are filled in, readings become evidence,
-    and a reading that differs from a tag becomes an open dispute. The candidate leaves
-    data/candidates.yaml in the same edit.
-
-    A paper that is in the pool or was excluded is refused, with the reason. Nothing is written unless
-    all other papers are complete and without errors. Exit code 0: all added; 1: some refused; 2:
-    something is missing or misspelt; 4: a service could not be reached.
-
-    With --to candidates, the entries of .bib files become unread candidates, and nothing is looked up.
+    A known paper is refused, with the reason. Nothing is written unless all others are complete. Exit code
+    0: all added; 1: some refused; 2: something is missing or misspelt; 4: a service could not be reached.
 
     \b
     Examples:
       corpus add 2605.08686
-      corpus add https://arxiv.org/abs/2605.08687v2 arXiv:2605.08688 --tier supporting
       corpus add references.bib --category benchmark --rl none
-      corpus add library.bib --to candidates
-      corpus add https://example.org/team --title "A Team" --authors "Example, Ada" --year 2026 --venue Blog
-      corpus add --from-issue issue.md --dry-run
+      corpus add library.ris --to candidates
+      corpus add E007 --dry-run
+      corpus add https://example.org/team --title "A Team" --year 2026 --dry-run
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
@@ -109,32 +100,37 @@ def add(
     interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
-        papers = interview.complete_papers(new, details, coding)
-        decided = [(one.awaiting, paper) for one, paper in zip(new, papers, strict=True) if one.awaiting]
-        interview.repeat = lambda current: edit.take_over(current, edit.add(current, papers), decided)
+        papers, origins = interview.complete_papers(new, details, coding), [one.origin for one in new]
+        interview.repeat = lambda current: edit.add(current, papers, origins)
         return interview.repeat(corpus)
 
     return interview.take_in(candidates, pool, details, propose)
 
 
 def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool) -> int:
+    """Take the entries of files in as candidates that nobody has read; return the exit code."""
     from orchtrace_corpus.corpus.cli.discover import take_library
 
-    if not paths or not all(path.lower().endswith(".bib") for path in paths):
-        raise CommandUseError(
-            "--to candidates takes .bib files", "For other formats: corpus import FILE --to candidates"
-        )
-    read = registry.find("bibtex").read
-    items = [item for path in paths for item in read(read_bytes(path, path), interview.corpus.pool.taxonomy, path=path)]
+    if not paths or not all(registry.is_readable(path) for path in paths):
+        endings = "Files end in .bib, .ris, .csl.json, .csv, .json or .jsonl."
+        raise CommandUseError("--to candidates takes files of papers", endings)
+    corpus, items = interview.corpus, list[Item]()
+    for path in paths:
+        data = read_bytes(path, path)
+        items += registry.find_by_ending(path, data).read(data, corpus.pool.taxonomy, path=path)
     name = ", ".join(map(os.path.basename, paths))
-    return take_library(interview.session, interview.corpus, items, name, dry_run=dry_run)
+    return take_library(interview.session, corpus, items, name, dry_run=dry_run)
 
 
 def exclude(
     ctx: Context,
     name: Annotated[
         str,
-        Argument(metavar="ID_OR_URL", help="An arXiv id, DOI, OpenReview or ACL id, or address.", offers=offers.keys),
+        Argument(
+            metavar="ID_OR_URL|KEY",
+            help="An arXiv id, DOI, address or candidate; or a paper's key.",
+            offers=offers.keys,
+        ),
     ],
     reason: shared.Reason = "",
     title: shared.Title = "",
@@ -149,21 +145,31 @@ def exclude(
 ) -> int:
     """Record why a screened paper was excluded.
 
-    The record gets the next free id; ids are never reused. A paper that is in the pool or was excluded
-    before is refused. A candidate leaves data/candidates.yaml in the same edit. At a terminal, missing
-    values are asked for.
+    The record gets the next free id; ids are never reused. A candidate leaves data/candidates.yaml in the
+    same edit. At a terminal, missing values are asked for.
+
+    The key of a paper takes it out of the pool: it becomes an exclusion, in one edit of both files. A paper
+    that came from an exclusion ("corpus add E007") returns to it, with its reason and tags unless new ones
+    are given. A paper that is named otherwise, and in the pool or excluded already, is refused.
 
     \b
     Examples:
       corpus exclude 2605.08686 --stage abstract_screen --reason "Nothing is trained."
       corpus exclude https://example.org/docs --title "Documentation of a Team" --dry-run
+      corpus exclude halo --stage full_text_screen --reason "Nothing is trained." --dry-run
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     tags = read_coding(coded, pool.taxonomy, pool.taxonomy.exclusions, options.tags, interview.problems).tags
     said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
+    key = name.strip().casefold()
+    if paper := next((paper for paper in pool.papers if paper.key.casefold() == key), None):
+        refuse_all([problem.error for problem in interview.problems])
+        if title or url:
+            raise CommandUseError(f"{paper.key} has its title and address", "Leave out --title and --url.")
+        return interview.finish(partial(_demotion, interview, paper, said))
 
-    found = name_paper(name.strip(), pool, corpus.candidates.candidates)
+    found = name_paper(name.strip(), pool, corpus.candidates.candidates)._replace(excluded=None)
     if found.awaiting is not None:
         given = found.awaiting.reason if found.awaiting.proposal is Decision.EXCLUDE else ""
         said = said._replace(tags={**found.awaiting.screening, **tags}, reason=reason or given)
@@ -178,92 +184,19 @@ def exclude(
     )
 
 
-def promote(
-    ctx: Context,
-    name: Annotated[
-        str, Argument(metavar="ID", help="The exclusion: its id, arXiv id, DOI or URL.", offers=offers.exclusion_ids)
-    ],
-    *,
-    said: DetailOptions,
-    options: IntakeOptions,
-    coded: PaperOptions,
-) -> int:
-    """Move an excluded paper into the pool.
-
-    The exclusion stays, and names the paper that it became. Everything else works as in "corpus add":
-    metadata is looked up, tags are options or asked for. Both files are written in one edit.
-
-    \b
-    Examples:
-      corpus promote E007 --dry-run
-      corpus promote E007 --tier supporting --key metagpt
-    """
-    interview = Interview(ctx, options)
+def _demotion(interview: Interview, paper: Paper, said: Exclusion) -> Proposal:
+    """Return the edit that takes a paper out of the pool, into the exclusion that it was, or a new one."""
     corpus, pool = interview.corpus, interview.corpus.pool
-    coding = read_coding(coded, pool.taxonomy, pool.taxonomy.papers, options.tags, interview.problems)
-    details = _details(said, interview.problems, pool.taxonomy, read_values(coded, pool.taxonomy, interview.problems))
-    target = find_target(pool, name)
-    exclusion = target.record
-    if not isinstance(exclusion, Exclusion):
-        raise CommandUseError(f"{target.record.name} is in the pool already", f"See corpus show {target.record.name}.")
-    if exclusion.promoted_to:
-        hint = f"See corpus show {exclusion.promoted_to}."
-        raise CommandUseError(
-            f"{exclusion.id} became the {pool.taxonomy.noun.one} {exclusion.promoted_to} already", hint
-        )
-    candidates = [name_exclusion(exclusion)]
-    interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
-    others = pool._replace(exclusions=tuple(other for other in pool.exclusions if other is not exclusion))
-
-    def propose(new: Sequence[NamedPaper]) -> Proposal:
-        return edit.promote(corpus, target, interview.complete_papers(new, details, coding)[0])
-
-    return interview.take_in(candidates, others, details, propose)
-
-
-def demote(
-    ctx: Context,
-    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.", offers=offers.keys)],
-    reason: shared.Reason = "",
-    screened: shared.Screened = "",
-    tags: shared.OtherTags = None,
-    yes: shared.Yes = False,
-    dry_run: DryRun = False,
-    *,
-    coded: ExclusionOptions,
-) -> int:
-    """Move a paper from the pool to the exclusions, with the reason.
-
-    A paper that was promoted returns to its exclusion, which keeps its reason and tags unless new ones
-    are given. Any other paper gets an exclusion with the next free id. Both files are written in one
-    edit.
-
-    \b
-    Examples:
-      corpus demote halo --stage full_text_screen --reason "Nothing is trained." --dry-run
-    """
-    interview = Interview(ctx, IntakeOptions(yes=yes, dry_run=dry_run))
-    corpus, pool = interview.corpus, interview.corpus.pool
-    given = read_coding(coded, pool.taxonomy, pool.taxonomy.exclusions, tags).tags
-    target = find_target(pool, name)
-    paper = target.record
-    if not isinstance(paper, Paper):
-        raise CommandUseError(f"{target.record.name} is excluded already", f"See corpus show {target.record.name}.")
     origin = next((exclusion for exclusion in pool.exclusions if exclusion.promoted_to == paper.key), None)
-
-    def propose() -> Proposal:
-        if origin is None:
-            said = Exclusion(tags=given, screened=screened, reason=reason)
-            excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, said))
-        else:
-            changes: dict[str, Value | None] = {"promoted_to": None}
-            changes |= {field: tag_value(tag) for field, tag in given.items()}
-            changes |= {"reason": reason} if reason else {}
-            changes |= {"screened": screening_day(screened)} if reason or screened else {}
-            excluded = edit.change(corpus, find_target(pool, origin.id), changes)
-        return edit.demote(corpus, target, excluded)
-
-    return interview.finish(propose)
+    if origin is None:
+        excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, said))
+    else:
+        changes: dict[str, Value | None] = {"promoted_to": None}
+        changes |= {field: tag_value(tag) for field, tag in said.tags.items()}
+        changes |= {"reason": said.reason} if said.reason else {}
+        changes |= {"screened": screening_day(said.screened)} if said.reason or said.screened else {}
+        excluded = edit.change(corpus, find_target(pool, origin.id), changes)
+    return edit.demote(corpus, find_target(pool, paper.key), excluded)
 
 
 def tag(
@@ -342,7 +275,7 @@ def remove(
     """Remove one record, and the comments directly above it.
 
     Use this for a record that should never have existed. To take a paper out of the pool, use "corpus
-    demote", which keeps the reason. Ids of exclusions are never reused, so the newest exclusion, whose
+    exclude", which keeps the reason. Ids of exclusions are never reused, so the newest exclusion, whose
     id would be given again, is not removed.
 
     \b

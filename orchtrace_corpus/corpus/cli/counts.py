@@ -9,7 +9,6 @@ from typing import Annotated
 
 from orchtrace_corpus.base.commands import options as shared
 from orchtrace_corpus.base.commands.declarations import Context, Option
-from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line, line, wrap
@@ -50,8 +49,6 @@ def stats(
     full: Annotated[bool, Option("--full", help="All published statistics instead of one page.")] = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: shared.OutputFormat = Format.TABLE,
-    write: Annotated[bool, Option("--write", help="Write docs/STATS.md instead of printing.")] = False,
-    check: Annotated[bool, Option("--check", help="Exit with 1 if docs/STATS.md is out of date.")] = False,
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
 
@@ -83,7 +80,6 @@ def stats(
       corpus stats --evidence --list contradicted
       corpus stats reward_family --reading sources
       corpus stats --format json
-      corpus stats --check
     """
     session = CorpusSession(*ctx.obj)
     if fields:
@@ -101,20 +97,10 @@ def stats(
     if evidence and (by or crossed or reading is not ReadingName.PUBLISHED):
         message = "--evidence counts what the published tags rest on; leave out --by, --cross and --reading"
         raise CommandUseError(message)
-    if screening and (by or crossed or where or evidence or full or write or check):
+    if screening and (by or crossed or where or evidence or full):
         raise CommandUseError("--screening counts runs of searches; leave out other options but --format")
     if listed and not evidence:
         raise CommandUseError("--list shows tags by their evidence; give it with --evidence")
-    refuse_together(write=write, check=check)
-    if write or check:
-        if by or crossed or where or full or evidence or reading is not ReadingName.PUBLISHED:
-            raise CommandUseError("--write and --check are about docs/STATS.md only; leave out other options")
-        from orchtrace_corpus.corpus.build import statistics_document
-        from orchtrace_corpus.corpus.cli.reports import write_or_check
-
-        root = session.writable_root()
-        documents = [statistics_document(session.files, summarise(session.pool()))]
-        return write_or_check(session, root, documents, check=check, mend="corpus stats --write")
     if screening:
         return _show_screening(session, output_format)
     pool = session.pool()

@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.build import canonical_document
 from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli.options import Destination, Reading, To, Where, argument, option
+from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.edits import raw_records
@@ -145,22 +145,20 @@ def import_(
     ],
     path: Annotated[str, argument("[FILE]", "After a format: the file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
-    to: To = Destination.POOL,
     dry_run: DryRun = False,
 ) -> int:
-    """Import records from a file in another format.
+    """Update records from a table or another file.
 
     A file with a known ending needs no FORMAT. Papers are matched by key: fields of the file that differ are
-    updated, all others stay. A new paper is added if it has all that a paper needs. Nothing is written unless
-    the whole file is valid. With --to candidates, a whole library, such as one from Zotero or JabRef, becomes
-    unread candidates: known papers are skipped and counted, and the run is recorded in data/searches.yaml.
+    updated, all others stay. A new paper is added if it has all that a paper needs; "corpus add FILE" asks for
+    what is missing, and "corpus add FILE --to candidates" takes a whole library in. Nothing is written unless
+    the whole file is valid.
 
     \b
     Examples:
-      corpus import references.bib --dry-run
+      corpus import table.csv --dry-run
       corpus import table.csv --profile published
       corpus import jsonl papers.jsonl
-      corpus import library.bib --to candidates
     """
     session = CorpusSession(*ctx.obj)
     is_named = not (path == _STANDARD_STREAM and _is_file(name))
@@ -173,10 +171,6 @@ def import_(
     items = one.read(data, corpus.pool.taxonomy, profile, shown)
     if not items:
         raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing was imported.")
-    if to is Destination.CANDIDATES:
-        from orchtrace_corpus.corpus.cli.discover import take_library
-
-        return take_library(session, corpus, items, os.path.basename(path), dry_run=dry_run)
     known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
     awaiting = RecordIndex(one.paper for one in corpus.candidates.candidates)
     keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
@@ -329,7 +323,7 @@ def merge_file(
 def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[str, ThreeWay]:
     """The name of a data file, and the merge of its three versions; a `DataFileError` where one cannot be read."""
     if broken := next((file for file in files if file.findings), None):
-        raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus validate.")
+        raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus check data.")
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
         known = [arxiv_file.decode(file.text, file.path) if file.text.strip() else {} for file in files]
         return store.ARXIV, merge_arxiv(known[0], known[1], known[2])

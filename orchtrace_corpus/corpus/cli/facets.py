@@ -15,20 +15,15 @@ from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, FieldKind, FieldValue, RecordField
+from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes, read_value, settable_fields
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
 
 _EVIDENCE = "evidence_"
 """The beginning of the options of evidence."""
-
-
-def _set_option(names: Sequence[str]) -> Option:
-    text = f"Another field: {', '.join(names)} (repeatable; a,b for several)."
-    return option("--set", "FIELD=VALUE", text, offers.filters)
 
 
 class DetailOptions(NamedTuple):
@@ -36,31 +31,25 @@ class DetailOptions(NamedTuple):
 
     key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
     title: Title = ""
-    authors: Annotated[
-        str, option("--authors", "NAMES", '"Family, Given; Family, Given"; end with others if the list is incomplete.')
-    ] = ""
+    authors: Annotated[str, option("--authors", "NAMES", '"Family, Given; ..."; with "; others" if cut short.')] = ""
     year: Annotated[int, Option("--year", metavar="YEAR", help="The year.", show_default=False)] = 0
     venue: Annotated[str, option("--venue", "TEXT", 'The venue, such as "NeurIPS 2025".')] = ""
     affiliation: Annotated[str, option("--affiliation", "TEXT", "The affiliation of the authors.")] = ""
-    urls: Annotated[
-        list[str] | None, option("--url", "URL", "A further address, such as that of the code (repeatable).")
-    ] = None
+    urls: Annotated[list[str] | None, option("--url", "URL", "A further address, such as of code (repeatable).")] = None
     sets: Annotated[
         list[str] | None,
-        _set_option([field.name for field in PAPER_FIELDS if field.is_settable]),
+        option("--set", "FIELD=VALUE", "Another field, such as code (repeatable).", offers.filters),
     ] = None
-    summary: Annotated[str, option("--summary", "TEXT", "One sentence in your own words (may be written later).")] = ""
-    notes: Annotated[str, option("--notes", "TEXT", "A remark for users of the record, in one sentence.")] = ""
+    summary: Annotated[str, option("--summary", "TEXT", "One sentence of your own; may follow later.")] = ""
+    notes: Annotated[str, option("--notes", "TEXT", "A remark for users, in one sentence.")] = ""
     note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
-    source: Annotated[str, option("--evidence-source", "URL", "The address of that source (default: the paper's).")] = (
-        ""
-    )
+    source: Annotated[str, option("--evidence-source", "URL", "Its address (default: the paper's).")] = ""
     supported: Annotated[
         str,
         option(
             "--evidence-tags",
             "A,B,...",
-            "The fields that it supports (default: tagged axes and sourced fields).",
+            "The fields it supports (default: sourced ones).",
             offers.fields,
         ),
     ] = ""
@@ -71,7 +60,7 @@ class IntakeOptions(NamedTuple):
 
     tags: OtherTags = None
     despite_title: Annotated[
-        bool, Option("--despite-title", help="Add it even if another work has nearly the same title.")
+        bool, Option("--despite-title", help="Add it although a known title is nearly the same.")
     ] = False
     yes: Yes = False
     dry_run: DryRun = False
@@ -109,22 +98,19 @@ def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: boo
         own_fields = taxonomy.fields if has_fields else ()
         sections = {
             "Fields": [_field_option(field) for field in own_fields],
-            "Tags": _facet_options(getattr(taxonomy, tagged) if tagged else ()),
-            "Evidence": _facet_options(evidence_facets(taxonomy) if has_evidence else (), _EVIDENCE),
+            'Tags (see "corpus terms FIELD")': _facet_options(getattr(taxonomy, tagged) if tagged else ()),
+            'Evidence (see "corpus terms FIELD")': _facet_options(
+                evidence_facets(taxonomy) if has_evidence else (), _EVIDENCE
+            ),
         }
         taken = {name for parameter in declared for name in parameter.names}
         made = [
-            parameter._replace(section=section, group=group)
+            parameter._replace(section=section, group=group, is_only_named=section != "Fields")
             for section, parameters in sections.items()
             for parameter in parameters
             if taken.isdisjoint(parameter.names)
         ]
         kept = [parameter for parameter in declared if parameter.name not in taxonomy.omit]
-        own = {name for parameter in made for name in parameter.names}
-        settable = [name for name in settable_fields(taxonomy) if option_name(name) not in own]
-        for index, parameter in enumerate(kept):
-            if parameter.name == "sets" and settable:
-                kept[index] = parameter._replace(option=_set_option(settable))
         return [*kept, *made]
 
     return MadeOptions(make)

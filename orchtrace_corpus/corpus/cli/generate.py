@@ -1,85 +1,31 @@
-"""The commands that check the data and write what is made from it (`validate`, `fmt`, `build`, ...), and `init`.
+"""The commands that write what is made from the data (`build`, `figures`), and `init`.
 
-What makes files is imported where it is called: `validate` has to start fast.
+What makes files is imported where it is called: start-up is most of the time of a command.
 """
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, assert_never
 
-from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
-from orchtrace_corpus.base.commands.options import Check, FindingsForm, Strict
+from orchtrace_corpus.base.commands.declarations import Argument, Context
+from orchtrace_corpus.base.commands.options import Check
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.corpus.cli import offers, reports
-from orchtrace_corpus.corpus.cli.options import argument, option
-from orchtrace_corpus.corpus.cli.reports import write_or_check
+from orchtrace_corpus.corpus.cli.options import argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
 
 
-def validate(
-    ctx: Context,
-    wanted: Annotated[
-        list[str] | None, option("--select", "CODE", "Only these codes, such as D or V1 (repeatable).", offers.codes)
-    ] = None,
-    ignored: Annotated[
-        list[str] | None, option("--ignore", "CODE", "Exclude these codes (repeatable).", offers.codes)
-    ] = None,
-    fix: Annotated[
-        bool, Option("--fix", help="Fix what needs no decision, show the diff, then report the rest.")
-    ] = False,
-    strict: Strict = False,
-    max_findings: Annotated[
-        int, Option("--max-findings", metavar="N", min=0, help="Show at most N findings; 0 shows all.")
-    ] = 0,
-    output_format: FindingsForm = FindingsFormat.TEXT,
-) -> int:
-    """Report every error in the data, with its line.
-
-    Each finding is a line "file:line:column: CODE message [record]"; "corpus rule CODE" explains it.
-    Exit code 0: nothing wrong, or warnings only; 1: errors; 3: a file is not readable as YAML. Syntax
-    errors (Y) are always shown, because they hide other errors.
-
-    \b
-    Examples:
-      corpus validate
-      corpus validate --strict --ignore M105
-      corpus validate --select D --max-findings 20
-      corpus validate --format github
-      corpus validate --fix --select M106
-      corpus --root path/to/corpus validate
-    """
-    session = CorpusSession(*ctx.obj)
-    return reports.validate(session, wanted or (), ignored or (), fix, strict, max_findings, output_format)
-
-
-def fmt(ctx: Context, check: Check = False) -> int:
-    """Write the data files in canonical form.
-
-    Sorts papers by key where the taxonomy says "by_key: true", puts fields in order, writes one line for
-    each scalar, and quotes only where needed. Comments are kept at the head of the file, before a
-    record, before a field, and at the end of a line.
-
-    \b
-    Examples:
-      corpus fmt --check
-    """
-    from orchtrace_corpus.corpus import build as builder
-
-    return _generate(ctx, lambda session: builder.data_documents(session.files), check, "corpus fmt")
-
-
 class BuildPart(StrEnum):
     """The kinds of generated files that can be regenerated alone."""
 
     README = "readme"
+    STATS = "stats"
     FIGURES = "figures"
     SCHEMA = "schema"
 
@@ -93,42 +39,45 @@ def build(
 ) -> int:
     """Regenerate every generated file, or one kind of them.
 
-    Regenerates the marked regions of README.md, docs/list, docs/STATS.md, the JSON Schemas in docs/schema,
-    docs/figures.md and the figures in docs/figures. Generated pages and figures that are no longer needed are
-    removed. Data files are not changed: see "corpus fmt". "corpus build readme" is the same as "corpus
-    readme"; figures and schema work in the same way.
+    Regenerates the marked regions of README.md and docs/list (readme), docs/STATS.md (stats), docs/figures.md
+    and the figures in docs/figures (figures), and the JSON Schemas in docs/schema, by which editors complete
+    tags and mark errors (schema). Generated pages and figures that are no longer needed are removed. Data
+    files are not changed: see "corpus check --fix".
+
+    README.md changes only between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->".
+    Regions: contents, counts, page, list, terms FIELD, papers FILTER, claims, figures NAME.
 
     \b
     Examples:
       corpus build --check
       corpus build readme figures --check
     """
-    if parts:
-        alone: dict[BuildPart, Callable[[Context], int]] = {
-            BuildPart.README: lambda ctx: readme(ctx, check),
-            BuildPart.FIGURES: lambda ctx: figures(ctx, check=check),
-            BuildPart.SCHEMA: lambda ctx: schema(ctx, check),
-        }
-        return max(alone[part](ctx) for part in dict.fromkeys(parts))
     from orchtrace_corpus.corpus import build as builder
     from orchtrace_corpus.corpus.analysis.statistics import summarise
 
-    return _generate(
-        ctx, lambda session: builder.generated(session.files, summarise(session.pool())), check, "corpus build"
-    )
-
-
-def readme(ctx: Context, check: Check = False) -> int:
-    """Regenerate the list and the tables in README.md.
-
-    Writes only between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->". Regions:
-    contents, counts, page, list, terms FIELD, papers FILTER, claims, figures NAME.
-
-    \b
-    Examples:
-      corpus readme --check
-    """
-    return reports.readme(CorpusSession(*ctx.obj), check)
+    session = CorpusSession(*ctx.obj)
+    root = session.writable_root()
+    pool, files = session.pool(), session.files  # whose errors come first
+    mend = " ".join(("corpus build", *(parts or [])))
+    if not parts:
+        return write_or_check(session, root, builder.generated(files, summarise(pool)), check=check, mend=mend)
+    documents: list[Document] = []
+    for part in dict.fromkeys(parts):
+        match part:
+            case BuildPart.README:
+                documents += builder.readme_documents(files)
+                if not documents:
+                    hint = "Write one with a region: corpus build --help"
+                    raise DataFileError(f"there is no {builder.README} in {root}", hint)
+            case BuildPart.STATS:
+                documents.append(builder.statistics_document(files, summarise(pool)))
+            case BuildPart.FIGURES:
+                documents += builder.figure_documents(root, builder.figure_source(files, summarise(pool)))
+            case BuildPart.SCHEMA:
+                documents += builder.schema_documents(files)
+            case _:
+                assert_never(part)
+    return write_or_check(session, root, documents, check=check, mend=mend)
 
 
 def figures(
@@ -157,21 +106,6 @@ def figures(
     documents = builder.figure_documents(root, source, names or [])
     mend = " ".join(("corpus figures", *(names or [])))
     return write_or_check(session, root, documents, check=check, mend=mend)
-
-
-def schema(ctx: Context, check: Check = False) -> int:
-    """Write the JSON Schemas of the data files, for editors.
-
-    Made from the taxonomy, so that an editor with a YAML language server completes tags and marks errors. The
-    first line of each data file names its schema.
-
-    \b
-    Examples:
-      corpus schema --check
-    """
-    from orchtrace_corpus.corpus import build as builder
-
-    return _generate(ctx, lambda session: builder.schema_documents(session.files), check, "corpus schema")
 
 
 def init(
@@ -212,7 +146,33 @@ def init(
     return ExitCode.DONE
 
 
-def _generate(ctx: Context, make: "Callable[[CorpusSession], Sequence[Document]]", check: bool, mend: str) -> int:
-    session = CorpusSession(*ctx.obj)
-    root = session.writable_root()
-    return write_or_check(session, root, make(session), check=check, mend=mend)
+def write_or_check(
+    session: CorpusSession, root: str, documents: "Sequence[Document]", *, check: bool, mend: str
+) -> ExitCode:
+    """Write what is stale and say so; or, to check, show what would change and how to mend it."""
+    from orchtrace_corpus.corpus.build import README, write
+    from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES
+
+    for document in documents:
+        if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
+            session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
+            session.output.note(
+                "To fix: leave out regions such as terms; sections with own_page: false can be pages, too"
+            )
+    orphans = {document.name for document in documents if document.is_orphan}
+    if not check:
+        for name in write(root, documents):
+            session.output.note(f"{'removed' if name in orphans else 'wrote'} {printable(name, limit=300)}")
+        return ExitCode.DONE
+    stale = [document for document in documents if document.is_stale]
+    for document in stale:
+        session.output.write("" if document.is_orphan else document.diff)
+    for document in stale:
+        if document.is_orphan:
+            problem = "is no longer made"
+        elif document.differs_in_line_ends:
+            problem = "has CRLF line ends, not LF"
+        else:
+            problem = "is not up to date"
+        session.output.tell(f"corpus: {printable(document.name, limit=300)} {problem}; to mend: {mend}")
+    return ExitCode.FINDINGS if stale else ExitCode.DONE

@@ -180,12 +180,12 @@ class Interview:
         command, record = self._ctx.spec.name, match.record
         despite = "if it is another work, add --despite-title; " if match.sign is Sign.TITLE else ""
         if command == "exclude" and isinstance(record, Paper):
-            return f"{despite}to take it out of the pool: corpus demote {record.key}"
+            return f"{despite}to take it out of the pool: corpus exclude {record.key}"
         if command != "add" or isinstance(record, Paper):
             return f"{despite}see corpus show {record.name}"
         if record.promoted_to:
             return f"{despite}see corpus show {record.promoted_to}"
-        return f"{despite}to take it in after all: corpus promote {record.id}"
+        return f"{despite}to take it in after all: corpus add {record.id}"
 
     def _show_answers(self) -> None:
         """Show the command lines that give the answers again; nothing where there are none."""
@@ -210,7 +210,7 @@ def _summarise(proposal: Proposal) -> Iterator[str]:
     before = next(iter((*proposal.removed, *proposal.changed)), None)
     for record in proposal.added or proposal.changed:
         if isinstance(record, Paper):
-            head = f"{before.id} became" if isinstance(before, Exclusion) else "added"
+            head = f"{proposal.promoted[record.key]} became" if record.key in proposal.promoted else "added"
             yield f"{head} {record.key}: {printable(record.title)}"
         elif isinstance(before, Paper):
             yield f"{before.key} is excluded as {record.id}: {printable(before.title)}"

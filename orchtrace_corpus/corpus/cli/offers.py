@@ -62,13 +62,6 @@ def keys(_word: str, place: Place) -> Offers:
         yield from _names(place, name)
 
 
-def exclusion_ids(_word: str, place: Place) -> Offers:
-    """Offer the ids of exclusions."""
-    from orchtrace_corpus.corpus.model import store
-
-    return _names(place, store.EXCLUSIONS)
-
-
 def claim_ids(_word: str, place: Place) -> Offers:
     """Offer the ids of claims."""
     from orchtrace_corpus.corpus.model import store

@@ -38,9 +38,7 @@ class Destination(StrEnum):
     CANDIDATES = "candidates"
 
 
-To: TypeAlias = Annotated[
-    Destination, Option("--to", help="Add to the pool, or to the candidates, which await a decision.")
-]
+To: TypeAlias = Annotated[Destination, Option("--to", help="Where to: pool, unless given.", show_default=False)]
 Where: TypeAlias = Annotated[
     list[str] | None,
     Option(
@@ -71,7 +69,7 @@ ArxivUrl: TypeAlias = Annotated[
 Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")]
 OtherTags: TypeAlias = Annotated[
     list[str] | None,
-    option("--tag", "FIELD=VALUE", "A tag by its field, like the options below (repeatable).", offers.filters),
+    option("--tag", "FIELD=VALUE", "A tag by its field (repeatable).", offers.filters),
 ]
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
 Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is excluded, in one sentence.")]

@@ -1,6 +1,7 @@
 """The commands that show records: `list`, `show`, `search`."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -9,6 +10,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.corpus.analysis import search as lookup
 from orchtrace_corpus.corpus.analysis.attributes import (
     CONTESTED,
@@ -18,12 +20,11 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.query import parse
-from orchtrace_corpus.corpus.cli import reports
 from orchtrace_corpus.corpus.cli.options import Columns, Reading, ReadingOrder, Sort, Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import ReadingName, Record
-from orchtrace_corpus.corpus.render.records import listing, with_matches
+from orchtrace_corpus.corpus.render.records import listing, whole_mapping, with_matches
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.reading_order import Place
@@ -66,7 +67,50 @@ def list_records(
       corpus list --exclusions --where stage=full_text_screen
     """
     session = CorpusSession(*ctx.obj)
-    return reports.list_records(session, where or (), exclusions, sort, columns, limit, reading, output_format)
+    as_published = session.pool()
+    taxonomy = as_published.taxonomy
+    if exclusions:
+        attributes = exclusion_attributes(taxonomy)
+        query = parse(where or [], attributes)
+        facets = () if output_format is Format.TABLE else (facet.field for facet in taxonomy.exclusions)
+        names: tuple[str, ...] = ("id", *facets)
+    else:
+        attributes = paper_attributes(taxonomy, marked=True)
+        query = paper_query(where or [], taxonomy)
+        axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
+        is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100  # too few cells for axes, too
+        has_others = any(condition.attribute.terms for condition in query.filters)
+        names = ("key", "year", *(() if is_narrow and has_others else axes))
+    asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
+    is_data, is_read = output_format is Format.JSON and not columns, output_format in (Format.TABLE, Format.MARKDOWN)
+    is_marked = not exclusions and (bool(asked) or is_data or columns == "all")
+    pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
+    is_column = not is_read and any(paper.contested for paper in pool.papers)
+    names = (*dict.fromkeys((*names, *asked, *((CONTESTED,) if is_column else ()))), "title")
+    names += ("reason",) if exclusions else ()
+    if columns and columns != "all":
+        names = tuple("id" if exclusions and name == "key" else name for name in split_names(columns))
+    shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
+    records: Sequence[Record] = query.select(pool.exclusions if exclusions else pool.papers)
+    total = len(records)
+    if sort:
+        records = lookup.sort_records(records, sort, attributes)
+    records = records[:limit]
+    if is_data:
+        session.output.write(envelope("list", {"records": [whole_mapping(record) for record in records]}))
+    else:
+        table = listing("exclusions" if exclusions else "papers", records, shown, marked=asked if is_read else ())
+        session.show_tables([table._replace(wrapped="reason")], "list", output_format)
+        if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
+            session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
+    left_out = f", {len(records)} shown" if len(records) < total else ""
+    shown_total = pluralize(total, "exclusion") if exclusions else taxonomy.noun.counted(total)
+    session.output.note(f"{shown_total}{left_out}")
+    if query.filters and not total and not exclusions:
+        session.note_no_paper(query, as_published, reading)
+    if not records and any(", " in text for text in where or ()):
+        session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
+    return ExitCode.DONE
 
 
 def candidates(

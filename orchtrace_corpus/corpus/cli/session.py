@@ -77,7 +77,7 @@ class CorpusSession(Session):
             shown = first_and_more([str(finding) for finding in findings], 5, "… and {} more")
             error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
             message = f"the data has {summary(findings)}, so its counts would not be true:"
-            raise error("\n".join((message, *shown)), "Run corpus validate for all of them.")
+            raise error("\n".join((message, *shown)), "Run corpus check data for all of them.")
         return loaded.pool
 
     def pool_as_read(self) -> "Pool":
@@ -94,7 +94,7 @@ class CorpusSession(Session):
             return self.pool()
         findings = rules.check(loaded)
         if has_errors(findings):
-            self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus validate")
+            self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus check data")
         return loaded.pool
 
     def read_by(self, pool: "Pool", reading: ReadingName, *asked: str) -> "Pool":

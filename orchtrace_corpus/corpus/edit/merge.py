@@ -92,10 +92,10 @@ def merge(
             continue
         values, wrong = complete_item(item, None if here is None else present[here])
         if here is None:
-            said, wrong_keywords = _said_of_new(item, taxonomy)
+            said, wrong_keywords = said_of_new(item, taxonomy)
             values = {**said, **values}
             wrong += wrong_keywords
-        values |= _tags(values, taxonomy)
+        values |= by_term(values, taxonomy)
         if here is not None:
             values["key"] = key = str(present[here].get("key", key))
         elif item.cited and not is_key(key) and is_cite_key(key):  # of a bibliography: cited by it as before
@@ -139,7 +139,7 @@ def merge(
     )
 
 
-def _said_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[str]]:
+def said_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[str]]:
     """Return the tags and the summary that a citation gives of a new paper, and what is wrong with its keywords."""
     tags: dict[str, Tag] = {}
     try:
@@ -152,7 +152,7 @@ def _said_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list
     return {**said, **({"summary": item.annotation} if item.annotation else {})}, []
 
 
-def _tags(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
+def by_term(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
     """Return the tags by their terms, where the file has labels or codes; an unknown word stays, to be refused."""
 
     def find_term(read: Callable[[Facet, str], str], facet: Facet, text: Value) -> Value:

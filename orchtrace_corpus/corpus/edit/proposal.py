@@ -55,6 +55,7 @@ class Proposal(NamedTuple):
         changed: The records that change, as they were.
         removed: The records that go.
         changes: Where fields of one record change, their new values; None for one that goes.
+        promoted: The ids of the exclusions that become papers, by the keys of these.
     """
 
     texts: Mapping[str, str]
@@ -62,6 +63,7 @@ class Proposal(NamedTuple):
     changed: tuple[Record, ...] = ()
     removed: tuple[Record, ...] = ()
     changes: Mapping[str, Value | None] = {}
+    promoted: Mapping[str, str] = {}
 
 
 class Judgement(NamedTuple):
@@ -186,12 +188,38 @@ def write(judgement: Judgement) -> Outcome:
     return Outcome(judgement, tuple(write_stale(judgement.root, judgement.documents)) if judgement.is_allowed else ())
 
 
-def add(corpus: CorpusFiles, papers: Sequence[Paper]) -> Proposal:
-    """Papers come to their places in the order of keys; errors as for `add_records`."""
+def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidate | Exclusion | None] = ()) -> Proposal:
+    """Papers come to their places in the order of keys.
+
+    An exclusion that becomes a paper stays, and names it. A candidate leaves its file, as in `take_over`.
+
+    Args:
+        corpus: The corpus.
+        papers: The papers.
+        origins: What each of them was in the corpus before; empty if all are new.
+
+    Raises:
+        DataFileError: The records of a file are not written one below the other.
+    """
     taxonomy = corpus.pool.taxonomy
     records = [fields(paper, taxonomy) for paper in papers]
-    text = add_records(corpus.file(store.PAPERS), records, paper_style(taxonomy))
-    return Proposal({store.PAPERS: text}, added=tuple(papers))
+    texts = {store.PAPERS: add_records(corpus.file(store.PAPERS), records, paper_style(taxonomy))}
+    pairs = list(zip(origins, papers, strict=True)) if origins else []
+    promoted = [(origin, paper.key) for origin, paper in pairs if isinstance(origin, Exclusion)]
+    if promoted:
+        places = {exclusion.id: place for place, exclusion in enumerate(corpus.pool.exclusions)}
+        changes: dict[int, Mapping[str, Value | None]] = {
+            places[exclusion.id]: {"promoted_to": key} for exclusion, key in promoted
+        }
+        file = corpus.file(store.EXCLUSIONS)
+        texts[store.EXCLUSIONS] = change_records(file, changes, exclusion_style(taxonomy))
+    proposal = Proposal(
+        texts,
+        added=tuple(papers),
+        changed=tuple(exclusion for exclusion, _ in promoted),
+        promoted={key: exclusion.id for exclusion, key in promoted},
+    )
+    return take_over(corpus, proposal, [(origin, paper) for origin, paper in pairs if isinstance(origin, Candidate)])
 
 
 def exclude(corpus: CorpusFiles, exclusion: Exclusion) -> Proposal:
@@ -229,12 +257,6 @@ def take_over(corpus: CorpusFiles, proposal: Proposal, decided: Sequence[tuple[C
     return proposal._replace(texts={**texts, store.CANDIDATES: file.text})
 
 
-def promote(corpus: CorpusFiles, target: Target, paper: Paper) -> Proposal:
-    """An exclusion becomes a paper: it stays, and names the paper; errors as for `change_records`."""
-    changes = {"promoted_to": paper.key}
-    return Proposal({**add(corpus, [paper]).texts, **change(corpus, target, changes).texts}, (paper,), (target.record,))
-
-
 def demote(corpus: CorpusFiles, target: Target, excluded: Proposal) -> Proposal:
     """A paper leaves the pool, for an exclusion that is new or changes; errors as for `remove_record`."""
     gone = remove_target(corpus, target)
@@ -265,7 +287,7 @@ def remove(corpus: CorpusFiles, target: Target, *, unpublished: bool = False) ->
         origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
         if origins:
             message = f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere"
-            raise CommandUseError(message, f"To take it back: corpus demote {record.key}")
+            raise CommandUseError(message, f"To take it back: corpus exclude {record.key}")
         return remove_target(corpus, target)
     number = int(record.id[1:] or 0)
     others = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion is not record)

@@ -108,7 +108,7 @@ def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: New
         items = present.get("evidence", [])
         if not isinstance(items, list):
             message = f"the evidence of {target.record.name} is not a list"
-            raise DataFileError(message, "Mend it first; see corpus validate.")
+            raise DataFileError(message, "Mend it first; see corpus check data.")
         changes["evidence"] = [*items, item]
     differing = {
         field: value for field, value in changes.items() if plain_value(value) != plain_value(present.get(field))
@@ -247,7 +247,7 @@ def _find_facet(name: str, facets: tuple[Facet, ...], attributes: Attributes) ->
     by_name = {facet.field: facet for facet in facets}
     by_name |= {term.id: facet for facet in facets if facet.kind is Kind.LEVELS for term in facet.terms}
     if name in attributes and name not in by_name:
-        hint = "Change it in the file itself; corpus validate checks it."
+        hint = "Change it in the file itself; corpus check data checks it."
         raise CommandUseError(f"{name} is not a tag but another field", hint)
     tags = {name: attribute for name, attribute in attributes.items() if name in by_name}
     try:

@@ -115,7 +115,7 @@ def _blocks(text: str, names: Sequence[str]) -> dict[str, str]:
             runs = (f"{_RUN}{fields.get('day', '')} {number} {fields}" for number in count())
             name = next(run for run in runs if run not in found)
         if not name or name in found:
-            raise DataFileError(f"{quote(name)} names no record, or two", "See corpus validate.")
+            raise DataFileError(f"{quote(name)} names no record, or two", "See corpus check data.")
         found[name] = block
     return found
 

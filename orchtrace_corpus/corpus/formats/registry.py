@@ -236,6 +236,12 @@ def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
     return FORMATS["csl"] if is_list else by_ending[ending]
 
 
+def is_readable(path: str) -> bool:
+    """Return True if the name of a file says that it has a format that can be read."""
+    endings = tuple(ending for one in FORMATS.values() if one.can_read for ending in one.endings)
+    return path.lower().endswith(endings)
+
+
 def readable() -> tuple[str, ...]:
     """The names of the formats that can be read."""
     return tuple(name for name, one in FORMATS.items() if one.can_read)

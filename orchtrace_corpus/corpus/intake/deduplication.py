@@ -211,7 +211,7 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
     file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
     keys = {one.name for one in candidates}
     if len(file.candidates) < len(corpus.candidates.candidates) + len(candidates):
-        raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus validate.")
+        raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus check data.")
     errors: dict[str, tuple[Finding, ...]] = {}
     for finding in candidate_rules.check(file, corpus.loaded):
         if finding.record in keys and finding.severity is Severity.ERROR:

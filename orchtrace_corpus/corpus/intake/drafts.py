@@ -184,7 +184,7 @@ def add(
     """Add papers to a corpus, as `corpus add --yes` does, and write them unless they bring errors.
 
     Args:
-        names: What the papers are called: ids, addresses, or BibTeX files.
+        names: What the papers are called: ids, addresses, keys of candidates, ids of exclusions, or files of papers.
         details: What is known of the papers beside their tags; it goes before what services say.
         tags: Their tags by field, as values or as the options of `corpus add` take them.
         evidence: The facets of their evidence by field, likewise.
@@ -220,8 +220,7 @@ def add(
             for name, missing in gaps.items()
         )
         raise CommandUseError("\n".join(lines))
-    decided = [(candidate.awaiting, paper) for candidate, paper in zip(new, records, strict=True) if candidate.awaiting]
-    judgement = judge(corpus, proposal.take_over(corpus, proposal.add(corpus, records), decided))
+    judgement = judge(corpus, proposal.add(corpus, records, [candidate.origin for candidate in new]))
     return Addition(refused, Outcome(judgement) if dry_run else write(judgement))
 
 

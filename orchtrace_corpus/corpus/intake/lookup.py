@@ -2,24 +2,29 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from orchtrace_corpus.base.budget import MAX_BODY_BYTES
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, UpstreamError
+from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.edit.fixes import FIXES
+from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.decoders import url_problem
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag, identities
-from orchtrace_corpus.corpus.model.tagging import assign
+from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, identities
+from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
+
+_READ_WITH_THE_CITATION = {"key", "cite_key", "bibtex", "title", "authors", "year", "venue", "urls", *IdentifierKind}
+"""The fields that `intake.from_entry` takes of an entry."""
 
 _BY_HAND = "or use --no-fetch and give its title and what else is asked for"
 
@@ -50,6 +55,7 @@ class NamedPaper(NamedTuple):
         words: What calls it on a command line, with all that is known of it, where `name` cannot.
         title: Its title where no service says a better one.
         awaiting: The record of `data/candidates.yaml` that it is, if it is one.
+        excluded: The exclusion that is to become a paper, if it was named by its id.
         tags: What a file of several says of its tags, by field.
     """
 
@@ -63,7 +69,13 @@ class NamedPaper(NamedTuple):
     words: tuple[str, ...] = ()
     title: str = ""
     awaiting: Candidate | None = None
+    excluded: Exclusion | None = None
     tags: Mapping[str, Tag] = {}
+
+    @property
+    def origin(self) -> Candidate | Exclusion | None:
+        """The record of the corpus that it was so far: a candidate, or an exclusion."""
+        return self.awaiting or self.excluded
 
     @property
     def is_refused(self) -> bool:
@@ -83,19 +95,11 @@ def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] 
     """
     candidates: list[NamedPaper] = []
     for word in words:
-        if word.lower().endswith(".bib") and recognise(word) is None and "://" not in word:
+        if registry.is_readable(word) and recognise(word) is None and "://" not in word:
             candidates += _read_entries(word, pool, awaiting)
         else:
             candidates.append(name_paper(word.strip(), pool, awaiting))
     return candidates
-
-
-def name_exclusion(exclusion: Exclusion) -> NamedPaper:
-    """The paper of an exclusion; its title is looked up anew where it has an identifier."""
-    paper = intake.from_exclusion(exclusion)
-    if next(identities(paper), None) is not None:
-        paper = paper._replace(title="")
-    return NamedPaper(exclusion.id, paper, source=exclusion.url, title=exclusion.title)
 
 
 def resolve(
@@ -117,6 +121,8 @@ def resolve(
         despite_title: Whether another work may have nearly the same title.
         show_progress: Shows how far a run against arXiv has come.
     """
+    promoted = [one.excluded.id for one in candidates if one.excluded]
+    pool = pool._replace(exclusions=tuple(record for record in pool.exclusions if record.id not in promoted))
     known = _refuse_known(candidates, pool, by_title=False)
     messages: tuple[str, ...] = ()
     if not service.no_fetch:  # all arXiv ids go into one request
@@ -172,12 +178,20 @@ def _is_open(one: NamedPaper) -> bool:
 def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> NamedPaper:
     """The paper that a word names: an id or an address, never a file; or a record that awaits a decision.
 
-    A key or an id of the corpus names that record, which `resolve` then refuses.
+    The key of a paper of the corpus names that, which `resolve` then refuses. The id of an exclusion names the work
+    that is to become a paper, whose title is looked up anew where it has an identifier.
     """
-    records: list[Record] = [*pool.papers, *pool.exclusions]
-    for record in records:
-        if word.casefold() in (record.name.casefold(), (getattr(record, "cite_key", None) or "").casefold()):
-            return NamedPaper(word, record if isinstance(record, Paper) else intake.from_exclusion(record))
+    for record in pool.papers:
+        if word.casefold() in (record.key.casefold(), (record.cite_key or "").casefold()):
+            return NamedPaper(word, record)
+    for exclusion in pool.exclusions:
+        if word.casefold() == exclusion.id.casefold():
+            paper = intake.from_exclusion(exclusion)
+            if exclusion.promoted_to:
+                return NamedPaper(exclusion.id, paper)
+            title = "" if next(identities(paper), None) else paper.title
+            paper = paper._replace(title=title)
+            return NamedPaper(exclusion.id, paper, source=exclusion.url, title=exclusion.title, excluded=exclusion)
     meant = find_records(pool._replace(papers=tuple(one.paper for one in awaiting), exclusions=()), word)
     found = next((one for one in awaiting if one.paper in meant), None)
     if found is not None:
@@ -199,17 +213,18 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
 
 
 def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[NamedPaper]:
-    """The entries of a BibTeX file, each under its own key if that could be one of ours.
+    """The entries of a file, each under its own key if that could be one of ours.
 
     Keywords that are written as tags, such as `stop=explicit`, are its tags, and its annotation is its summary: so
-    the profile `tagged` writes them.
+    citations carry them. A table or JSON has the fields of a record itself.
     """
-    from orchtrace_corpus.corpus.formats import complete_item, registry
+    from orchtrace_corpus.corpus.edit.merge import by_term, said_of_new
+    from orchtrace_corpus.corpus.formats import complete_item
 
     data, shown = read_bytes(path, path, MAX_BODY_BYTES), printable(path, limit=300)
     if len(data) > MAX_BODY_BYTES:
         raise DataFileError(f"{shown} is larger than {MAX_BODY_BYTES // 2**20} MiB")
-    items = registry.find("bibtex").read(data, pool.taxonomy, path=path)
+    items = registry.find_by_ending(path, data).read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")
     known = RecordIndex([one.paper for one in awaiting])
@@ -218,22 +233,40 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
         values, _ = complete_item(item, None)
         paper = intake.from_entry(values, item.annotation)
         source = next(iter(paper.urls), "")
-        one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper))
         problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
         for kind in IdentifierKind:
             if (value := getattr(paper, kind.value)) and not is_normal(kind, value):
                 problem = problem or f"{quote(value)} cannot be its {kind}; correct it in the file"
         problem = problem or describe_candidate(paper, known)
-        tags: dict[str, Tag] = {}
-        try:
-            for keyword in item.keywords:
-                name, _, text = keyword.partition("=")
-                assign(tags, pool.taxonomy.papers, name.strip(), text)
-        except CommandUseError as error:
-            problem = problem or f"its keywords: {error}"
-        one = one._replace(tags=tags)
+        said, wrong = said_of_new(item, pool.taxonomy)
+        values = {**said, **values}
+        paper, further = _with_fields(paper, {**values, **by_term(values, pool.taxonomy)}, pool.taxonomy)
+        problem = problem or "; ".join((*wrong, *further))
+        tags, paper = paper.tags, paper._replace(tags={})
+        one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper), tags=tags)
         candidates.append(one.refuse(problem, ExitCode.USAGE) if problem else one)
     return candidates
+
+
+def _with_fields(paper: Paper, values: Mapping[str, Value], taxonomy: Taxonomy) -> tuple[Paper, list[str]]:
+    """Return a paper with the tags and the further fields that a file has of it, and what is wrong with these."""
+    from orchtrace_corpus.base.yamlfile.reader import YamlFile
+    from orchtrace_corpus.base.yamlfile.splice import TooLongError
+    from orchtrace_corpus.corpus.edit.edits import add_records
+    from orchtrace_corpus.corpus.model.decode import decode_papers
+
+    further = {name: value for name, value in values.items() if name not in _READ_WITH_THE_CITATION}
+    if not further:
+        return paper, []
+    try:
+        text = add_records(YamlFile("", b"[]\n"), [further], paper_style(taxonomy))
+    except TooLongError:
+        return paper, ["a field is too long"]
+    file = YamlFile("", text.encode())
+    (decoded,), _ = decode_papers(file, taxonomy, are_whole=False)
+    own: dict[str, Any] = {name: getattr(decoded, name) for name in further if name in Paper._fields}
+    problems = [f"{finding.code} {finding.message}" for finding in file.findings]
+    return paper._replace(**own, tags=decoded.tags, more=decoded.more), problems
 
 
 def _command_words(paper: Paper) -> tuple[str, ...]:

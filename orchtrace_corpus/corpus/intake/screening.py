@@ -140,7 +140,7 @@ def include(
     named = NamedPaper(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
     records, gaps = drafts.complete_papers([named], Details(), Coding(tags), corpus.pool)
     if not gaps and bare.summary:
-        return edit.take_over(corpus, edit.add(corpus, records), [(candidate, records[0])])
+        return edit.add(corpus, records, [candidate])
     settled = candidate.settle(tags, corpus.pool.taxonomy)
     changes: dict[str, Value | None] = {
         facet.field: settled.settled_levels(facet) if facet.kind is Kind.LEVELS else tag_value(tags[facet.field])

@@ -81,10 +81,12 @@ def _evidence_schema(taxonomy: Taxonomy) -> Schema:
     )
 
 
-def decode_papers(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Paper, ...], Places]:
-    """Decode a list of papers; problems go to `file.findings`."""
+def decode_papers(file: YamlFile, taxonomy: Taxonomy, *, are_whole: bool = True) -> tuple[tuple[Paper, ...], Places]:
+    """Decode a list of papers, of which no field may be missing if they are whole; problems go to `file.findings`."""
     more = tuple(field.name for field in taxonomy.paper_fields if field.name not in Paper._fields)
-    return _decode(file, paper_schema(taxonomy), taxonomy.papers, Paper, more)
+    schema = paper_schema(taxonomy)
+    schema = schema if are_whole else schema._replace(required=())
+    return _decode(file, schema, taxonomy.papers, Paper, more)
 
 
 def decode_exclusions(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Exclusion, ...], Places]:

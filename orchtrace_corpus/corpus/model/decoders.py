@@ -75,7 +75,7 @@ def _refuse_code(
         report.add("V106", at, f"{quote(value)} is the code of {quote(named[0])}, which is given, too; remove one")
     else:
         report.add(
-            "V105", at, f"{quote(value)} is the code of {quote(named[0])}; name the term, or run: corpus validate --fix"
+            "V105", at, f"{quote(value)} is the code of {quote(named[0])}; name the term, or run: corpus check --fix"
         )
 
 

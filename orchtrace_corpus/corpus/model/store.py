@@ -72,7 +72,7 @@ class DataFile(NamedTuple):
         names: The fields that tell its records apart; empty where they are known by all that they say.
         part: The line of `corpus check` that has its findings; its name if empty.
         is_list: Whether it holds a list of records, not one mapping.
-        is_formatted: Whether `corpus fmt` writes it, by its style.
+        is_formatted: Whether `corpus check --fix` writes it, by its style.
     """
 
     name: str
@@ -89,7 +89,7 @@ class DataFile(NamedTuple):
 
 
 DATA_FILES = (
-    DataFile("taxonomy", TAXONOMY, required=True, part="validate", is_list=False),
+    DataFile("taxonomy", TAXONOMY, required=True, part="data", is_list=False),
     DataFile(
         "papers",
         PAPERS,
@@ -98,7 +98,7 @@ DATA_FILES = (
         style=("model.record_fields:paper_style", "taxonomy"),
         checks=("rules:check", "loaded"),
         names=("key",),
-        part="validate",
+        part="data",
         is_formatted=True,
     ),
     DataFile(
@@ -108,7 +108,7 @@ DATA_FILES = (
         schema="exclusions",
         style=("model.record_fields:exclusion_style", "taxonomy"),
         names=("id",),
-        part="validate",
+        part="data",
         is_formatted=True,
     ),
     DataFile(
@@ -119,7 +119,7 @@ DATA_FILES = (
         style=("model.record_fields:candidate_style", "taxonomy"),
         checks=("rules.candidates:check", "candidates", "loaded"),
         names=("key",),
-        part="validate",
+        part="data",
         is_formatted=True,
     ),
     DataFile(
@@ -128,7 +128,7 @@ DATA_FILES = (
         ("model.decode:decode_published", PUBLISHED),
         schema="published pool",
         checks=("model.decode:missing_records", PUBLISHED, "published", "known_keys", "known_ids", "noun"),
-        part="validate",
+        part="data",
         is_list=False,
     ),
     DataFile(
@@ -154,7 +154,7 @@ DATA_FILES = (
         ("model.scale:decode_scale", SCALE, "known_keys", "noun"),
         schema="scale",
         names=("system", "quantity"),
-        part="validate",
+        part="data",
     ),
     DataFile(
         "bibliography",
@@ -498,7 +498,7 @@ class CorpusFiles:
         if not self.is_there(row):
             return ()
         findings: tuple[Finding, ...] = ()
-        if row.checks and (row.part == "validate" or self.are_records_sound):
+        if row.checks and (row.part == "data" or self.are_records_sound):
             findings = tuple(self.call(row.checks))
         elif row.decode:
             findings = tuple(self.content(row.name).findings)

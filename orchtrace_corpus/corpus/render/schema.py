@@ -2,7 +2,7 @@
 
 A YAML language server reads numbers and dates by YAML's implicit types, so `year` is an integer here
 while the reader of this package sees text. The schema says what a single record may look like; what
-holds between records is for `corpus validate`.
+holds between records is for `corpus check data`.
 """
 
 import json
