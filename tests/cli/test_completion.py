@@ -46,7 +46,7 @@ def offered(line: str) -> list[str]:
         ("stats --cross style si", ["size"]),
         ("tag rose-garden size=small style=g", ["style=gravel"]),
         ("exclude rose-garden lo", []),
-        ("promote E", ["E001", "E003"]),
+        ("add E", ["E001", "E003"]),
         ("gaps st", ["stage", "style"]),
         ("gaps C", ["C1", "C2"]),
         ("terms too", ["tools"]),
@@ -223,7 +223,7 @@ def test_a_real_bash_completes(typed: object) -> None:
 
 def test_completion_imports_neither_typer_nor_anything_heavy() -> None:
     lines = ["s", "show ro", "list --where size=s", "stats st", "gaps "]
-    lines += ["add ", "tag ro", "tag rose-garden sty", "promote E"]
+    lines += ["add ", "tag ro", "tag rose-garden sty", "add E"]
     code = (
         "import os, sys; from orchtrace_corpus.cli.main import run\n"
         "for line in sys.argv[1:]:\n"

@@ -330,9 +330,9 @@ def test_what_would_bring_an_error_touches_neither_file(corpus: Path) -> None:
 def test_each_has_options_of_its_own_kind_of_record() -> None:
     helps = {name: run_corpus("--root", str(ROOT), name, "--help").stdout for name in ("exclude", "add")}
 
-    assert "--query-family TERM" in helps["exclude"]
+    assert "--query-family" in helps["exclude"]
     assert "--credit-unit" not in helps["exclude"]
-    assert "--credit-unit TERM" in helps["add"]
+    assert "--credit-unit" in helps["add"]
     assert "--query-family" not in helps["add"]
 
 
