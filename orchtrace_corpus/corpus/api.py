@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
+from orchtrace_corpus.base.html import notebook_table
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import statistics
 from orchtrace_corpus.corpus.analysis.attributes import (
@@ -59,8 +60,6 @@ class CrossTable(dict[Any, dict[Any, int]]):
         super().__init__(zip((_key(row, crosstab.rows) for row in rows), numbers, strict=True))
 
     def _repr_html_(self) -> str:
-        from orchtrace_corpus.base.html import notebook_table
-
         rows, columns, largest = self.crosstab.rows, self.crosstab.columns, self.crosstab.largest
         heats = []
         for row, numbers in self.items():
@@ -92,8 +91,6 @@ class Gaps(tuple[Gap, ...]):  # noqa: SLOT001 - a tuple cannot have a slot that 
         return f"<{len(self)} gaps of {crosstab.rows.name} by {crosstab.columns.name}>"
 
     def _repr_html_(self) -> str:
-        from orchtrace_corpus.base.html import notebook_table
-
         crosstab = self.coverage.crosstab
         rows = [
             (gap.row, gap.column, gap.papers, round(gap.expected, 1), ", ".join(gap.nearest)) for gap in self[:_SHOWN]
@@ -112,8 +109,6 @@ class Verdicts(tuple["Verdict", ...]):
         return f"<{len(self)} claims, {sum(verdict.holds for verdict in self)} hold>"
 
     def _repr_html_(self) -> str:
-        from orchtrace_corpus.base.html import notebook_table
-
         rows = [
             (one.claim.id, "holds" if one.holds else "fails", len(one.rows), len(one.contested), one.claim.claim)
             for one in self
@@ -172,8 +167,6 @@ class Corpus:
         return f"<Corpus of {self.taxonomy.noun.counted(len(self.papers))} and {len(self.exclusions)} exclusions>"
 
     def _repr_html_(self) -> str:
-        from orchtrace_corpus.base.html import notebook_table
-
         axes = [facet.field for facet in self.taxonomy.axes if facet.kind is not Kind.LEVELS]
         rows = []
         for paper in self.papers[:_SHOWN]:

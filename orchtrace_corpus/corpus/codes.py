@@ -5,7 +5,6 @@ from orchtrace_corpus.base.findings import register
 register(
     __file__,
     errors={
-        # F: a field is absent, unknown or of the wrong type
         "F101": "missing field",
         "F102": "unknown field",
         "F103": "wrong type",
@@ -26,19 +25,15 @@ register(
         "F119": "published record that is not there",
         "F121": "not a field of BibTeX",
         "F122": "not a sketch",
-        # V: a tag is not in the vocabulary
         "V101": "unknown axis",
         "V102": "unknown term",
         "V103": "unknown level",
         "V104": "NA where it is not allowed, or beside other terms",
         "V105": "code instead of its term",
         "V106": "code that names no single term",
-        # X: fields that contradict each other, by the taxonomy's own rules
         "X101": "rule of the taxonomy broken",
         "X103": "rule of the taxonomy that cannot be applied",
-        # I: identifiers that contradict the rest of the record
         "I101": "identifier other than that of the URL",
-        # D: the same thing twice
         "D101": "key used twice",
         "D102": "exclusion id used twice",
         "D103": "identifier used twice",
@@ -47,15 +42,12 @@ register(
         "D107": "URL excluded twice",
         "D109": "excluded record in the pool",
         "D111": "candidate that is decided",
-        # M: text that would not stay text
         "M101": "control or invisible character",
         "M102": "character that turns the direction of writing",
         "M103": "LaTeX in text",
         "M104": "HTML or Markdown in text",
         "M107": "quotation mark without its partner",
-        # E: what the tags rest on
         "E101": "tag without its evidence",
-        # C: what the corpus claims, and what is disputed in it
         "C101": "claim fails",
         "C102": "claim that cannot be evaluated",
         "C103": "claim about a record that is not there",
@@ -69,11 +61,9 @@ register(
         "C206": "tag disputed twice",
         "C207": "agreed reading that is not an alternative",
         "C208": "agreed reading by a rule that is not there",
-        # P: the published bibliography
         "P101": "published table that cannot be used",
         "P102": "published value changed without a correction",
         "P103": "correction that does not hold",
-        # B: the codebook, the protocol and the searches
         "B101": "tag coded by two entries",
         "B102": "case of a value that is not a term",
         "B103": "case of a paper that is not there",
@@ -81,14 +71,11 @@ register(
         "B105": "query of no family",
         "B106": "query that arXiv cannot read",
         "B107": "counts of a run that do not add up",
-        # S: what is known of the scale of systems
         "S101": "not an amount",
         "S102": "quantity given twice",
         "S103": "observation of a paper that is not there",
         "S104": "report taken for verified",
-        # A: a record and arXiv have drifted apart
         "A101": "arXiv id of another work",
-        # K: a coding sheet that cannot be compared as it is
         "K101": "no coding sheet",
         "K102": "unknown column",
         "K103": "unknown record",

@@ -135,9 +135,8 @@ def _parse_filter(text: str, attributes: Attributes) -> Filter:
     attribute = find(match["field"], attributes)
     meant = {"=>": ">=", "=<": "<=", "<>": "!="}.get(comparison + value[:1])
     if meant and attribute.kind in _ORDERED:
-        raise CommandUseError(
-            f"{quote(text)} is not a filter", f"Write {quote(match['field'] + meant + value[1:].lstrip('='))}."
-        )
+        advice = f"Write {quote(match['field'] + meant + value[1:].lstrip('='))}."
+        raise CommandUseError(f"{quote(text)} is not a filter", advice)
     return _filter(attribute, comparison, _alternatives(value), attributes)
 
 
@@ -170,7 +169,13 @@ def _filter(
     attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...], attributes: Attributes
 ) -> Filter:
     if comparison in _ORDERINGS:
-        _check_ordered(attribute, comparison, alternatives, attributes)
+        if attribute.kind not in _ORDERED:
+            ordered = ", ".join(name for name, other in attributes.items() if other.kind in _ORDERED)
+            advice = f"Numbers and dates can be compared: {ordered}. Use =, != or ~ here."
+            raise CommandUseError(f"{attribute.name} has no order, so {quote(comparison)} does not apply", advice)
+        if len(alternatives) > 1:
+            raise CommandUseError(f"{quote(comparison)} takes one value, not {len(alternatives)}")
+        _check_value(alternatives[0], attribute)
     elif comparison is Operator.CONTAINS:
         if "" in alternatives:
             advice = f"For records without a value write '{attribute.name}='."
@@ -214,30 +219,17 @@ def _alternatives(value: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _check_ordered(
-    attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...], attributes: Attributes
-) -> None:
-    if attribute.kind not in _ORDERED:
-        ordered = ", ".join(name for name, other in attributes.items() if other.kind in _ORDERED)
-        advice = f"Numbers and dates can be compared: {ordered}. Use =, != or ~ here."
-        raise CommandUseError(f"{attribute.name} has no order, so {quote(comparison)} does not apply", advice)
-    if len(alternatives) > 1:
-        raise CommandUseError(f"{quote(comparison)} takes one value, not {len(alternatives)}")
-    _check_value(alternatives[0], attribute)
-
-
 def _spelled(value: str, attribute: Attribute) -> tuple[str, ...]:
     """The values that an alternative stands for: itself, or the terms of a code."""
     if not value:
         return ("",)
     if attribute.terms and value not in attribute.allowed:
-        family = tuple(term.id for term in attribute.terms if term.code and term.code.lower() == value.lower())
-        family = family or tuple(term.id for term in attribute.terms if term.id.lower() == value.lower())
-        if not family:
-            hint = suggestion(value, attribute.allowed)
-            absent = f"For records without a value write '{attribute.name}='." if value in ("NA", "none") else ""
-            raise CommandUseError(f"{attribute.name} has no value {quote(value)}{hint}", absent)
-        return family
+        for names in ({term.id: term.code for term in attribute.terms}, {term: term for term in attribute.allowed}):
+            if family := tuple(term for term, name in names.items() if name.lower() == value.lower()):
+                return family
+        hint = suggestion(value, attribute.allowed)
+        absent = f"For records without a value write '{attribute.name}='." if value in ("NA", "none") else ""
+        raise CommandUseError(f"{attribute.name} has no value {quote(value)}{hint}", absent)
     _check_value(value, attribute)
     return (value,)
 

@@ -11,16 +11,15 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model.records import Pool, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import codebook, statistics
-from orchtrace_corpus.corpus.render.vocabulary import all_terms_table, levels_table, overview, terms_table
 
 
 def show_terms(session: CorpusSession, axis: str, sort: str, columns: str, output_format: Format) -> None:
     """Show the terms of one field, or of all."""
     pool = session.pool_as_read()
     if not axis and output_format is Format.TABLE and not sort and not columns:
-        session.output.show(overview(pool.taxonomy, session.output.width))
+        session.output.show(codebook.overview(pool.taxonomy, session.output.width))
         return
-    tables = _term_tables(pool, axis) if axis else [all_terms_table(pool.taxonomy)]
+    tables = _term_tables(pool, axis) if axis else [codebook.all_terms_table(pool.taxonomy)]
     wanted = split_names(columns) if columns else ()
     tables = [arranged(tables[0], wanted, sort), *tables[1:]]
     if output_format is Format.CSV:
@@ -63,7 +62,7 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     evidence = {facet.field: facet for facet in evidence_facets(pool.taxonomy)}
     if name in evidence:
         tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
-        return [terms_table(evidence[name], tally)]
+        return [codebook.terms_table(evidence[name], tally)]
     facets = named = _with_terms(pool.taxonomy, name)
     if not named:
         attribute = find(name, closed, "field or term")
@@ -78,6 +77,6 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
         records, values = pool.papers if facet.field in papers else pool.exclusions, closed[facet.field].values
         having = {term: [one.name for one in records if term in values(one)] for term in facet.values}
         counts = {term: len(keys) for term, keys in having.items()}
-        tables += [terms_table(facet, counts, having if named else {})]
-        tables += [levels_table(facet)] if facet.levels else []
+        tables += [codebook.terms_table(facet, counts, having if named else {})]
+        tables += [codebook.levels_table(facet)] if facet.levels else []
     return tables
