@@ -21,14 +21,12 @@ from orchtrace_corpus.base.text import regions
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.records import require_none
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.readme import LIST_FOLDER, readme
 from orchtrace_corpus.corpus.render import statistics
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.yamlfile.writer import Style
-    from orchtrace_corpus.corpus.analysis.claims import Verdict
     from orchtrace_corpus.corpus.render.figures.plan import Source
 
 README = "README.md"
@@ -106,24 +104,11 @@ def readme_documents(files: CorpusFiles) -> list[Document]:
         DataFileError: A region is unknown or not closed.
         InvalidCorpusError: The disputes, the claims or the candidates have errors.
     """
-    root, pool = files.root, files.pool
+    root = files.root
     present = _read(root, README)
     if present is None:
         return []
-
-    def contested() -> frozenset[tuple[str, str]]:
-        from orchtrace_corpus.corpus.model.disputes import contested
-
-        return contested(files.disputes.sound())
-
-    def verdicts() -> "tuple[Verdict, ...]":
-        from orchtrace_corpus.corpus.analysis.claims import evaluate
-
-        claims, awaiting = files.claims, files.candidates
-        require_none("the claims have errors:", claims.findings)
-        return evaluate(claims.claims, pool, candidates=awaiting.sound() if awaiting.places else None)
-
-    made = readme(with_line_feeds(present), README, pool, lambda: files.scale.sound(), contested, verdicts)
+    made = readme(with_line_feeds(present), README, files.pool, files)
     pages = [document(root, path, _marked(page)) for path, page in made.pages.items()]
     left = _orphans(root, LIST_FOLDER, ".md", made.pages, lambda _: _GENERATED)
     return [Document(README, present, made.text), *pages, *left]

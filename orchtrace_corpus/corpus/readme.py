@@ -24,12 +24,11 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
-from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order, require_none
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Term
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.analysis.claims import Verdict
-    from orchtrace_corpus.corpus.model.scale import Observation
+    from orchtrace_corpus.corpus.model.store import CorpusFiles
     from orchtrace_corpus.corpus.render.figures.plan import Figure, Source
 
 REGIONS = "contents, counts, page, list, terms FIELD, papers FILTER ..., claims, figures NAME ..."
@@ -97,33 +96,31 @@ class Readme(NamedTuple):
     pages: Mapping[str, str]
 
 
-def readme(
-    text: str,
-    path: str,
-    pool: Pool,
-    observations: Callable[[], Sequence["Observation"]] = tuple,
-    contested: Callable[[], Collection[tuple[str, str]]] = tuple,
-    verdicts: Callable[[], Sequence["Verdict"]] = tuple,
-) -> Readme:
+def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None) -> Readme:
     """Return the document with every region made anew, and the pages of its list.
 
     Args:
         text: The document.
         path: What messages call it.
         pool: The corpus.
-        observations: Gives what is known of the scale of systems, if a region asks for the figure of it.
-        contested: Gives the tags in open dispute, as pairs of a key and a tag, if a region shows tags.
-        verdicts: Gives what the claims come to, if a region shows them.
+        files: Its files, of which those of scale, disputes, claims and candidates are read where a region asks for
+            them; without it, there are none.
 
     Raises:
         DataFileError: A region is unknown or not closed, or its field or filter is wrong.
         InvalidCorpusError: What is known of scale, the disputes, the claims or the candidates have errors.
     """
     pool = pool._replace(papers=in_published_order(pool.papers, pool.published))
-    contested = cache(contested)
     room = LIST_LIMIT_BYTES
+
+    @cache
+    def contested() -> Collection[tuple[str, str]]:
+        from orchtrace_corpus.corpus.model.disputes import contested
+
+        return contested(files.disputes.sound()) if files else ()
+
     sections = cache(lambda: list_sections(pool, contested(), room))
-    sources = _Sources(pool, cache(lambda: summarise(pool)), observations, contested, verdicts, sections)
+    sources = _Sources(pool, files, cache(lambda: summarise(pool)), contested, sections)
 
     def fill(document: str, regions: list[Region]) -> str:
         def body(region: Region) -> str:
@@ -258,10 +255,9 @@ class _Sources(NamedTuple):
     """The sources of regions; all but the pool are read only if a region asks for them."""
 
     pool: Pool
+    files: "CorpusFiles | None"
     summary: Callable[[], Summary]
-    observations: Callable[[], Sequence["Observation"]]
     contested: Callable[[], Collection[tuple[str, str]]]
-    verdicts: Callable[[], Sequence["Verdict"]]
     sections: Callable[[], Sequence[ListSection]]
 
 
@@ -290,9 +286,15 @@ def _body(name: str, sources: _Sources) -> str:
     if kind == "terms" and argument:
         return _terms(pool, argument.strip())
     if kind == "claims" and not argument:
+        from orchtrace_corpus.corpus.analysis.claims import evaluate
         from orchtrace_corpus.corpus.render.claims import pools_table
 
-        return markdown(pools_table(sources.verdicts()))
+        if sources.files is None:
+            return markdown(pools_table(()))
+        claims, awaiting = sources.files.claims, sources.files.candidates
+        require_none("the claims have errors:", claims.findings)
+        proposed = awaiting.sound() if awaiting.places else None
+        return markdown(pools_table(evaluate(claims.claims, sources.files.pool, candidates=proposed)))
     if kind == "papers":
         papers = parse(argument.split(), paper_attributes(pool.taxonomy)).select(pool.papers)
         rows = tuple((paper.title, paper.year or None, paper.venue, paper.summary) for paper in papers)
@@ -302,7 +304,7 @@ def _body(name: str, sources: _Sources) -> str:
         from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, figures_of
 
         names = argument.split()
-        known = sources.observations() if SCALE_GAP in names else ()
+        known = sources.files.scale.sound() if sources.files and SCALE_GAP in names else ()
         source = Source(pool, summary(), known, contested_values(pool, sources.contested()))
         return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in chosen(names, figures_of(source)))
     raise CommandUseError("there is no such region", f"There are: {REGIONS}.")

@@ -244,31 +244,36 @@ def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple
 def could_fall_by(
     claim: Claim, members: Sequence[Member], undecided: Iterable[Undecided], taxonomy: Taxonomy
 ) -> tuple[str, ...]:
-    """The undecided candidates by which a claim that holds would fall, each in the reading that serves it least.
+    """Return the undecided candidates by which a claim that holds would fall, each in the reading that serves it least.
 
     They are found as those of `falls_by` are. Whether more or fewer records serve the claim least is tried.
     """
     if not outcome(claim, members)[0]:
         return ()
     known = disputable(taxonomy)
-    possible = [variants for one in undecided if (variants := one.variants(known))]
+    possible = [variants for candidate in undecided if (variants := candidate.variants(known))]
     for is_selected in (True, False):
-        worst = [
-            min(those, key=lambda one: (one.is_selected is not is_selected, outcome(claim, [*members, one])[0]))
-            if len(those) > 1
-            else those[0]
-            for those in possible
-        ]
-        if outcome(claim, [*members, *worst])[0]:
-            continue
-        kept, found = list(members), set()
-        # First those that only enlarge the whole, since they never break it.
-        for one in sorted(worst, key=lambda one: one.is_selected is is_selected):
-            kept.append(one)
-            if not outcome(claim, kept)[0]:
-                found.add(kept.pop().record.name)
-        return tuple(one.record.name for one in worst if one.record.name in found)
+
+        def service(member: Member, is_selected: bool = is_selected) -> tuple[bool, bool]:
+            return member.is_selected is not is_selected, outcome(claim, [*members, member])[0]
+
+        worst = [min(variants, key=service) if len(variants) > 1 else variants[0] for variants in possible]
+        if not outcome(claim, [*members, *worst])[0]:
+            # First those that only enlarge the whole, since they never break it.
+            return _breaking(claim, members, worst, selected_last=is_selected)
     return ()
+
+
+def _breaking(
+    claim: Claim, members: Iterable[Member], later: Sequence[Member], *, selected_last: bool
+) -> tuple[str, ...]:
+    """Take later members in one after another; return those that break the claim, which are left out."""
+    kept, names = list(members), set()
+    for member in sorted(later, key=lambda member: member.is_selected is selected_last):
+        kept.append(member)
+        if not outcome(claim, kept)[0]:
+            names.add(kept.pop().record.name)
+    return tuple(member.record.name for member in later if member.record.name in names)
 
 
 def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
@@ -282,12 +287,7 @@ def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
     if not later or not outcome(claim, kept)[0]:
         return ()
     is_bounded_above = isinstance(claim.expect, Share) and claim.expect.bounds.high is not None
-    found = set()
-    for member in sorted(later, key=lambda member: member.is_selected == is_bounded_above):
-        kept.append(member)
-        if not outcome(claim, kept)[0]:
-            found.add(kept.pop().record.name)
-    return tuple(name for member in later if (name := member.record.name) in found)
+    return _breaking(claim, kept, later, selected_last=is_bounded_above)
 
 
 def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[str, ...]]:
