@@ -12,10 +12,10 @@ of one request, not the time of all; and it sleeps without a word, where people 
 import math
 import random
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.corpus.sources.http import (
@@ -57,41 +57,36 @@ class Trouble(NamedTuple):
     least_seconds: float = 0.0
 
 
-class Protocol(NamedTuple, Generic[Answer]):
-    """How a kind of service speaks.
+class Exchange(ABC, Generic[Answer]):
+    """One run of requests to a service, with patience for all of them together.
 
     Attributes:
         accept: The media types wanted.
-        read: What an answer says that is one: of status 200 to 299 or 400, or of `read_statuses`; raises an
-            `UpstreamError` where asking again is no use.
-        describe: What came with a status, in words.
         busy_statuses: The statuses beside those of every service that mean that it is busy.
         read_statuses: The statuses beside those of every service that are answers.
     """
 
-    accept: str
-    read: Callable[[Response], Answer | Trouble]
-    describe: Callable[[Response], str]
-    busy_statuses: tuple[int, ...] = ()
-    read_statuses: tuple[int, ...] = ()
+    accept: ClassVar[str]
+    busy_statuses: ClassVar[tuple[int, ...]] = ()
+    read_statuses: ClassVar[tuple[int, ...]] = ()
 
-
-class Exchange(Generic[Answer]):
-    """One run of requests to a service, with patience for all of them together."""
-
-    def __init__(
-        self,
-        service: Service,
-        limiter: Limiter,
-        transport: Transport,
-        patience_seconds: float,
-        protocol: Protocol[Answer],
-    ) -> None:
+    def __init__(self, service: Service, limiter: Limiter, transport: Transport, patience_seconds: float) -> None:
         self.service = service
         self._transport = transport
         self._limiter = limiter
         self._patience_seconds = self._left_seconds = patience_seconds
-        self._protocol = protocol
+
+    @abstractmethod
+    def read(self, response: Response) -> Answer | Trouble:
+        """Return the answer in a response of status 200 to 299 or 400, or of `read_statuses`.
+
+        Raises:
+            UpstreamError: Asking again is no use.
+        """
+
+    @abstractmethod
+    def describe(self, response: Response) -> str:
+        """Return a status and what came with it, in words."""
 
     def turn(self) -> AbstractContextManager[Limiter]:
         """Be the only process that asks, as far as patience goes; errors as of `Limiter.turn`."""
@@ -134,7 +129,7 @@ class Exchange(Generic[Answer]):
         try:
             response = self._transport.get(
                 url,
-                accept=self._protocol.accept,
+                accept=self.accept,
                 allowed_hosts=self.service.hosts,
                 before_request=lambda _: self._limiter.begin(),
                 most_seconds=most_seconds,
@@ -152,14 +147,14 @@ class Exchange(Generic[Answer]):
         status = response.status
         if status == 414:
             raise TooLongError("HTTP 414: the address is too long")
-        if status in _BUSY or status in self._protocol.busy_statuses or status >= 500:
+        if status in _BUSY or status in self.busy_statuses or status >= 500:
             least_seconds = self._retry_after(response)
             asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
-            busy = BusyError(f"{self._protocol.describe(response)}{asks}")
+            busy = BusyError(f"{self.describe(response)}{asks}")
             return Trouble(busy, BUSY_SPACINGS * spacing_seconds, MOST_RETRIES, least_seconds)
-        if status not in (400, *self._protocol.read_statuses) and not 200 <= status < 300:
-            raise refusal(name, response, self._protocol.describe(response))
-        return self._protocol.read(response)
+        if status not in (400, *self.read_statuses) and not 200 <= status < 300:
+            raise refusal(name, response, self.describe(response))
+        return self.read(response)
 
     def _retry_after(self, response: Response) -> float:
         """Return how long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); else 0."""

@@ -1,11 +1,13 @@
-"""Asks for addresses over HTTP, politely and within bounds: GET alone, and only from hosts that were meant.
+"""Ask for addresses over HTTP, politely and within bounds: GET alone, and only from hosts that were meant.
 
     with Transport() as transport:
         response = transport.get("https://doi.org/10.1000/1", accept="application/json", allowed_hosts={"api.org"})
 
-Any status comes back as a `Response`, a 404 and a 503 too: what they mean is the caller's to say. What
-gives no answer at all is an `HttpError`. Proxies and certificates are those of the environment, as
+Any status comes back as a `Response`, a 404 and a 503 too: what they mean is the caller's to say. A request
+without an answer is an `HttpError`. Proxies and certificates are those of the environment, as
 requests has it; credentials are never sent, whatever a .netrc says.
+
+Redirects are not left to requests: it reads the whole body of each, without a bound, and would follow it to any host.
 """
 
 import math
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     import requests
 
 USER_AGENT = f"orchtrace-corpus/{__version__}"
-"""How we name ourselves to every server."""
+"""The name that every server is told."""
 
 CONNECT_SECONDS = 10.0
-"""How long to wait for a connection."""
+"""The time to wait for a connection."""
 
 MOST_REDIRECTS = 5
 
@@ -68,7 +70,7 @@ class Response(NamedTuple):
         status: The status code, such as 200.
         url: Where it came from, after redirects.
         headers: By name in lower case.
-        body: What was sent, as it was sent; nothing is decoded.
+        body: The bytes as they were sent; nothing is decoded.
     """
 
     status: int
@@ -85,11 +87,9 @@ class Transport(AbstractContextManager["Transport"]):
         *,
         answer_seconds: float = REQUEST_SECONDS,
         largest_body_bytes: int = MAX_BODY_BYTES,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._answer_seconds = answer_seconds
         self._largest_body_bytes = largest_body_bytes
-        self._clock = clock
         self._session: requests.Session | None = None
 
     def __exit__(self, *_: object) -> None:
@@ -137,9 +137,9 @@ class Transport(AbstractContextManager["Transport"]):
         for _ in range(MOST_REDIRECTS + 1):
             if before_request is not None:
                 before_request(url)
-            began = self._clock()
+            began = time.monotonic()
             response = self._ask(url, accept, left_seconds)
-            left_seconds -= self._clock() - began
+            left_seconds -= time.monotonic() - began
             location = response.headers.get("location", "")
             if response.status not in REDIRECTS or not location:
                 return response
@@ -218,7 +218,7 @@ def begin(
 
 
 def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
-    """Where a redirect leads; a `RedirectError` if we may not go there."""
+    """Return where a redirect leads; a `RedirectError` if we may not go there."""
     try:
         target = urljoin(url, location)
         old, new = urlsplit(url), urlsplit(target)
@@ -239,7 +239,7 @@ def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
 
 
 def _explained(error: Exception, url: str) -> HttpError:
-    """The error that says what happened, for one of requests, urllib3 or the system."""
+    """Return the error that says what happened, for one of requests, urllib3 or the system."""
     import requests
     from urllib3 import exceptions
 
@@ -268,7 +268,7 @@ def _explained(error: Exception, url: str) -> HttpError:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """The error and what led to it, the outermost first; libraries keep some of that in arguments."""
+    """Return the error and its causes, the outermost first; libraries keep some of that in arguments."""
     causes: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -283,5 +283,5 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _shown(url: str) -> str:
-    """The address for a message: where it leads, without what is asked there."""
+    """Return the address for a message: where it leads, without the query."""
     return quote(url.partition("?")[0])

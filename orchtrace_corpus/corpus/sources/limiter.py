@@ -8,12 +8,14 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from io import FileIO
 from typing import Any, NamedTuple
 
-from orchtrace_corpus.base.errors import CorpusError, DataFileError, UpstreamError
+from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, UpstreamError
 from orchtrace_corpus.base.files import sweep, write_atomic
+from orchtrace_corpus.base.findings import quote
 
 
 class Service(NamedTuple):
@@ -32,6 +34,25 @@ class Service(NamedTuple):
     folder: str
     spacing_seconds: float
     hosts: tuple[str, ...]
+
+
+def named_service(url: str, host: str, spacing_seconds: float) -> Service:
+    """Return a service that goes by the name of its host."""
+    return Service(url, host, f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}", spacing_seconds, ())
+
+
+def spacing_of(variable: str, default_seconds: float) -> float:
+    """Return the time between requests that a variable of the environment sets.
+
+    Raises:
+        CommandUseError: It is not a number of seconds.
+    """
+    given = os.environ.get(variable, "")
+    with suppress(ValueError):
+        seconds = float(given or default_seconds)
+        if 0 <= seconds < math.inf:
+            return seconds
+    raise CommandUseError(f"{variable} is not a number of seconds: {quote(given)}", "Write such as 0.5.")
 
 
 class BusyError(UpstreamError):

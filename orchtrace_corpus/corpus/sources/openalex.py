@@ -1,4 +1,4 @@
-"""Follows citations at OpenAlex: which works cite papers, and which works these papers cite.
+"""Follow citations at OpenAlex: which works cite papers, and which works these papers cite.
 
 Reference: https://docs.openalex.org. OpenAlex asks for a key, which is free; it is read from `OPENALEX_API_KEY` alone,
 goes into requests and nowhere else: not into the cache, not into messages. What comes is text from outside.
@@ -9,6 +9,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import quote as escaped
@@ -20,9 +21,16 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, Protocol, Trouble
+from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, Trouble
 from orchtrace_corpus.corpus.sources.http import Response, Transport
-from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, Clock, Limiter, Service, default_folder
+from orchtrace_corpus.corpus.sources.limiter import (
+    AnswerFolder,
+    Clock,
+    Limiter,
+    default_folder,
+    named_service,
+    spacing_of,
+)
 
 KEY = "OPENALEX_API_KEY"
 """The environment variable that holds the key."""
@@ -67,41 +75,25 @@ class OpenAlex:
 
     Args:
         key: The key of its user.
-        cache_folder: Where answers are kept; empty for `limiter.default_folder()`.
         refresh: Whether to ask again for what was answered of late.
-        spacing_seconds: The time between requests; None for `ORCHTRACE_OPENALEX_SPACING`, else a fifth of a second.
-        clock: The times to go by.
 
     Raises:
         CommandUseError: `ORCHTRACE_OPENALEX_URL` is not a web address, or `ORCHTRACE_OPENALEX_SPACING` no number.
     """
 
-    def __init__(
-        self,
-        key: str,
-        *,
-        cache_folder: str = "",
-        refresh: bool = False,
-        spacing_seconds: float | None = None,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, key: str, *, refresh: bool = False) -> None:
         url = (os.environ.get("ORCHTRACE_OPENALEX_URL") or _URL).rstrip("/")
         host = urlsplit(url).hostname
         if urlsplit(url).scheme not in ("http", "https") or not host:
             raise CommandUseError(
                 f"ORCHTRACE_OPENALEX_URL is not a web address: {quote(url)}", "Begin it with https://."
             )
-        given = os.environ.get("ORCHTRACE_OPENALEX_SPACING") or str(SPACING_SECONDS)
-        if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", given, re.ASCII):
-            message = f"ORCHTRACE_OPENALEX_SPACING is not a number of seconds: {quote(given)}"
-            raise CommandUseError(message, "Write such as 0.5.")
-        spacing = float(given) if spacing_seconds is None else spacing_seconds
-        name = "openalex.org" if url == _URL else f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}"
-        self._service = Service(url, "OpenAlex", name, spacing, ())
+        service = named_service(url, host, spacing_of("ORCHTRACE_OPENALEX_SPACING", SPACING_SECONDS))
+        folder = os.path.join(default_folder(), "openalex", "openalex.org" if url == _URL else service.folder)
+        self._service = service._replace(name="OpenAlex")
         self._key = key
         self._max_age_seconds = -1.0 if refresh else MAX_AGE_SECONDS
-        self._clock = clock or Clock()
-        folder = os.path.join(cache_folder or default_folder(), "openalex", name)
+        self._clock = Clock()
         self._cache = AnswerFolder(folder, self._clock.wall)
         self._time_file = f"{folder}.time"
 
@@ -132,7 +124,7 @@ class OpenAlex:
         unknown = []
         with Transport() as transport:
             limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
-            self._exchange = Exchange(self._service, limiter, transport, TRIES_SECONDS, self._protocol())
+            self._exchange = _WorksExchange(self._service, limiter, transport, TRIES_SECONDS)
             for paper in papers:
                 own = self._work_of(paper)
                 if own is None:
@@ -201,33 +193,31 @@ class OpenAlex:
             text = text.replace(shown, "***") if shown else text
         return text
 
-    def _protocol(self) -> Protocol[Mapping[str, Any]]:
-        def read(response: Response) -> Mapping[str, Any] | Trouble:
-            if response.status == 404:
-                return {}
-            try:
-                document = json.loads(response.body)
-            except (ValueError, RecursionError):
-                document = None
-            if response.status == 400:
-                raise UpstreamError(f"OpenAlex refuses the request: {_describe(response)}")
-            if not isinstance(document, dict):
-                final = UpstreamError(f"OpenAlex sends something else than JSON: {_describe(response)}")
-                return Trouble(final, self._service.spacing_seconds, MOST_RETRIES_UNREADABLE)
-            return document
 
-        # 403 stands for an allowance that is used up as well as for asking too fast.
-        return Protocol("application/json", read, _describe, busy_statuses=(403,), read_statuses=(404,))
+class _WorksExchange(Exchange[Mapping[str, Any]]):
+    """Requests to OpenAlex; a work that it does not know is an empty answer."""
 
+    accept = "application/json"
+    busy_statuses = (403,)  # which stands for an allowance that is used up as well as for asking too fast
+    read_statuses = (404,)
 
-def _describe(response: Response) -> str:
-    """A status, and the message that came with it."""
-    try:
-        document = json.loads(response.body)
-        message = document["message"] if isinstance(document["message"], str) else ""
-    except (ValueError, RecursionError, KeyError, TypeError):
+    def read(self, response: Response) -> Mapping[str, Any] | Trouble:
+        if response.status == 404:
+            return {}
+        if response.status == 400:
+            raise UpstreamError(f"OpenAlex refuses the request: {self.describe(response)}")
+        with suppress(ValueError, RecursionError):
+            document = json.loads(response.body)
+            if isinstance(document, dict):
+                return document
+        final = UpstreamError(f"OpenAlex sends something else than JSON: {self.describe(response)}")
+        return Trouble(final, self.service.spacing_seconds, MOST_RETRIES_UNREADABLE)
+
+    def describe(self, response: Response) -> str:
         message = ""
-    return f"HTTP {response.status}{f' ({quote(message[:200])})' if message else ''}"
+        with suppress(ValueError, RecursionError, KeyError, TypeError):
+            message = str(json.loads(response.body)["message"] or "")
+        return f"HTTP {response.status} ({quote(message[:200])})" if message else f"HTTP {response.status}"
 
 
 def _short(name: str) -> str:

@@ -13,8 +13,8 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, is_versioned, stored_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError
-from orchtrace_corpus.corpus.sources.exchange import Exchange, TooLongError
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
+from orchtrace_corpus.corpus.sources.exchange import TooLongError
 from orchtrace_corpus.corpus.sources.limiter import BusyError
 
 MOST_IDS = 100
@@ -46,7 +46,7 @@ class Asker:
         doubtful: Ids that are missing in an answer that held nothing at all.
     """
 
-    def __init__(self, exchange: Exchange[Feed], cache: Cache) -> None:
+    def __init__(self, exchange: FeedExchange, cache: Cache) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.messages: list[str] = []
         self.doubtful: set[str] = set()
@@ -123,7 +123,7 @@ class Asker:
             described[f"{name}v{entry.version}"] = entry
             if name not in described or described[name].version < entry.version:
                 described[name] = entry
-        self.messages += [problem.message for problem in feed.problems]
+        self.messages += feed.messages
         unreadable = {stored_form(problem.arxiv_id) for problem in feed.problems}
         for asked in batch:
             metadata = described.get(asked)

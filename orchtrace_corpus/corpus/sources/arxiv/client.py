@@ -16,10 +16,9 @@ from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, feed_protocol
+from orchtrace_corpus.corpus.sources.arxiv.feed import FeedExchange
 from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
 from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
-from orchtrace_corpus.corpus.sources.exchange import Exchange
 from orchtrace_corpus.corpus.sources.http import Transport
 from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter, default_folder
 
@@ -65,7 +64,6 @@ class Client:
         offline: Answer from the cache alone, however old it is.
         refresh: Ask again for what is in the cache.
         patience_seconds: How long to go on after trouble before the rest is given up.
-        max_age_seconds: How old a kept answer may be to be given again.
         spacing_seconds: The time from one request to the next; None for the service's own. arXiv is
             never asked more often than every three seconds. Waits after trouble grow with it.
         clock: The times to go by.
@@ -83,7 +81,6 @@ class Client:
         offline: bool = False,
         refresh: bool = False,
         patience_seconds: float = TRIES_SECONDS,
-        max_age_seconds: float = MAX_AGE_SECONDS,
         spacing_seconds: float | None = None,
         clock: Clock | None = None,
         open_transport: Callable[[], Transport] = Transport,
@@ -92,7 +89,6 @@ class Client:
         self._offline = offline
         self._refresh = refresh
         self._patience_seconds = patience_seconds
-        self._max_age_seconds = max_age_seconds
         self._clock = clock or Clock()
         self._open_transport = open_transport
         folder = os.path.join(cache_folder or default_folder(), "arxiv", self._service.folder)
@@ -160,7 +156,7 @@ class Client:
             done = count
             report()
 
-        max_age_seconds: float | None = self._max_age_seconds
+        max_age_seconds: float | None = MAX_AGE_SECONDS
         if self._offline:
             max_age_seconds = None
         elif self._refresh:
@@ -170,7 +166,7 @@ class Client:
             return Searcher(exchange, self._cache, max_age_seconds).search(queries, settle, count_only=count_only)
 
     @contextmanager
-    def _open_exchange(self, report: Callable[[float, str], None]) -> Iterator[Exchange[Feed]]:
+    def _open_exchange(self, report: Callable[[float, str], None]) -> Iterator[FeedExchange]:
         """Open the service to be asked in turns, with waits that are reported every second."""
 
         def pause(seconds: float, reason: str) -> None:
@@ -183,11 +179,10 @@ class Client:
 
         limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
         with self._open_transport() as transport:
-            protocol = feed_protocol(self._service)
-            yield Exchange(self._service, limiter, transport, self._patience_seconds, protocol)
+            yield FeedExchange(self._service, limiter, transport, self._patience_seconds)
 
     def _cached(self, asked: str) -> Metadata | None:
-        return self._cache.read(asked, None if self._offline else self._max_age_seconds)
+        return self._cache.read(asked, None if self._offline else MAX_AGE_SECONDS)
 
     def _ask(
         self,

@@ -1,7 +1,7 @@
-"""Reads the feeds of arXiv's query API: those of before November 2025, of the day of its change, and since.
+"""Read the feeds of arXiv's query API: those of before November 2025, of the day of its change, and since.
 
 Reference: the user manual (https://info.arxiv.org/help/api/user-manual.html), which still shows the
-first of the three shapes; docs/arxiv.md says in what they differ. What comes is not trusted: it is
+first of the three shapes; docs/arxiv.md lists the differences. An answer is not trusted: it is
 looked at before it is parsed, bounded in size, depth and number of elements, and may declare nothing.
 """
 
@@ -17,9 +17,8 @@ from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Protocol, TooLongError, Trouble, refusal
+from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, TooLongError, Trouble, refusal
 from orchtrace_corpus.corpus.sources.http import Response
-from orchtrace_corpus.corpus.sources.limiter import Service
 
 MOST_ELEMENTS = 500_000
 DEEPEST_ELEMENT = 16
@@ -46,7 +45,7 @@ class Problem(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """What a feed says.
+    """The content of a feed.
 
     Attributes:
         entries: A version of a paper each, in no order that means anything.
@@ -60,9 +59,14 @@ class Feed(NamedTuple):
     total: int | None = None
     size: int = 0
 
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The messages of the problems."""
+        return tuple(problem.message for problem in self.problems)
+
 
 class Received(StrEnum):
-    """What came instead of a feed."""
+    """The kinds of answers that are no feed."""
 
     NOTHING = "nothing"
     PAGE = "a web page"
@@ -82,7 +86,7 @@ class UnreadableFeedError(FeedError):
     """The answer is no feed.
 
     Attributes:
-        received: What it is instead.
+        received: The kind of what came instead.
         detail: More about that, to follow it in a message.
     """
 
@@ -112,7 +116,7 @@ def parse(body: bytes) -> Feed:
     Entries without an id, which the old service gave for papers that it did not have, are left out.
 
     Raises:
-        UnreadableFeedError: The body is no feed; the error says what it is instead.
+        UnreadableFeedError: The body is no feed.
         RefusedQueryError: The feed says why the query was refused.
     """
     root = _document(body)
@@ -123,9 +127,9 @@ def parse(body: bytes) -> Feed:
     for element in root.iterfind(f"{_ATOM}entry"):
         entry_id = _text(element, f"{_ATOM}id")
         if re.fullmatch(_ERROR_ID, entry_id):
-            told = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ")
-            match = re.fullmatch(r"incorrect id format for (.*)", told)
-            raise RefusedQueryError(told or "no reason given", match[1] if match else None)
+            reason = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ")
+            match = re.fullmatch(r"incorrect id format for (.*)", reason)
+            raise RefusedQueryError(reason or "no reason given", match[1] if match else None)
         if not entry_id:
             continue
         read = _entry(element, entry_id)
@@ -159,7 +163,7 @@ class _BoundedBuilder(TreeBuilder):
 
 
 def _document(body: bytes) -> Element:
-    """The tree of an XML document without declarations; an `UnreadableFeedError` if it is none."""
+    """Return the tree of an XML document without declarations; an `UnreadableFeedError` if it is none."""
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
@@ -193,7 +197,7 @@ def _sniff(body: bytes) -> None:
 
 
 def _entry(element: Element, entry_id: str) -> Metadata | Problem:
-    """The version of a paper that an entry describes, or why it describes none."""
+    """Return the version of a paper that an entry describes, or the problem with it."""
     match = re.fullmatch(_ENTRY_ID, entry_id)
     if match is None or not match[1].isascii() or not is_normal(IdentifierKind.ARXIV, match[1]):
         return Problem("", f"the entry {quote(entry_id)} is not that of a paper")
@@ -223,7 +227,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
 
 
 def _categories(element: Element, tag: str) -> Iterator[str]:
-    """The terms of elements that are arXiv's own categories."""
+    """Yield the terms of elements that are arXiv's own categories."""
     for category in element.iterfind(tag):
         term = _collapsed(category.get("term", ""))
         if re.fullmatch(_CATEGORY, term):
@@ -231,7 +235,7 @@ def _categories(element: Element, tag: str) -> Iterator[str]:
 
 
 def _doi(element: Element) -> str | None:
-    """The first DOI that the authors gave; texts that are none, and arXiv's own DOI, are passed over."""
+    """Return the first DOI that the authors gave; other texts, and arXiv's own DOI, are skipped."""
     for given in element.iterfind(f"{_ARXIV}doi"):
         for text in (given.text or "").split():
             identifier = recognise(text)
@@ -241,7 +245,7 @@ def _doi(element: Element) -> str | None:
 
 
 def _time(text: str) -> str:
-    """A time as `YYYY-MM-DDTHH:MM:SSZ`; empty for what is none."""
+    """Return a time as `YYYY-MM-DDTHH:MM:SSZ`; empty for other texts."""
     try:
         time = datetime.fromisoformat(text)
         time = time.astimezone(UTC) if time.tzinfo else time
@@ -251,7 +255,7 @@ def _time(text: str) -> str:
 
 
 def _text(element: Element, tag: str) -> str:
-    """The text of the first child of that name, on one line; empty where there is none."""
+    """Return the text of the first child of that name, on one line; empty without one."""
     return _collapsed(element.findtext(tag) or "")
 
 
@@ -259,10 +263,13 @@ def _collapsed(text: str) -> str:
     return " ".join(text.split())
 
 
-def feed_protocol(service: Service) -> Protocol[Feed]:
-    """How a service speaks that answers as arXiv's query API does: feeds, and feeds that refuse a query."""
+class FeedExchange(Exchange[Feed]):
+    """Requests to a service that answers as arXiv's query API does: with feeds, and feeds that refuse a query."""
 
-    def read(response: Response) -> Feed | Trouble:
+    accept = "application/atom+xml"
+
+    def read(self, response: Response) -> Feed | Trouble:
+        """Return the feed in a response."""
         try:
             feed = parse(response.body)
         except UnreadableFeedError as error:
@@ -272,20 +279,18 @@ def feed_protocol(service: Service) -> Protocol[Feed]:
                 raise TooLongError(str(error)) from error
             # A page or a text is about us, not about this request.
             is_about_us = error.received in (Received.PAGE, Received.TEXT)
-            final = refusal(service.name, response, _describe(response)) if is_about_us else error
-            return Trouble(final, service.spacing_seconds, MOST_RETRIES_UNREADABLE)
+            final = refusal(self.service.name, response, self.describe(response)) if is_about_us else error
+            return Trouble(final, self.service.spacing_seconds, MOST_RETRIES_UNREADABLE)
         if response.status == 400:
             raise RefusedQueryError("HTTP 400", None)
         return feed
 
-    return Protocol("application/atom+xml", read, _describe)
-
-
-def _describe(response: Response) -> str:
-    """A status and what came with it."""
-    try:
-        parse(response.body)
-    except FeedError as error:
-        what = f"{error.received}{error.detail}" if isinstance(error, UnreadableFeedError) else str(error)
-        return f"HTTP {response.status} ({what})"
-    return f"HTTP {response.status}"
+    def describe(self, response: Response) -> str:
+        """Return a status, and the kind of what came with it unless that is a feed."""
+        try:
+            parse(response.body)
+        except UnreadableFeedError as error:
+            return f"HTTP {response.status} ({error.received}{error.detail})"
+        except FeedError as error:
+            return f"HTTP {response.status} ({error})"
+        return f"HTTP {response.status}"

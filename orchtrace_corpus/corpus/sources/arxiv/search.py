@@ -17,8 +17,8 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, metadata_of, stored_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, RefusedQueryError
-from orchtrace_corpus.corpus.sources.exchange import Exchange, TooLongError
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, Problem, RefusedQueryError
+from orchtrace_corpus.corpus.sources.exchange import TooLongError
 from orchtrace_corpus.corpus.sources.limiter import BusyError
 
 PAGE_SIZE = 100
@@ -71,15 +71,6 @@ class SearchAnswer(NamedTuple):
     failed: Mapping[str, tuple[Failure, str]] = {}
 
 
-class _Page(NamedTuple):
-    """The papers of a page in their order, with the number of its entries, readable or not, and of all answers."""
-
-    papers: tuple[Metadata, ...]
-    size: int
-    total: int
-    messages: tuple[str, ...] = ()
-
-
 class _FailedError(Exception):
     """A query has no answer, for a reason that is about this query alone."""
 
@@ -97,7 +88,7 @@ class Searcher:
         max_age_seconds: How old a kept page may be; less than 0 for none, None for any age and to ask nobody.
     """
 
-    def __init__(self, exchange: Exchange[Feed], cache: Cache, max_age_seconds: float | None) -> None:
+    def __init__(self, exchange: FeedExchange, cache: Cache, max_age_seconds: float | None) -> None:
         self._exchange = exchange
         self._cache = cache
         self._max_age_seconds = max_age_seconds
@@ -142,7 +133,7 @@ class Searcher:
 
     def _count(self, query: str) -> Results:
         page = self._page(query, 0, 1, is_fresh=False)
-        return Results({paper.arxiv_id: paper for paper in page.papers}, page.total, page.messages)
+        return Results({paper.arxiv_id: paper for paper in page.entries}, page.total or 0, page.messages)
 
     def _collect(self, query: str, after_page: Callable[[], None]) -> Results:
         """Return all answers to a query."""
@@ -174,22 +165,23 @@ class Searcher:
         while True:
             page = self._page(query, start, PAGE_SIZE, is_fresh=is_fresh)
             after_page()
-            if page.total > MOST_ANSWERS:
-                reason = f"{page.total:,} answers are more than the {MOST_ANSWERS:,} that can be paged through"
+            total = page.total or 0
+            if total > MOST_ANSWERS:
+                reason = f"{total:,} answers are more than the {MOST_ANSWERS:,} that can be paged through"
                 raise _FailedError(Failure.TOO_MANY, f"{reason}; narrow the query or the days")
-            ids = [paper.arxiv_id for paper in page.papers]
+            ids = [paper.arxiv_id for paper in page.entries]
             messages |= dict.fromkeys(page.messages)
             unreadable |= dict.fromkeys(page.messages)
-            papers |= {paper.arxiv_id: paper for paper in page.papers}
+            papers |= zip(ids, page.entries, strict=True)
             is_shifted = start > 0 and not page.messages and ids[:1] != [last]
             seen |= set(ids)
             end = start + page.size
-            if is_shifted or end >= page.total or page.size < 2:
-                is_whole = end >= page.total and len(seen) + len(unreadable) >= page.total
-                return page.total, is_whole and not is_shifted
+            if is_shifted or end >= total or page.size < 2:
+                is_whole = end >= total and len(seen) + len(unreadable) >= total
+                return total, is_whole and not is_shifted
             start, last = end - 1, ids[-1] if ids else ""
 
-    def _page(self, query: str, start: int, size: int, *, is_fresh: bool) -> _Page:
+    def _page(self, query: str, start: int, size: int, *, is_fresh: bool) -> Feed:
         """Return a page, from the cache if it may be; one that is shorter than it should be is asked for again."""
         name = f"{self._exchange.service.url} {query} {start} {size}"
         path = os.path.join("searches", sha256(name.encode()).hexdigest()[:40])
@@ -200,16 +192,16 @@ class Searcher:
         page = self._ask(query, start, size)
         for _ in range(MOST_SHORT):
             # None at all is most often true, and has been seen to be wrong.
-            if page.size >= max(min(page.total - start, size), 1):
+            if page.size >= max(min((page.total or 0) - start, size), 1):
                 break
             page = self._ask(query, start, size)
             if not page.total:
                 break
-        values = {"papers": [paper._asdict() for paper in page.papers], "size": page.size, "total": page.total}
+        values = {"papers": [paper._asdict() for paper in page.entries], "size": page.size, "total": page.total}
         self._cache.write_content(path, name, {"page": {**values, "messages": page.messages}})
         return page
 
-    def _ask(self, query: str, start: int, size: int) -> _Page:
+    def _ask(self, query: str, start: int, size: int) -> Feed:
         if self._max_age_seconds is None:
             raise _FailedError(Failure.UNASKED, "nothing is kept of it")
         url = (
@@ -219,14 +211,14 @@ class Searcher:
         feed = self._exchange.ask(url, f"the query {quote(query)}")
         if feed.total is None:
             raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
-        return _Page(feed.entries, feed.size, feed.total, tuple(problem.message for problem in feed.problems))
+        return feed
 
-    def _kept(self, path: str, name: str) -> _Page | None:
+    def _kept(self, path: str, name: str) -> Feed | None:
         content = self._cache.read_content(path, name, self._max_age_seconds)
         try:
             page = content["page"]
             papers = tuple(metadata_of(values, stored_form(values["arxiv_id"])) for values in page["papers"])
-            messages = tuple(map(str, page["messages"]))
-            return _Page(papers, int(page["size"]), int(page["total"]), messages)
+            problems = tuple(Problem("", str(message)) for message in page["messages"])
+            return Feed(papers, problems, int(page["total"]), int(page["size"]))
         except (KeyError, TypeError, ValueError):
             return None

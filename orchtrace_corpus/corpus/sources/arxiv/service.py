@@ -1,14 +1,12 @@
-"""Which service is asked: arXiv's own, or whatever mirror somebody points us at."""
+"""The service that is asked: arXiv's own, or the mirror that somebody names."""
 
-import math
 import os
 import re
-from hashlib import sha256
 from urllib.parse import urlsplit
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.corpus.sources.limiter import Service
+from orchtrace_corpus.corpus.sources.limiter import Service, named_service, spacing_of
 
 DEFAULT_URL = "https://export.arxiv.org/api/query"
 """arXiv's host for programs."""
@@ -18,7 +16,7 @@ SPACING_SECONDS = 3.0
 
 
 def base_url(option: str = "") -> str:
-    """The address to ask: the option's, else that of `ORCHTRACE_ARXIV_URL`, else arXiv's.
+    """Return the address to ask: the option's, else that of `ORCHTRACE_ARXIV_URL`, else arXiv's.
 
     Raises:
         CommandUseError: It is no http or https address, or has a query, a fragment or credentials.
@@ -45,7 +43,7 @@ def base_url(option: str = "") -> str:
 
 
 def service(url: str, spacing_seconds: float | None = None) -> Service:
-    """The service at an address that `base_url` gave.
+    """Return the service at an address that `base_url` gave.
 
     Args:
         url: Its address.
@@ -56,18 +54,12 @@ def service(url: str, spacing_seconds: float | None = None) -> Service:
         CommandUseError: `ORCHTRACE_ARXIV_SPACING` is not a number of seconds.
     """
     host = urlsplit(url).hostname or ""
-    given = os.environ.get("ORCHTRACE_ARXIV_SPACING", "")
-    try:
-        wanted = float(given or SPACING_SECONDS) if spacing_seconds is None else spacing_seconds
-    except ValueError:
-        wanted = math.nan
-    if spacing_seconds is None and not 0 <= wanted < math.inf:
-        raise CommandUseError(
-            f"ORCHTRACE_ARXIV_SPACING is not a number of seconds: {quote(given)}", "Write such as 0.5."
-        )
+    if spacing_seconds is None:
+        spacing_seconds = spacing_of("ORCHTRACE_ARXIV_SPACING", SPACING_SECONDS)
     if _is_arxiv(host):
-        return Service(url, "arXiv", "arxiv.org", max(wanted, SPACING_SECONDS), ("arxiv.org", "export.arxiv.org"))
-    return Service(url, host, f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}", wanted, ())
+        hosts = ("arxiv.org", "export.arxiv.org")
+        return Service(url, "arXiv", "arxiv.org", max(spacing_seconds, SPACING_SECONDS), hosts)
+    return named_service(url, host, spacing_seconds)
 
 
 def _is_arxiv(host: str) -> bool:
