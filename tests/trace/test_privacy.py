@@ -1,5 +1,6 @@
 """What may leave the machine: whatever position of a log holds something private, no trace and no message has it."""
 
+import importlib.util
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -13,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import privacy
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from tests.conftest import run_corpus
+from tests.conftest import ROOT, run_corpus
 from tests.effort import tries
 from tests.trace.conversationlogs import LOGS, Claude, text, use, write
 
@@ -157,6 +159,13 @@ SHAPES = {
     "Jina": f"jina_{MIXED[:60]}",
     "E2B": f"e2b_{HEX[:40]}",
     "LangSmith": f"lsv2_pt_{HEX[:32]}_{HEX[:10]}",
+    "Pinecone": f"pcsk_{MIXED[:6]}_{MIXED[:63]}",
+    "Notion of old": f"secret_{MIXED[:43]}",
+    "Voyage": f"pa-{MIXED[:20]}_{MIXED[:22]}",
+    "Okta": f"SSWS 00{MIXED[:40]}",
+    "Discord bot": f"MTIz{MIXED[:20]}.Gb{MIXED[:4]}.{MIXED[:38]}",
+    "Vercel": f"vcp_{MIXED[:56]}",
+    "1Password": "A3-AB1CD2-EF3GH4-IJ5KL-MN6OP-QR7ST-UV8WX",
 }
 """A key of each shape that secret scanners know, made up of parts: none was ever valid."""
 
@@ -166,6 +175,60 @@ def test_keys_of_every_known_shape_are_cut_out() -> None:
         assert (name, masked(key), masked(f"tool {key}")) == (name, "…", "tool …")
         path = masked_path(f"logs/{key}.jsonl")
         assert (name, MIXED[8:16] in path, HEX[8:16] in path) == (name, False, False)
+
+
+NAMED = {
+    "pinecone_api_key=": f"{HEX[:8]}-{HEX[:4]}-{HEX[:4]}-{HEX[:4]}-{HEX[:12]}",
+    "okta-token: ": f"00{MIXED[:40]}",
+    "discord bot := ": HEX[:64],
+    "DISCORD_CLIENT_SECRET=": MIXED[:32].lower(),
+    "voyage key = ": f"pa-{MIXED[:43]}",
+    "snyk_token=": f"{HEX[:8]}-{HEX[:4]}-{HEX[:4]}-{HEX[:4]}-{HEX[:12]}",
+}
+
+
+def test_keys_that_look_like_ids_are_cut_out_behind_the_name_of_their_service() -> None:
+    for mark, key in NAMED.items():
+        assert (mark, [name for name in (mark + key, f"x{mark}{key}.jsonl") if key[2:] in masked(name)]) == (mark, [])
+        assert masked(key) in (key, "…")
+    for key in (HEX[:64], NAMED["snyk_token="]):
+        assert [masked(name + key) for name in ("", "pinecone-", "discord ")] == [
+            key,
+            f"pinecone-{key}",
+            f"discord {key}",
+        ]
+
+
+def test_the_collected_shapes_say_where_they_come_from_and_hold_nothing_that_every_hash_could_match() -> None:
+    collection = json.loads(text_beside(privacy.__file__, "secret_shapes.json"))
+    hashes = [*(HEX[:length] for length in (32, 40, 64)), NAMED["snyk_token="], MIXED[:40], *HARMLESS]
+
+    assert collection["source"].endswith(f"/blob/{collection['version']}/config/betterleaks.toml")
+    assert collection["license"].startswith("MIT License. Copyright (c) ")
+    assert len(collection["shapes"]) > 300
+    for shape in collection["shapes"]:
+        found = [name for name in hashes if re.search(shape["pattern"], name)]
+        assert (shape["id"], found, min(map(len, shape["marks"])) > 2) == (shape["id"], [], True)
+        assert shape["marks"] == [mark.casefold() for mark in shape["marks"]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "converted"),
+    [
+        (r"""\b(ab_(?i)[a-z]{9})(?:\\?['"\x60]|[\s;]|\\[nr]|$)""", r"(?<![A-Za-z])(?:ab_(?i:[a-z]{9}))"),
+        (r"(?i)\b(x-(?i)[(a]{9})(?:[^\w-]|\z)", r"(?i:(?<![A-Za-z])(?:x-(?i:[(a]{9})))"),
+        (r"(?P<of>[[:alnum:]]\()", r"(?:[A-Za-z0-9]\()"),
+    ],
+)
+def test_patterns_of_the_collection_become_those_of_python(pattern: str, converted: str) -> None:
+    spec = importlib.util.spec_from_file_location("secret_shapes", ROOT / "scripts" / "secret_shapes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+
+    assert script.python_pattern(pattern) == converted
+    assert re.compile(converted)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
+
+from orchtrace_corpus.base.files import text_beside
 
 _MASKED = "…"
 _TAG_DIGITS = 4
@@ -31,13 +33,14 @@ _HINTS = (
     "lin_", "ntn_", "figd_", "hrku-", "nrak-", "sntry", "dp.", "pul-", "fo1_", "fm2_", "sbp_", "pscale_", "pmak-",
     "rubygems_", "pplx-", "r8_", "tvly-", "fw_", "nvapi-", "jina_", "e2b_", "tskey-", "nfp_", "xkeysib-", "rdme_",
     "pnu_", "dt0", "secret-key-1", "atlasv1", "key-", "-us", "pat", "private key", "bearer ", "basic ", "v1.0-",
+    "secret_", "pa-", "al-", "ssws ",
     *_HINTS_IN_RUNS,
 )  # fmt: skip
 """A name without any of these, whatever their case, holds nothing private, which is quickly seen."""
 _BEGINNING = 3
-_BEGINNINGS = frozenset(tuple(hint[:_BEGINNING]) for hint in _HINTS if len(hint) >= _BEGINNING)
+_OWN_HINTS = frozenset(_HINTS)
 _SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _BEGINNING)
-"""How hints begin, and those that are shorter: what has neither is looked through once, not once for each hint."""
+"""Hints that are shorter than the beginnings by which all others are looked for at once."""
 _CALL_ID = re.compile(r"(?:toolu_|call_)?[A-Za-z0-9]*").fullmatch
 """The id of a call, of which there are very many: a run in which only the keys that have no mark could hide."""
 _VAULT = re.compile(r"(?<![\w.])s\.").search  # the mark of a token of Vault; `s.` alone ends a word in `events.jsonl`
@@ -72,7 +75,7 @@ _PRIVATE = "|".join(
         rf"[spr]k[-_](?:ant|proj|svcacct|admin|or|live|test|lf)[-_](?=[\w-]*[A-Z])(?=(?:[\w-]*[-_])?{_LONG})[\w-]+",
         r"[spr]k[-_](?=[A-Za-z0-9]*[a-z])(?=[A-Za-z0-9]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z0-9]{20,}[\w-]*",
         rf"(?i:gh[pousr]_|github_pat_|hf_|npm_|gsk_|xai-|lsv2_[a-z]{{2}}_){_BODY}",
-        rf"{_ALONE}(?i:lin_(?:api|oauth)_|ntn_|figd_|sbp_|rubygems_|pplx-|r8_|tvly-(?:[a-z]+-)?|fw_|jina_|e2b_|nfp_|rdme_){_BODY}",
+        rf"{_ALONE}(?i:lin_(?:api|oauth)_|ntn_|secret_|figd_|sbp_|rubygems_|pplx-|r8_|tvly-(?:[a-z]+-)?|fw_|jina_|e2b_|nfp_|rdme_){_BODY}",
         rf"{_ALONE}(?i:pnu_|csk-|pul-|f[om][12]_|hrku-|nrak-|pmak-|whsec_|shp(?:at|ca|pa|ss)_|xkeysib-|sntry[su]_){_BODY}",
         rf"(?i:glpat-|gl(?:ptt|dt|rt|rtr|cbt|agent|ft|ffct|imt|soat)-|gloas-|xox[a-z]-|xapp-\d-){_LOOSE}",
         rf"(?i:dckr_[a-z]{{2,4}}_|do[opr]_v1_|tgp_v1_|gocspx-|pypi-ag|nvapi-|pscale_[a-z]+_|tskey-[a-z]+-|sq0[a-z]{{3}}-){_LOOSE}",
@@ -92,13 +95,24 @@ _PRIVATE = "|".join(
         rf"{_ALONE}(?i:sig|password|passwd|pwd|{_NAMED}?(?:token|secret|signature)|{_NAMED}key)=[^\s;&\"']{{8,}}",
         r"\d{8,10}:AA[\w-]{30,}|(?i:hooks\.slack\.com|[\w.]+/api/webhooks|[\w.]+/webhookb2)/[^\s\"']+",
         r"(?i:age-secret-key-1)[a-z0-9A-Z]{20,}|-----BEGIN [A-Z ]*PRIVATE KEY[\s\S]*",
-        r"(?i:bearer|basic) (?=[\w.~+/-]*\d)[\w.~+/=-]{16,}",
+        rf"{_ALONE}(?:pa|al)-(?=(?:[\w-]*[-_])?{_LONG})[\w-]{{43}}",  # Voyage
+        r"(?<![A-Za-z\d])[MNO](?=[A-Za-z]*\d)[A-Za-z\d]{23,27}\.[\w-]{6}\.[\w-]{27,}",  # bots on Discord
+        r"(?i:bearer|basic|ssws) (?=[\w.~+/-]*\d)[\w.~+/=-]{16,}",
         rf"(?:(?i:eyj)[\w-]{{8,}}\.(?i:eyj)[\w-]+|{_ALONE}eyJ[\w-]{{12,}})(?:\.[\w-]*)*",  # JSON Web Tokens
     )
 )
 
 _FOLDER = rf"(?<![A-Za-z0-9])(?:[A-Za-z]-)?[-_](?:[\w.]*-){{0,6}}?(?:{_HOMES}|root)[-_][^/\\]*"
 """A home folder in the name of a file or folder, as programs make it that have a folder for each project."""
+
+_NO_SERVICE = 40
+"""No service that has keys without a mark of its own has shorter ones that are a run."""
+_IS_RANDOM = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{6,}|[A-Za-z0-9]{30,}").search
+_IS_RANDOM_LOOSELY = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}|[A-Za-z0-9]{30,}").search
+"""A run such as no word of a name is; longer in shapes that allow words with hyphens between them."""
+
+_SETS = re.compile("[=>:|,]").search
+"""What stands between the name of a service and its key."""
 
 _CANONICAL = msgspec.json.Encoder(order="sorted", enc_hook=str)
 _SALT: ContextVar[bytes] = ContextVar("salt", default=b"")
@@ -159,23 +173,85 @@ def masked_path(path: str) -> str:
 @lru_cache(maxsize=10_000)
 def _masked(name: str, salt: bytes) -> str:
     is_torn = len(name) > _MOST_READ
-    if _may_hold_secrets(name):
-        name = re.sub(_PRIVATE, lambda found: _MASKED + _tag(found.group(), salt), name[:_MOST_READ])
+    may_hold_secrets, shapes = _suspicions(name)
+    if may_hold_secrets or shapes:
+        name = name[:_MOST_READ]
+        if may_hold_secrets:
+            name = re.sub(_PRIVATE, lambda found: _MASKED + _tag(found.group(), salt), name)
+        for shape in shapes:
+            name = shape.cut(name, salt)
         if is_torn:
             name = name[:-_TORN]
     return name[:_MOST_NAME]
 
 
-def _may_hold_secrets(name: str) -> bool:
+class Shape(msgspec.Struct, frozen=True):
+    """A shape of keys from `secret_shapes.json`.
+
+    Attributes:
+        pattern: What such a key matches.
+        marks: What a name holds that has such a key, in lower case.
+        is_loose: Whether words with hyphens between them could match, too.
+        is_named: Whether the mark is the name of a service, behind which the key is set.
+    """
+
+    pattern: str
+    marks: tuple[str, ...]
+    is_loose: bool = False
+    is_named: bool = False
+
+    def cut(self, name: str, salt: bytes) -> str:
+        """Return the name without keys of this shape; one that goes on is cut out whole."""
+        is_random = _IS_RANDOM_LOOSELY if self.is_loose else _IS_RANDOM
+
+        def cut(found: re.Match[str]) -> str:
+            text = found.group()
+            return _MASKED + _tag(text, salt) if is_random(text) else text
+
+        return re.sub(f"(?:{self.pattern})[A-Za-z0-9]*", cut, name)
+
+
+def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
+    """Return whether a name may hold what `_PRIVATE` knows, and the collected shapes of which it has a mark."""
     if (is_run := _CALL_ID(name) is not None) and len(name) < _SHORTEST_KEY:
-        return False
-    if "SK" in name or "AC" in name or _VAULT(name):  # keys whose beginning is too short to look for in any case
-        return True
+        return False, ()
+    # Keys whose beginning is too short to look for in any case.
+    may_hold_secrets = "SK" in name or "AC" in name or _VAULT(name) is not None or _has_dotted_parts(name)
     folded = name.casefold()
-    if is_run:
-        return _has_any(_HINTS_IN_RUNS, folded)
-    is_clear = _BEGINNINGS.isdisjoint(zip(folded, folded[1:], folded[2:], strict=False))
-    return _has_any(_SHORT_HINTS if is_clear else _HINTS, folded)
+    if is_run and len(name) < _NO_SERVICE:
+        return may_hold_secrets or _has_any(_HINTS_IN_RUNS, folded), ()
+    may_hold_secrets = may_hold_secrets or _has_any(_SHORT_HINTS, folded)
+    beginnings, marks_by_beginning, shapes_by_mark = _marks(bool(_SETS(name)))
+    present = beginnings.intersection(zip(folded, folded[1:], folded[2:], strict=False))
+    if not present:
+        return may_hold_secrets, ()
+    marks = [mark for beginning in present for mark in marks_by_beginning[beginning] if mark in folded]
+    shapes = dict.fromkeys(shape for mark in marks for shape in shapes_by_mark.get(mark, ()))
+    return may_hold_secrets or not _OWN_HINTS.isdisjoint(marks), tuple(shapes)
+
+
+def _has_dotted_parts(name: str) -> bool:
+    """Return True if a name is long enough for the three parts of a bot's token on Discord."""
+    return len(name) > 57 and name.count(".") > 1
+
+
+class _Collection(msgspec.Struct):
+    shapes: tuple[Shape, ...]
+
+
+@cache
+def _marks(with_named: bool) -> tuple[frozenset[Any], dict[Any, list[str]], dict[str, list[Shape]]]:
+    """Return how marks begin, the marks by that, and the collected shapes by their marks; named ones if asked for."""
+    data = text_beside(__file__, "secret_shapes.json")
+    shapes_by_mark: dict[str, list[Shape]] = {}
+    for shape in msgspec.json.decode(data, type=_Collection).shapes:
+        for mark in shape.marks if with_named or not shape.is_named else ():
+            shapes_by_mark.setdefault(mark, []).append(shape)
+    marks_by_beginning: dict[Any, list[str]] = {}
+    for mark in dict.fromkeys((*_HINTS, *shapes_by_mark)):
+        if len(mark) >= _BEGINNING:
+            marks_by_beginning.setdefault(tuple(mark[:_BEGINNING]), []).append(mark)
+    return frozenset(marks_by_beginning), marks_by_beginning, shapes_by_mark
 
 
 def _has_any(words: tuple[str, ...], name: str) -> bool:
