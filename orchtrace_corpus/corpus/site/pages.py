@@ -12,7 +12,7 @@ from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName, Strength
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.model.scale import Group, Observation
+from orchtrace_corpus.corpus.model.scale import Observation
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claims import (
@@ -147,6 +147,8 @@ def claims(source: Source) -> dict[str, Any]:
     later = (name for name in pools if name is not PoolName.PUBLISHED)
     return {
         **_judged(source, source.verdicts),
+        "agreed_text": agreed_text,
+        "reach_text": reach_text,
         "notes": [note for name in later for note in pool_summary(source.verdicts, name, hint="")],
         "candidate_keys": {candidate.name for candidate in source.candidates},
     }
@@ -157,24 +159,16 @@ def _judged(source: Source, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     pools = pools_of(source.verdicts)
     shown = []
     for verdict in sorted(verdicts, key=doubt_rank):
-        claim, robust = verdict.claim, source.robust.get(verdict.claim.id)
-        compared = source.by_sources.get(claim.id)
-        awaited = verdict.pools.get(PoolName.CANDIDATES)
+        robust, compared = source.robust.get(verdict.claim.id), source.by_sources.get(verdict.claim.id)
         shown.append(
             {
                 "verdict": verdict,
                 "words": [(name.value, pool_word(verdict, name)) for name in pools],
                 "by_sources": reading_word(compared) if compared else "",
-                "agreed": [(one.record, one.tag, agreed_text(one)) for one in (compared.falls_by if compared else ())],
-                "against": _strongest(claim),
+                "agreed": compared.falls_by if compared else (),
+                "against": _strongest(verdict.claim),
                 "records": [_counted_record(name, source) for name in verdict.rows],
-                "beside": [name for name in verdict.contested if name not in verdict.rows],
-                "readings": claim.readings,
-                "awaited": reach_text(awaited) if awaited else "",
-                "falls": [
-                    ("Falls by", awaited.falls_by if awaited else ()),
-                    ("Could fall by", awaited.could_fall_by if awaited else ()),
-                ],
+                "awaited": verdict.pools.get(PoolName.CANDIDATES),
                 "stress": list(stress_entries(robust)) if robust is not None and robust.holds else [],
             }
         )
@@ -192,25 +186,16 @@ def _counted_record(name: str, source: Source) -> tuple[str, str, str]:
 
 def scale_page(source: Source) -> dict[str, Any]:
     """Return what is known of the scale of systems: each quantity in a sentence, and every number with its sources."""
-    records = {key: f"papers/{key}.html" for key in source.keys}
-    rows = [
-        [
-            (one.system, records.get(one.record or "", "")),
-            ("in use" if one.group is Group.DEPLOYMENT else "experiment", ""),
-            (one.phase or "", ""),
-            (f"{scale.amount(one.value)} {one.unit}" if one.value else scale.amount(one.value), ""),
-            (scale.status(one), ""),
-            (one.note or "", ""),
-        ]
-        for one in source.scale
-    ]
-    by_quantity: dict[str, list[tuple[list[tuple[str, str]], Observation]]] = {}
-    for cells, observation in zip(rows, source.scale, strict=True):
-        by_quantity.setdefault(observation.quantity, []).append((cells, observation))
+    by_quantity: dict[str, list[Observation]] = {}
+    for observation in source.scale:
+        by_quantity.setdefault(observation.quantity, []).append(observation)
     return {
         "answers": scale.answers(source.scale),
         "boundary": scale.BOUNDARY,
         "quantities": by_quantity,
+        "amount": scale.amount,
+        "status": scale.status,
+        "keys": source.keys,
         **_judged(source, [verdict for verdict in source.verdicts if Over.SCALE in verdict.claim.over]),
     }
 
