@@ -543,7 +543,7 @@ def test_ids_of_claims_are_never_cut(root: Path) -> None:
 
     file, pool = store.CorpusFiles(str(root)).claims, pool_of(root)
     robust = {one.claim.id: one for one in stress(file.claims, pool, ())}
-    table = render.overview(core.evaluate(file.claims, pool), robust)
+    table = render.overview(render.ClaimReport(core.evaluate(file.claims, pool), robust))
 
     shown = plain(lines(table, 42)).splitlines()
 
@@ -589,7 +589,7 @@ def test_claims_on_a_narrow_terminal(root: Path) -> None:
     pool = pool_of(root)
     verdicts = core.evaluate(store.CorpusFiles(str(root)).claims.claims, pool)
 
-    shown = plain(render.card(verdicts[1], None, 40))
+    shown = plain(render.cards(render.ClaimReport(verdicts[1:2]), 40))
 
     assert max(len(line) for line in shown.splitlines()) <= 40
     assert "rows (2)    rose-garden, mixed-borders\n" in shown

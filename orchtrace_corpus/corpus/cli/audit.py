@@ -9,6 +9,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line
+from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Reading, With
@@ -97,11 +98,11 @@ def claims(
         left_out = [one for one in awaiting.candidates if one not in proposed]
         causes = find_causes(verdicts, pool, proposed)
         causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
-        report: dict[Format, Callable[[], str | Sequence[Line]]] = {
+        causes_views: dict[Format, Callable[[], str | Sequence[Line]]] = {
             Format.JSON: lambda: render.causes_data(causes),
             Format.TABLE: lambda: render.causes_lines(causes, verdicts, left_out, session.output.width),
         }
-        session.show_report(report, lambda: [render.causes_table(causes)], "causes", output_format)
+        session.show_report(causes_views, lambda: [render.causes_table(causes)], "causes", output_format)
         return ExitCode.DONE
     if pools:
         verdicts = tuple(
@@ -115,31 +116,24 @@ def claims(
         from orchtrace_corpus.corpus.analysis.stress import stress
 
         robust = {one.claim.id: one for one in stress(chosen, pool, recorded)}
-    views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.JSON: lambda: render.data(verdicts, robust, unread, beside, reading, compared)
-    }
+    report = render.ClaimReport(verdicts, robust, unread, beside, reading, compared)
+    views: dict[Format, Callable[[], str | Sequence[Line]]] = {Format.JSON: lambda: render.data(report)}
     if names:
-        views[Format.TABLE] = lambda: render.cards(verdicts, robust, unread, session.output.width, compared)
-        views[Format.MARKDOWN] = lambda: render.cards_markdown(verdicts, robust, unread, compared)
-    is_flat = bool(names) or output_format is Format.CSV
+        views[Format.TABLE] = lambda: render.cards(report, session.output.width)
+        views[Format.MARKDOWN] = lambda: render.cards_markdown(report)
     is_whole = show_all or output_format is not Format.TABLE
     disputed = {key for verdict in verdicts for key in verdict.contested}
     agreed = disputed & {one.record for one in recorded if one.agreed and one.state is disputes.State.OPEN}
     is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
     note = render.disputed_text(len(disputed), len(agreed), pool.taxonomy.noun) if is_marked else ""
     width = session.output.width if output_format is Format.TABLE else None
-    session.show_report(
-        views,
-        lambda: [
-            render.flat(verdicts, robust, compared)
-            if is_flat
-            else render.overview(
-                verdicts, robust, unread, beside, compared, tuple(pools or ()), width, is_whole=is_whole, note=note
-            )
-        ],
-        "claims",
-        output_format,
-    )
+
+    def table() -> Table:
+        if names or output_format is Format.CSV:
+            return render.flat(report)
+        return render.overview(report, tuple(pools or ()), width, is_whole=is_whole, note=note)
+
+    session.show_report(views, lambda: [table()], "claims", output_format)
     further = [finding for finding in problems if finding.code != "C101"]
     for finding in further:
         session.output.tell(str(finding))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import (
@@ -58,12 +58,36 @@ _POOL_COLUMNS = {
 }
 
 
+class ClaimReport(NamedTuple):
+    """Claims to show.
+
+    Attributes:
+        verdicts: The claims with their verdicts.
+        robust: What breaks them, by id; empty where they were not stressed.
+        unread: The ids of claims that could not be read.
+        flawed: The ids of claims that hold, and in which something else is wrong.
+        reading: The reading of disputed tags that the verdicts are by.
+        compared: The verdicts as published, by id, where the others are by the reading of the sources.
+    """
+
+    verdicts: Sequence[Verdict]
+    robust: Mapping[str, "Robustness"] = {}
+    unread: Sequence[str] = ()
+    flawed: Sequence[str] = ()
+    reading: ReadingName = ReadingName.PUBLISHED
+    compared: Mapping[str, "ReadingVerdict"] = {}
+
+    def entries(self, verdict: Verdict) -> list[tuple[str, str]]:
+        """Return everything behind a claim and against it, as labels and texts."""
+        return list(_entries(verdict, self.robust.get(verdict.claim.id), self.compared.get(verdict.claim.id)))
+
+    def word(self, verdict: Verdict) -> str:
+        """Return the verdict: a claim fails as it is written; it falls by another reading, or over another pool."""
+        return _verdict_word(verdict, self.compared.get(verdict.claim.id))
+
+
 def overview(
-    verdicts: Sequence[Verdict],
-    robust: Mapping[str, "Robustness"],
-    unread: Sequence[str] = (),
-    beside: Sequence[str] = (),
-    compared: Mapping[str, "ReadingVerdict"] = {},
+    report: ClaimReport,
     chosen: Sequence[PoolName] = (),
     width: int | None = None,
     *,
@@ -73,20 +97,17 @@ def overview(
     """Return one row for each claim, most doubtful first; with what breaks it, for those that were stressed.
 
     Args:
-        verdicts: The claims with their verdicts.
-        robust: What breaks them, by id; empty where they were not stressed.
-        unread: The ids of claims that could not be read.
-        beside: The ids of claims that hold, and in which something else is wrong.
-        compared: The verdicts as published, by id, where the others are by the reading of the sources.
+        report: The claims.
         chosen: The pools to show; without them, all that there are.
         width: The cells of a line; the sentences are left out where they would stand in a narrow strip.
         is_whole: True to show also claims of which there is nothing to say; else they are counted where all
             together do not fit a screen.
         note: A further line at the foot.
     """
-    title, *readings = _claim_notes(compared)
+    verdicts, robust = report.verdicts, report.robust
+    title, *readings = _claim_notes(report.compared)
     is_cut = not is_whole and len(verdicts) > _MOST_ON_A_SCREEN
-    flawed = (*beside_notes(beside), *unread_notes(unread))
+    flawed = (*_flaw_notes(report.flawed), *_unread_notes(report.unread))
 
     def rank(verdict: Verdict) -> tuple[int, int]:
         return _stress_rank(robust[verdict.claim.id]) if robust else doubt_rank(verdict)
@@ -106,7 +127,7 @@ def overview(
     pools = chosen or pools_of(verdicts)
     listed: list[tuple[Cell, ...]] = []
     for verdict in shown:
-        as_written = verdict_word(verdict, compared.get(verdict.claim.id))
+        as_written = report.word(verdict)
         words = tuple(pool_word(verdict, name, as_written) for name in pools) or (as_written,)
         listed.append((verdict.claim.id, *words, len(verdict.rows), len(verdict.contested), verdict.claim.claim))
     failing = []
@@ -124,7 +145,7 @@ def overview(
     if later and any(name not in verdict.pools for verdict in shown for name in pools):
         later[0] += " (-: not about that pool)"  # no line more: all is to fit a screen
     quiet = others.format("hold, and no reading on record contests them")
-    notes = [*failing, summary(verdicts, compared), *later, *filter(None, (quiet, note)), *readings, *flawed]
+    notes = [*failing, _summary(verdicts, report.compared), *later, *filter(None, (quiet, note)), *readings, *flawed]
     heads = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
     if (width or (_NARROW if is_cut else _WIDTH_FOR_SENTENCES)) < _WIDTH_FOR_SENTENCES:
         notes.append("corpus claims ID shows a claim with its sentence")
@@ -155,11 +176,11 @@ def _stress_rank(robustness: "Robustness") -> tuple[int, int]:
 
 def _stress_row(verdict: Verdict, robustness: "Robustness") -> tuple[Cell, ...]:
     if not robustness.holds:
-        return (verdict.claim.id, *(verdict_word(verdict),) * 5)
+        return (verdict.claim.id, *(_verdict_word(verdict),) * 5)
     fewest = str(len(robustness.smallest)) if robustness.smallest else "none"
     return (
         verdict.claim.id,
-        verdict_word(verdict),
+        _verdict_word(verdict),
         fewest if robustness.is_exact or not robustness.smallest else f"up to {fewest}",
         _tally(len(robustness.flips), robustness.breaks_by_all_flips),
         _tally(len(robustness.near_misses), robustness.breaks_by_all_near_misses, robustness.near_miss_number),
@@ -178,18 +199,16 @@ def _tally(alone: int, at_once: bool | None, total: int = 0) -> str:
     return f"{alone} of {total}" if total else str(alone)
 
 
-def flat(
-    verdicts: Sequence[Verdict], robust: Mapping[str, "Robustness"], compared: Mapping[str, "ReadingVerdict"]
-) -> Table:
-    """Return every claim with everything known in one row; arguments as for `overview`."""
+def flat(report: ClaimReport) -> Table:
+    """Return every claim with everything known in one row."""
     columns = ["claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source"]
-    shown = [name for name in pools_of(verdicts) if name is not PoolName.PUBLISHED]
+    shown = [name for name in pools_of(report.verdicts) if name is not PoolName.PUBLISHED]
     for name in shown:
         columns += _POOL_COLUMNS[name]
-    columns += ("published_reading", "falls_by_readings") if compared else ()
-    columns += ("smallest_break",) if robust else ()
+    columns += ("published_reading", "falls_by_readings") if report.compared else ()
+    columns += ("smallest_break",) if report.robust else ()
     rows = []
-    for verdict in verdicts:
+    for verdict in report.verdicts:
         claim = verdict.claim
         row: list[Cell] = [claim.id, _yes_or_no(verdict.holds), claim.claim, verdict.expected, verdict.found]
         row += (verdict.rows, verdict.contested, claim.boundary, claim.source)
@@ -198,9 +217,9 @@ def flat(
             row += (None, ()) if over is None else (_yes_or_no(over.holds), over.falls_by)
             if name is PoolName.CANDIDATES:
                 row.append(over.could_fall_by if over else ())
-        if reading := compared.get(claim.id):
+        if reading := report.compared.get(claim.id):
             row += (_yes_or_no(reading.published), tuple(map(agreed_text, reading.falls_by)))
-        if robustness := robust.get(claim.id):
+        if robustness := report.robust.get(claim.id):
             row.append(tuple(map(str, robustness.smallest)))
         rows.append(tuple(row))
     return Table("claims", "", tuple(columns), tuple(rows))
@@ -210,7 +229,7 @@ def _yes_or_no(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def summary(verdicts: Sequence[Verdict], compared: Mapping[str, "ReadingVerdict"] = {}) -> str:
+def _summary(verdicts: Sequence[Verdict], compared: Mapping[str, "ReadingVerdict"]) -> str:
     """Return how many hold, in words; those that hold as published fall."""
     failing = [verdict.claim.id for verdict in verdicts if not verdict.holds]
     count = pluralize(len(verdicts), "claim")
@@ -220,7 +239,7 @@ def summary(verdicts: Sequence[Verdict], compared: Mapping[str, "ReadingVerdict"
     return f"{len(failing)} of {count} {verb}{'s' * (len(failing) == 1)}: {', '.join(failing)}"
 
 
-def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
+def _flaw_notes(ids: Sequence[str]) -> tuple[str, ...]:
     """Name the claims that hold although something else in them is wrong; nothing without any."""
     if not ids:
         return ()
@@ -229,7 +248,7 @@ def beside_notes(ids: Sequence[str]) -> tuple[str, ...]:
     return (f"{len(ids)} of these {verb} records that are not there, or are not counted: {named}",)
 
 
-def unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
+def _unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
     """Return how many claims could not be read, and which of them have an id; nothing where all could."""
     if not unread:
         return ()
@@ -237,68 +256,46 @@ def unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
     return (f"{pluralize(len(unread), 'claim')} could not be read{named and f': {named}'}",)
 
 
-def cards(
-    verdicts: Sequence[Verdict],
-    robust: Mapping[str, "Robustness"],
-    unread: Sequence[str],
-    width: int | None,
-    compared: Mapping[str, "ReadingVerdict"],
-) -> list[Line]:
+def cards(report: ClaimReport, width: int | None) -> list[Line]:
     """Return some claims in full, a blank line between two, then how many could not be read."""
-    shown = [card(verdict, robust.get(verdict.claim.id), width, compared.get(verdict.claim.id)) for verdict in verdicts]
-    shown += [[line(note)] for note in unread_notes(unread)]
-    return [part for block in shown for part in ((), *block)][1:]
+    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
+    lines: list[Line] = []
+    for verdict in report.verdicts:
+        style = "explicit" if verdict.holds else "warning"
+        lines += [(), (Span(verdict.claim.id, "key"), Span("  "), Span(report.word(verdict), style))]
+        lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
+        entries = report.entries(verdict)
+        label_width = max(display_width(label) for label, _ in entries) + 2
+        for label, text in entries:
+            lines += entry(label, text, label_width, available)
+    for note in _unread_notes(report.unread):
+        lines += [(), line(note)]
+    return lines[1:]
 
 
-def cards_markdown(
-    verdicts: Sequence[Verdict],
-    robust: Mapping[str, "Robustness"],
-    unread: Sequence[str],
-    compared: Mapping[str, "ReadingVerdict"],
-) -> str:
+def cards_markdown(report: ClaimReport) -> str:
     """Return the same as Markdown sections."""
     sections = []
-    for verdict in verdicts:
-        reading = compared.get(verdict.claim.id)
-        entries = _entries(verdict, robust.get(verdict.claim.id), reading)
-        items = (f"- **{label}**: {markdown_text(text)}" for label, text in entries)
-        head = f"## {markdown_text(verdict.claim.id)}: {verdict_word(verdict, reading)}"
+    for verdict in report.verdicts:
+        items = (f"- **{label}**: {markdown_text(text)}" for label, text in report.entries(verdict))
+        head = f"## {markdown_text(verdict.claim.id)}: {report.word(verdict)}"
         sections.append("\n".join((head, "", markdown_text(verdict.claim.claim), "", *items)) + "\n")
-    return "\n".join((*sections, *(f"{note}\n" for note in unread_notes(unread))))
+    return "\n".join((*sections, *(f"{note}\n" for note in _unread_notes(report.unread))))
 
 
-def card(
-    verdict: Verdict, robustness: "Robustness | None", width: int | None, compared: "ReadingVerdict | None" = None
-) -> list[Line]:
-    """Return one claim for people, with everything behind it and against it."""
-    available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    style = "explicit" if verdict.holds else "warning"
-    lines: list[Line] = [(Span(verdict.claim.id, "key"), Span("  "), Span(verdict_word(verdict, compared), style))]
-    lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
-    entries = list(_entries(verdict, robustness, compared))
-    label_width = max(display_width(label) for label, _ in entries) + 2
-    for label, text in entries:
-        lines += entry(label, text, label_width, available)
-    return lines
+def data(report: ClaimReport) -> str:
+    """Return claims for programs: the verdict, what is behind it, and what breaks it."""
+    holding = sum(verdict.holds for verdict in report.verdicts)
+    numbers = {"hold": holding, "fail": len(report.verdicts) - holding, "unread": len(report.unread)}
+    mappings = []
+    for verdict in report.verdicts:
+        name = verdict.claim.id
+        mappings.append(_mapping(verdict, report.robust.get(name), report.compared.get(name)))
+    head = {"reading": report.reading.value, **numbers, "flawed": list(report.flawed)}
+    return envelope("claims", {**head, "claims": mappings})
 
 
-def data(
-    verdicts: Sequence[Verdict],
-    robust: Mapping[str, "Robustness"],
-    unread: Sequence[str] = (),
-    beside: Sequence[str] = (),
-    reading: ReadingName = ReadingName.PUBLISHED,
-    compared: Mapping[str, "ReadingVerdict"] = {},
-) -> str:
-    """Return claims for programs: the verdict, what is behind it, and what breaks it; arguments as for `overview`."""
-    holding = sum(verdict.holds for verdict in verdicts)
-    numbers = {"hold": holding, "fail": len(verdicts) - holding, "unread": len(unread), "flawed": list(beside)}
-    mappings = [_mapping(verdict, robust.get(verdict.claim.id), compared.get(verdict.claim.id)) for verdict in verdicts]
-    return envelope("claims", {"reading": reading.value, **numbers, "claims": mappings})
-
-
-def verdict_word(verdict: Verdict, compared: "ReadingVerdict | None" = None) -> str:
-    """Return the verdict: a claim fails as it is written; it falls by another reading, or over another pool."""
+def _verdict_word(verdict: Verdict, compared: "ReadingVerdict | None" = None) -> str:
     if verdict.holds:
         return "holds"
     return "falls" if compared is not None and compared.published else "fails"
@@ -311,7 +308,7 @@ def _entries(
     of = claim.expect.of if isinstance(claim.expect, Share) else ()
     yield "expected", verdict.expected
     yield "found", verdict.found
-    pools = pools_text(verdict.pools, verdict_word(verdict, compared))
+    pools = pools_text(verdict.pools, _verdict_word(verdict, compared))
     if pools:
         beyond = (name for name, over in verdict.pools.items() if name in _FOUND_OVER and not over.holds)
         found = "; ".join(f"{_FOUND_OVER[name]}: {verdict.pools[name].found}" for name in beyond)
