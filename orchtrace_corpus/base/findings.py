@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Severity(StrEnum):

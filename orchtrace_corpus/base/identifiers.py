@@ -8,7 +8,8 @@ before and after 2020.
 import re
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class IdentifierKind(StrEnum):

@@ -9,7 +9,8 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 _LATIN, _EAST_ASIAN = "LATIN", "EAST ASIAN"
 _GROUPS = dict.fromkeys(

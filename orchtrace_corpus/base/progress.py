@@ -1,6 +1,6 @@
 """How far long work has come, as a value: the work says it, and whoever likes shows it."""
 
-from typing import NamedTuple
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Progress(NamedTuple):

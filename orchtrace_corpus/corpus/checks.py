@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import read_text
 from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed, select
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Pool

@@ -12,10 +12,11 @@ papers that pass, as a table), `claims` (what claims come to over each pool), `f
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.regions import Region, find_regions, replace_regions
 from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_text

@@ -1,10 +1,11 @@
 """One run of a command: its global options, and where its output goes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.findings import Finding
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat

@@ -8,7 +8,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Span(NamedTuple):

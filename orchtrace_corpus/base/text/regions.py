@@ -5,10 +5,10 @@ Everything outside stays byte for byte as it is.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 _BEGIN, _END, _CLOSE = "<!-- corpus:begin ", "<!-- corpus:end ", "-->"
 NOTE = "<!-- Generated from data/ by `corpus build`; do not edit between these marks. -->"

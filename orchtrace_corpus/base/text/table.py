@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion, unobeyed
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, clip, display_width, fit, line, pad, wrap
 

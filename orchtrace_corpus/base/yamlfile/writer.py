@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from collections.abc import Mapping as MappingType
 from functools import lru_cache
 from itertools import takewhile
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from orchtrace_corpus.base.findings import is_malformed
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
 FLOW_WIDTH = 100

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import combinations
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orchtrace_corpus.base.errors import MissingLibraryError
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.coding import Column, Sheet
 
 if TYPE_CHECKING:

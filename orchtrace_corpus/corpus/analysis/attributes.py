@@ -7,10 +7,11 @@ a name means the same everywhere.
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.field_table import (
     CANDIDATE_FIELDS,
     EXCLUSION_FIELDS,

@@ -1,9 +1,9 @@
 """Claims by other tags: which fall where readers agree on other tags than the published ones, or by candidates."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.identifiers import recognise_url
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.analysis.claims import Judge, Verdict, disputes_on
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision

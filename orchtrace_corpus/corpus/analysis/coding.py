@@ -10,10 +10,10 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING

@@ -5,9 +5,9 @@ meaning. A paper that has another key now, but an identifier or a title as befor
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, beyond
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.splice import Form, differences
 from orchtrace_corpus.corpus.analysis import state_changes
 from orchtrace_corpus.corpus.analysis.claims import Verdict

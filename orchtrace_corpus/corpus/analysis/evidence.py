@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
 
 from orchtrace_corpus.base.identifiers import recognise_url
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, address, identities
 from orchtrace_corpus.corpus.model.taxonomy import Standing, Taxonomy

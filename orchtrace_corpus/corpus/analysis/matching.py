@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import NamedTuple
 
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.records import Paper, Record, address, folded_title, identities
 
 SAME_TITLE_PERCENT = 90

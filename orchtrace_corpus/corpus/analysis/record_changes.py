@@ -1,8 +1,8 @@
 """What became of one record: its fields old and new, evidence item by item, and what of it only a person can judge."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, ReviewTopic
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Pool, Record

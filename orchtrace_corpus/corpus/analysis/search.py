@@ -4,9 +4,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, ValueKind, find
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, SearchPart, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE

@@ -6,10 +6,11 @@ that a term or a field that only one of them has counts 0 in the other.
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from orchtrace_corpus.base.findings import Location
 from orchtrace_corpus.base.identifiers import recognise, recognise_url
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, exclusion_attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice, product, zip_longest
 from math import isclose
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
     ValueKind,

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import Document, write_stale
 from orchtrace_corpus.base.findings import has_errors, printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.query import parse

@@ -10,11 +10,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, IdentifierKind
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import MAX_TEXT, YamlFile
 from orchtrace_corpus.base.yamlfile.splice import TooLongError
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records, plain_value, raw_records

@@ -5,11 +5,11 @@ before an edit does not stand in its way; only what it brings does.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, MalformedCorpusError
 from orchtrace_corpus.base.files import Document, write_stale
 from orchtrace_corpus.base.findings import Finding, Severity, beyond, has_errors, is_malformed, printable, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.splice import remove_record

@@ -8,10 +8,11 @@ Comments go with the field or record below them. Two exclusions that got one id 
 import re
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.record import values

@@ -1,11 +1,11 @@
 """Records and problems that a file in another format than the data file's holds."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.formats.citation import EntryDetails, merge_entry
 from orchtrace_corpus.corpus.model.fields import OTHERS, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value

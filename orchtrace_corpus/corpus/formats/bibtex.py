@@ -11,13 +11,14 @@ never defined it leaves as they stand; here each of these is a problem with its 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote as percent_encoded
 
 from orchtrace_corpus.base.budget import MAX_EXPANDED_CHARACTERS
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT
 from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
 from orchtrace_corpus.corpus.formats.citation import (

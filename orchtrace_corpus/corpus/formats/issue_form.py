@@ -11,10 +11,10 @@ Reference: the syntax of GitHub's form schema
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField, Section, field_label
 from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, NOT_APPLICABLE, PLAIN_ELEMENTS
 from orchtrace_corpus.corpus.model.records import Tag

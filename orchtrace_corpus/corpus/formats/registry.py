@@ -4,11 +4,12 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.json_syntax import JsonError
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.formats import FormatError, Item, Problem
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy

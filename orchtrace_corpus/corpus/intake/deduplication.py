@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from html import unescape
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError, UpstreamError
 from orchtrace_corpus.base.findings import Finding, Severity
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign, identifier_text
 from orchtrace_corpus.corpus.edit.edits import add_records
 from orchtrace_corpus.corpus.edit.proposal import Proposal

@@ -6,10 +6,10 @@ is new.
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse

@@ -4,11 +4,12 @@ Whoever asks comes in as a function; without one, what a record lacks is returne
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.edit import proposal
 from orchtrace_corpus.corpus.edit.proposal import Outcome, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets

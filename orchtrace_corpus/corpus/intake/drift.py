@@ -9,10 +9,11 @@ decides, and only what takes no decision is offered as a change.
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake.papers import spell_greek

@@ -9,10 +9,10 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Location
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis import coding, reading_order
 from orchtrace_corpus.corpus.analysis.coding import Column
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex

@@ -3,11 +3,11 @@
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
 from orchtrace_corpus.base.findings import Finding, beyond, has_errors, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus import rules

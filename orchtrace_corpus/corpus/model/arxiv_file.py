@@ -7,12 +7,13 @@ docs/schema/arxiv.schema.json describes it.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import TextFile
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.metadata import Metadata
 
 SCHEMA = "orchtrace-corpus/arxiv"

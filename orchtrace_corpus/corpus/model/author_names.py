@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.fields import OTHERS, bare_author, is_collective
 
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})

@@ -7,9 +7,10 @@ each reader reads in its sources. A tag stands in the record where readers agree
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields

@@ -5,9 +5,10 @@ Nothing is computed from either but the pages that show them; a case in the code
 
 from collections.abc import Collection
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for

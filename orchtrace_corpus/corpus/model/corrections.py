@@ -7,10 +7,10 @@ corpus. Together they determine every bibliographic field of the published pool.
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from orchtrace_corpus.base.files import TextFile
 from orchtrace_corpus.base.findings import Finding, Location, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 IDENTIFIERS = ("doi", "openreview_id", "acl_id")
 """Fields that a published table may have no column for: what a record has of them was added."""

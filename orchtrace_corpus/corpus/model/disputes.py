@@ -8,9 +8,9 @@ readers of the sources agree on another value, `read_by` gives the corpus with t
 from collections import abc
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record

@@ -6,7 +6,9 @@ commands, the issue form and the table in docs/data.md. A survey declares furthe
 
 import re
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 """The value of a field, by its kind; dates, addresses and identifiers are text."""

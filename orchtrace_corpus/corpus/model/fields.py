@@ -10,10 +10,11 @@ from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from datetime import date
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote, suggestion
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
 NOT_APPLICABLE = "NA"

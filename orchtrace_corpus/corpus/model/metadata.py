@@ -1,7 +1,8 @@
 """What arXiv says of a paper, as a value that every source gives and every comparison takes."""
 
 import re
-from typing import NamedTuple
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Metadata(NamedTuple):

@@ -5,11 +5,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import Finding, Location, is_malformed
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise_url
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields

@@ -6,9 +6,10 @@ reports: nobody outside can check them, so none of them counts as verified.
 
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record

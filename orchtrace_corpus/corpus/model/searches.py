@@ -7,9 +7,10 @@ says of it now. `analysis.flow` puts the two together.
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model import decoders, fields

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.files import TextFile, installed_path
 from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed, printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence as SequenceType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import is_noun, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.field_table import (

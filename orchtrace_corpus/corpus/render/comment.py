@@ -14,11 +14,12 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.lookalikes import code_points, odd_parts
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.table import Table

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from orchtrace_corpus.base.html import joined, web_address
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.search import ENDINGS, searched, texts_beside_tags
 from orchtrace_corpus.corpus.formats import registry

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict, compare_readings
 from orchtrace_corpus.corpus.analysis.claims import Verdict, evaluate
 from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise

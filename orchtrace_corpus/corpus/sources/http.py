@@ -14,13 +14,14 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.budget import MAX_BODY_BYTES, REQUEST_SECONDS
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     import requests

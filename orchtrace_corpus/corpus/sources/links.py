@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from orchtrace_corpus.base.budget import REQUEST_SECONDS
 from orchtrace_corpus.base.findings import Finding, printable, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.records import Loaded, Places
 from orchtrace_corpus.corpus.sources.http import REDIRECTS, USER_AGENT, begin, open_session
 from orchtrace_corpus.corpus.sources.limiter import AnswerFolder

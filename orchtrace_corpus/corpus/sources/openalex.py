@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote as escaped
 from urllib.parse import quote_plus, urlsplit
 
@@ -19,6 +19,7 @@ from orchtrace_corpus.base.budget import TRIES_SECONDS
 from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recognise_url
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, Trouble

@@ -10,10 +10,10 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 MAX_BYTES = 512 * 1024 * 1024
 """The largest file that is read."""

@@ -1,8 +1,8 @@
 """Marks that a log lacks and its reader can give: which tools bring content from outside, which have side effects."""
 
 from collections.abc import Collection
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import EventType, Trace
 
 

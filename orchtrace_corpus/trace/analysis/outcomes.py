@@ -14,12 +14,12 @@ reward of an agent `agent.NAME`, that of an event, such as the outcome of a retu
 import csv
 from collections.abc import Iterator, Mapping
 from math import inf
-from typing import NamedTuple
 
 import msgspec
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import near_suggestion, printable, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Scalar, YamlFile, read
 from orchtrace_corpus.base.yamlfile.reader import Sequence as SequenceNode

@@ -22,10 +22,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from math import inf
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.errors import DataFileError, MissingLibraryError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
 from orchtrace_corpus.trace.measures.measure import ASKED

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.diagnosis import first_words, summarize

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import new_file
 from orchtrace_corpus.base.findings import has_errors, printable, quote, quote_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.model.decode import holds_traces
 from orchtrace_corpus.trace.model.store import trace_files

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote, quote_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.trace.cli.credit import rewarded_traces
 from orchtrace_corpus.trace.cli.loading import deliver

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit.methods import MOST_EXACT_PLAYERS, Share

@@ -4,8 +4,8 @@ A test holds the figures against the tables of docs/credit.md.
 """
 
 from enum import StrEnum
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.credit.assign import Method
 
 RUNS_OF_A_FAULT = 100

@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import factorial, fsum, hypot, sqrt
 from random import Random
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 Run = TypeVar("Run")
 Coalition: TypeAlias = frozenset[str]

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import fsum, sqrt
 from random import Random
-from typing import NamedTuple
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class StoppingBias(NamedTuple):

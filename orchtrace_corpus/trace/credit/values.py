@@ -7,12 +7,13 @@ is a statement about the graph and not about the world, and is always named as s
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_places import Path, Places
 from orchtrace_corpus.base.json_syntax import Kind, first_fault
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_and_more, first_names_and_more
 from orchtrace_corpus.trace.credit.methods import Coalition
 

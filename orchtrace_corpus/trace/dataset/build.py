@@ -7,10 +7,11 @@ import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.errors import need
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.workers import wait_for_any
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
 from orchtrace_corpus.trace.dataset.columns import TABLES

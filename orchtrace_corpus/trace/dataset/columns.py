@@ -9,11 +9,12 @@ Calling a function for each cell would take longer than everything else together
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import UNSET
 
 from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.measures import BOUNDED
 from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, spent_by_agent

@@ -10,13 +10,13 @@ import hmac
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, quote_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.dataset.folder import Done, FileState, Unit
 from orchtrace_corpus.trace.importers.core import logs

@@ -13,10 +13,11 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_and_more
 from orchtrace_corpus.base.workers import Worker, WorkerError
 from orchtrace_corpus.trace import importers

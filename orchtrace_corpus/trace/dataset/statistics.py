@@ -8,10 +8,11 @@ Statistician 50, 1996). Sums are sums of whole numbers: the whole part of each v
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchtrace_corpus.base.errors import CommandUseError, need
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.tables import Answer, schema
 from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS

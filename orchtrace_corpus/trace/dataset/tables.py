@@ -13,11 +13,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, need
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_path
 from orchtrace_corpus.base.json_places import json_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.dataset import columns as of
 from orchtrace_corpus.trace.dataset.columns import TABLES, Row, Scene

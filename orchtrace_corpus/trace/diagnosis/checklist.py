@@ -6,8 +6,9 @@ Every item rests on columns that a trace has in the tables of a dataset, so runs
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.dataset.columns import DECISIONS, ROWS, TABLES, Scene
 from orchtrace_corpus.trace.measures.measure import ASKED

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind, cost, find
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure

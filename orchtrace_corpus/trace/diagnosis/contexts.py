@@ -8,8 +8,8 @@ So has one whose context is larger than the table allows: it ran with another wi
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, report_of
 from orchtrace_corpus.trace.model.trace import Tokens

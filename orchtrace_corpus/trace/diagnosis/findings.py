@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain, islice, takewhile
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Status, Tokens, total

@@ -1,7 +1,6 @@
 """The one thing that would shorten a run most if it took no time."""
 
-from typing import NamedTuple
-
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis
 

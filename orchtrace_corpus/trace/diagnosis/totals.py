@@ -7,10 +7,10 @@ unknown makes the totals that it is part of the least that they can be.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from enum import StrEnum
-from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.values import Summary
 from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS, declared_models, spent_more
 from orchtrace_corpus.trace.measures.measure import ASKED

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.findings import TeamFindings
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, report_of
 from orchtrace_corpus.trace.model.trace import Event

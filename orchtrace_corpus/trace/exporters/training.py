@@ -9,13 +9,14 @@ import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import fsum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import DecodeError
 from msgspec.json import decode
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit.assign import parts
 from orchtrace_corpus.trace.credit.reach import Reach

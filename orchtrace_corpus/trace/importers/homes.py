@@ -8,9 +8,9 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 
 _PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {

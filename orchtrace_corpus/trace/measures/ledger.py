@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, TokenBasis, Tokens, Trace, roles_of, total
 from orchtrace_corpus.trace.view import TraceView

@@ -1,10 +1,10 @@
 """A measure of a trace: a figure with its unit, or the reason why there is none."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Trace, total
 from orchtrace_corpus.trace.view import Derived, TraceView
 from orchtrace_corpus.trace.view.lifecycle import depths

@@ -5,8 +5,7 @@ expressions", Journal of the ACM 21, 1974; T. H. Cormen et al., "Introduction to
 multithreaded algorithms). An event's work is its duration; the processors are the agents.
 """
 
-from typing import NamedTuple
-
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
 from orchtrace_corpus.trace.model.trace import EventType, Trace
 from orchtrace_corpus.trace.view.timing import Path, Timing, longest_path, most_at_once

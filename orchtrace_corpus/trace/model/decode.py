@@ -6,7 +6,7 @@ is `model.refusal` imported, which says all that is wrong with it and where.
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import msgspec
 
@@ -15,6 +15,7 @@ from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.json_places import Path, Places
 from orchtrace_corpus.base.json_syntax import exceeds_depth
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import Trace
 
 _TRACE = msgspec.json.Decoder(Trace)

@@ -6,11 +6,12 @@ of earlier versions or of other programs. What a program decides by is the membe
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import Trace
 
 _MOST_EXAMPLES = 3

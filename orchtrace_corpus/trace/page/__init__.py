@@ -6,11 +6,12 @@ which stand in the page as data. What is in a log is text wherever it stands, an
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base import html
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare, largest_first
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.page.columns import columns

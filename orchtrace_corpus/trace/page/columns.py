@@ -8,9 +8,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntFlag
 from math import floor, log10
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status

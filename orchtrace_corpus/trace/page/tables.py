@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis import has_statuses
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind
 from orchtrace_corpus.trace.measures import measure

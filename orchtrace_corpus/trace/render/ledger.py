@@ -1,9 +1,9 @@
 """The token ledger of an import as a table: what became of each usage record, and who spent what was counted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import clip, display_width, pad, wrap
 from orchtrace_corpus.trace.model.import_report import Outcome
 from orchtrace_corpus.trace.render.names import money

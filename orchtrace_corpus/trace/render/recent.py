@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import display_width
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.diagnosis.values import Summary

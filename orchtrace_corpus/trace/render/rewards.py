@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows
 from orchtrace_corpus.trace.model.trace import Trace

@@ -9,7 +9,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import fsum, sqrt
-from typing import NamedTuple
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Ranked(NamedTuple):

@@ -8,11 +8,12 @@ trace can show are declared, and test vectors hold the terms to values of the re
 import os
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
 from orchtrace_corpus.base.yamlfile.reader import Sequence as SequenceNode

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, inf
-from typing import Any, NamedTuple
+from typing import Any
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ASKED, Run
 from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Status, roles_of, total
 from orchtrace_corpus.trace.view import Derived

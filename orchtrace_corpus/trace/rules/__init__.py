@@ -5,11 +5,12 @@ every event once, so that all of them together stay linear.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import RULES, Finding, Location, Severity, has_errors, quote
 from orchtrace_corpus.base.json_places import json_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.decode import Decoded, Document, Problem, decode
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.rules import agents, edges, totals

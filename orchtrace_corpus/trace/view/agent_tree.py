@@ -1,8 +1,8 @@
 """The agents of a trace as a tree, each with the time from its first to its last event, and what it did in it."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import EventType, Trace, roles_of, total
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union
 from orchtrace_corpus.trace.view.timing import Timing

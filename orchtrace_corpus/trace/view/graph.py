@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from operator import le
-from typing import Any, NamedTuple
+from typing import Any
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import Edge, Event, EventType, Tokens, Trace
 
 _AT_ONCE = 1000  # so that the fields of an event are read while it is in the processor's caches

@@ -10,10 +10,10 @@ a trace does not say. `trusted: true` says where content comes from, so it clean
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from msgspec import UNSET
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import (
     AgentKind,
     DecidedBy,

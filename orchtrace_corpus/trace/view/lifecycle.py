@@ -3,9 +3,9 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from orchtrace_corpus.base.cycles import closing_links
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import Event, EventType, Trace
 from orchtrace_corpus.trace.view.graph import Graph
 

@@ -25,8 +25,8 @@ call that the log shows unfinished is open from when it was last seen: perhaps i
 """
 
 from enum import StrEnum
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, TokenBasis, Tokens
 from orchtrace_corpus.trace.view.timing import Timing
 

@@ -12,8 +12,8 @@ A turn that leaves out sleep says how much of it was no work at all, and nothing
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import Event, EventType, Excluded, Turn
 from orchtrace_corpus.trace.view.graph import Graph
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without

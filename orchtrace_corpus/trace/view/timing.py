@@ -19,8 +19,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import EventType, Excluded, Trace, Unit
 from orchtrace_corpus.trace.view.graph import Graph, ranks
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from orchtrace_corpus.base.budget import MAX_BODY_BYTES
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, TooLongError, Trouble, refusal
 from orchtrace_corpus.corpus.sources.http import Response

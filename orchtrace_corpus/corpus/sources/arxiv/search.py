@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from hashlib import sha256
-from typing import NamedTuple
 from urllib.parse import quote_plus
 
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, metadata_of, stored_form

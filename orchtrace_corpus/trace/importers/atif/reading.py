@@ -6,8 +6,9 @@ it was written down; producers that follow NVIDIA's convention add when a call b
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.atif.documents import ABSENT, Agent, Call, Document, Extra, Metrics, Result, Step
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile

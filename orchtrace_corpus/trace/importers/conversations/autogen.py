@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Raw, Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.autogen_rows import (
     CALLS,
     Event,

@@ -11,12 +11,13 @@ tokens.
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import DecodeError, Raw, Struct
 
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.files import open_regular
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import lenient

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from io import FileIO
 from itertools import islice
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +21,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import check_regular, open_regular, regular_descriptor
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.base.json_syntax import exceeds_depth
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.model.decode import LINES

@@ -1,10 +1,11 @@
 """Token counts as logs state them: which of them are counts, and how they divide into the kinds of the schema."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import astuple
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, object_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
 from orchtrace_corpus.trace.model.trace import Tokens, by_kind

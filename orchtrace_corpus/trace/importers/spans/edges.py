@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import islice
-from typing import NamedTuple
 
 from msgspec import Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked

@@ -7,8 +7,9 @@ event that says so already. Where the run as a whole has failed, the agent that 
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, TOOL, Span
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -12,6 +12,7 @@ from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import quote, quote_path
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, JsonDocument, LogFile, Opened

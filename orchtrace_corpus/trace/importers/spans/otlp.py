@@ -8,10 +8,11 @@ github.com/open-telemetry/semantic-conventions-genai; OpenInference: github.com/
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Raw, Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, Part, decoded, encoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy

@@ -9,10 +9,11 @@ of whatever the records say, `usage` decides which token counts are counted, `te
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, string
 

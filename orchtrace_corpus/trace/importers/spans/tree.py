@@ -7,9 +7,9 @@ framework around the same call of a client, the nodes of a graph that is one age
 """
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.cycles import closing_links
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL, Span
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem

@@ -6,11 +6,12 @@ Decoding skips everything else. Fields have no types here, since each of them ha
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.transcript import Transcript
 from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string

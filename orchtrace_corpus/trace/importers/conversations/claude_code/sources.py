@@ -9,8 +9,9 @@ the summary of the run is `<session>/workflows/<run>.json`.
 import os
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Opening
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened

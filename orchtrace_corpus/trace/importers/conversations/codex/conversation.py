@@ -5,10 +5,11 @@ spent. Most texts stand there twice, as an item of the conversation and as an ev
 and the events only where a rollout has none.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, is_odd, read_amounts
 from orchtrace_corpus.trace.importers.conversations.codex.evidence import (

@@ -8,10 +8,11 @@ and by its place among several of these.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload
 from orchtrace_corpus.trace.importers.conversations.codex.sources import shown
 from orchtrace_corpus.trace.importers.core import logs

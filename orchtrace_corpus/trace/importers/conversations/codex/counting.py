@@ -9,10 +9,11 @@ no earlier state explains it, was spent by answers that the log does not have.
 """
 
 from operator import sub
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import values
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem

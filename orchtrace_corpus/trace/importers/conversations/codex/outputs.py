@@ -6,8 +6,9 @@ script calls the tools, and what it prints of their results has their exit codes
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.codex.rows import parsed, text_of
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
 from orchtrace_corpus.trace.importers.core.values import mapping, text_field
