@@ -1,23 +1,49 @@
-"""The current day, and the only look at a clock."""
+"""The current day, and the only look at a clock; without `datetime`, whose import takes a millisecond."""
 
 import os
-from datetime import UTC, date, datetime
+import time
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
 
+if TYPE_CHECKING:
+    from datetime import date
 
-def today() -> date:
-    """The current day; with `SOURCE_DATE_EPOCH` set, the day of that moment (https://reproducible-builds.org/specs/source-date-epoch/).
+
+def day_text(later: int = 0) -> str:
+    """Return the current day, or the one that is so many days later, as `YYYY-MM-DD`.
+
+    With `SOURCE_DATE_EPOCH` set, the current day is that of that moment (https://reproducible-builds.org/specs/source-date-epoch/).
 
     Raises:
         CommandUseError: `SOURCE_DATE_EPOCH` is not a number of seconds.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if not epoch:
-        return date.today()
     try:
-        return datetime.fromtimestamp(int(epoch), tz=UTC).date()
+        now = time.gmtime(int(epoch)) if epoch else time.localtime()
+        noon = time.mktime((now.tm_year, now.tm_mon, now.tm_mday + later, 12, 0, 0, 0, 0, -1))
+        return time.strftime("%Y-%m-%d", time.localtime(noon))
     except (ValueError, OverflowError, OSError) as error:
         hint = "Give it as seconds since 1970-01-01, or unset it."
-        raise CommandUseError(f"SOURCE_DATE_EPOCH is not a time: {quote(epoch)}", hint) from error
+        raise CommandUseError(f"SOURCE_DATE_EPOCH is not a time: {quote(epoch or '')}", hint) from error
+
+
+def today() -> "date":
+    """Return the current day; errors as for `day_text`."""
+    from datetime import date
+
+    return date.fromisoformat(day_text())
+
+
+def is_iso_date(text: str) -> bool:
+    """Return True if a text is a day of the calendar as `YYYY-MM-DD`."""
+    year, month, day = text[:4], text[5:7], text[8:]
+    if len(text) != 10 or text[4] != "-" or text[7] != "-" or not text.isascii() or not (year + month + day).isdigit():
+        return False
+    if month == "02":
+        is_leap_year = int(year) % 4 == 0 and (int(year) % 100 != 0 or int(year) % 400 == 0)
+        last = 28 + is_leap_year
+    else:
+        last = 30 if month in ("04", "06", "09", "11") else 31
+    return year != "0000" and "01" <= month <= "12" and 1 <= int(day) <= last

@@ -71,7 +71,7 @@ ADDRESSES = {
 
 _USUAL = (
     *((kind, before, "/" if kind is IdentifierKind.ACL else "") for kind, before in ADDRESSES.items()),
-    *((IdentifierKind.ARXIV, before, "") for before in ("https://arxiv.org/html/", "arXiv:")),
+    *((IdentifierKind.ARXIV, before, "") for before in ("https://arxiv.org/html/", "http://arxiv.org/abs/", "arXiv:")),
     (IdentifierKind.OPENREVIEW, "OpenReview:", ""),
     (IdentifierKind.ACL, "ACL:", ""),
 )

@@ -8,9 +8,10 @@ only Python takes for JSON, such as `NaN` and repeated names, it takes without a
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 MAX_DEPTH = 500
 """So many lists and objects may lie inside each other. Every supported Python decodes as many."""

@@ -5,10 +5,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, Severity, is_malformed, printable, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.findings import summary
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.base.yamlfile.reader import YamlFile

@@ -36,6 +36,7 @@ def test_importing_it_imports_nothing_below() -> None:
         "orchtrace_corpus.base",
         "orchtrace_corpus.base.errors",
         "orchtrace_corpus.base.findings",
+        "orchtrace_corpus.base.named_tuples",
         "orchtrace_corpus.corpus",
         "orchtrace_corpus.corpus.codes",
     ]

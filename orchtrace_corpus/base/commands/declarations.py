@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.commands.session import Session

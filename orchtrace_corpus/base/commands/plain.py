@@ -5,12 +5,13 @@ The words mean what Typer takes them to mean. Those that do not make an invocati
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.commands.declarations import MORE, CommandGroup, CommandSpec, Parameter, command_spec
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import wrap
 
 HELP_OPTIONS = ("--help", "-h")

@@ -7,11 +7,10 @@ from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import Line
 
 if TYPE_CHECKING:
+    from orchtrace_corpus.base.text.findings import FindingsFormat
     from orchtrace_corpus.base.text.table import Table
 
 
@@ -51,10 +50,12 @@ class Session(NamedTuple):
             self.output.show(view)
 
     def show_findings(
-        self, findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None
+        self, findings: Sequence[Finding], output_format: "FindingsFormat", limit: int | None = None
     ) -> None:
         """Show all findings, or the first of them, in the form asked for."""
-        if output_format is FindingsFormat.TEXT:
+        from orchtrace_corpus.base.text import findings as render  # only for who shows some
+
+        if output_format is render.FindingsFormat.TEXT:
             self.output.show(render.text(findings[:limit]))
         else:
             self.output.write(render.written(findings, output_format, limit))

@@ -95,13 +95,13 @@ _MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": 
 
 
 # In GitHub's syntax, and of what can do no harm where formulas are not known. Their signs are no markup within.
-_FORMULA = re.compile(r"((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))", re.IGNORECASE)
+_FORMULA = r"(?i)((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))"
 
 
 def markdown_text(text: str) -> str:
     """The text with every character escaped that could become markup, a link, or end a table cell; formulas stay."""
     if "$" in text:
-        return "".join(part if index % 2 else _escaped(part) for index, part in enumerate(_FORMULA.split(text)))
+        return "".join(part if index % 2 else _escaped(part) for index, part in enumerate(re.split(_FORMULA, text)))
     return _escaped(text)
 
 

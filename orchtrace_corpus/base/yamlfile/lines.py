@@ -4,11 +4,15 @@ Importing PyYAML takes as long as the interpreter's start, and its parser twice 
 part of YAML without choices: block mappings and lists with one value a line, which is plain, in quotes, in brackets, or
 folded by `>-`. The nodes are those that the parser gives, places included. Of any other line, mistakes
 included, nothing is decided here: the parser reads the file.
+
+Lines are taken apart with the methods of texts: compiling patterns that say the same takes longer than reading
+a hundred records.
 """
 
-import re
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Scalar(NamedTuple):
@@ -37,27 +41,17 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 MAX_TEXT = 100_000
 """The bytes that a line, and the characters that a text, may have."""
 
-_FIRST = r"""(?:[^\s?:,\[\]{}#&*!|>'"%@`-]|-(?=[0-9A-Za-z]))"""
-_NAME = "[A-Za-z0-9_][A-Za-z0-9_./=!-]{0,99}"
-_QUOTED = r'"([^"\\\n]*(?:\\["\\][^"\\\n]*)*)"'
-_BEFORE = rf"( *)(- )?(?:({_NAME}(?:,{_NAME})*|\"{_NAME}\"):(?: |(?=\n)))?"
-_LINE = re.compile(
-    _BEFORE + rf"(?:({_FIRST}[^:#\n]*(?:(?::(?=[^ \n])|(?<! )#)[^:#\n]*)*)(?<! )\n|{_QUOTED}\n|([\[{{])|(>-)\n|\n)"
-)
-_SINGLE_QUOTED = _BEFORE + r"(?:(?!)()()()()|'([^'\n]*(?:''[^'\n]*)*)')\n"
-"""A line as `_LINE` has it, with a text in single quotes: what people write, and `corpus check --fix` does not."""
-_FLOW = re.compile(
-    rf"({_FIRST}[^,\[\]{{}}?:#\n]*(?:(?::[^\s,\[\]{{}}?:#]|(?<! )#)[^,\[\]{{}}?:#\n]*)*)(?<! )(?=[,\]}}])|{_QUOTED}"
-)
-_LIST = re.compile(rf"(?:(?:{_FLOW.pattern})(?:, |(?=\])))+\]\n")
-_FLOW_NAME = re.compile(rf'(?:({_NAME})|"([^"\\\n]{{1,99}})"): ')
-_PAIR = re.compile(rf"{_FLOW_NAME.pattern}(?:{_FLOW.pattern})(?:, |(?=\}}))")
-_FOLDED = re.compile(r"( +)[^ \n][^\n]*\n(?:\1[^ \n][^\n]*\n)*")
-_NOTHING = re.compile(r"(?: *(?:#[^\n]*)?\n)*")
-
-_DASH, _KEY, _PLAIN, _QUOTE, _BRACKET, _FOLD, _SINGLE_QUOTE = range(2, 9)
-_MOST_DEPTH = 6
+_MAX_DEPTH = 6
 """In block form, and as much again in brackets: together less than the parser reads."""
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_IN_NAMES = f"{_LETTERS}_./=!-"
+_MARKS = " ?:,[]{}#&*!|>'\"%@`-"
+"""Characters that no plain text begins with, but for `-` before a letter or digit."""
+_IN_BRACKETS = frozenset(",[]{}?")
+"""Characters that no plain text within brackets holds."""
+
+_new = tuple.__new__  # the constructors of nodes cost as much again
 
 
 class UnclearError(Exception):
@@ -68,174 +62,352 @@ class Lines:
     """The lines of a text, and the nodes that they hold; every character of the text is printable or a line feed."""
 
     def __init__(self, text: str) -> None:
-        """Begin with the first line; raises `UnclearError` if there is none, or the last one has no end."""
-        self._text = text
-        self._names: dict[str, str] = {}
-        self._move(0)
-        if self._column < 0 or text[-1] != "\n":
+        """Take a text; raises `UnclearError` if its last line has no end."""
+        if text[-1:] != "\n":
             raise UnclearError
+        self._text = text
+        self._lines: list[str] = []
+        self._index = 0
+        self._at = 0
+        self._column = -1
+        self._heads: dict[str, tuple[int, int, str]] = {}
+        self._openings: dict[str, tuple[int, int, str]] = {}
 
     def root(self) -> Node:
-        """The whole document; raises `UnclearError` if it is not written in this form."""
+        """Return the whole document; raises `UnclearError` if it is not written in this form."""
+        self._take(0, len(self._text))
         node = self._block(0)
         if self._column >= 0:
             raise UnclearError
         return node
 
     def records(self) -> Iterator[Node]:
-        """The items of a document that is a list; raises `UnclearError` where it is not written in this form."""
-        while self._column == 0 and self._line[_DASH]:
-            yield self._item(0)
-        if self._column >= 0:
+        """Yield the items of a list, of which only one is held; raises `UnclearError` where the form is another."""
+        end, is_list = 0, False
+        while end < len(self._text):
+            start = end
+            end = self._text.find("\n- ", start) + 1 or len(self._text)
+            self._take(start, end)
+            if self._column < 0 and not is_list:
+                continue  # comments above the first item
+            if not self._text.startswith("- ", self._at):
+                raise UnclearError
+            is_list = True
+            yield self._item(0, 0)
+            if self._column >= 0:
+                raise UnclearError
+        if not is_list:
             raise UnclearError
 
-    def _move(self, at: int) -> None:
-        """Take the first line with anything on it from an index on, where a line begins; column -1 if there is none."""
-        line = _LINE.match(self._text, at)
-        if line is None or line.lastindex == 1:  # a comment, or nothing
-            at = self._behind_nothing(at)
-            line = _LINE.match(self._text, at) or re.compile(_SINGLE_QUOTED).match(self._text, at)
-        if line is not None and (line.lastindex or 0) > _DASH:
-            self._line, self._column = line, line.end(1) - at
-        elif at == len(self._text):
-            self._column = -1
-        else:
-            raise UnclearError
+    def _take(self, start: int, end: int) -> None:
+        """Begin with the first line of a part of the text."""
+        self._lines = self._text[start:end].split("\n")
+        self._index, self._at = 0, start
+        self._skip_nothing()
 
-    def _behind_nothing(self, at: int) -> int:
-        """Where blank lines and comments end that begin at an index."""
-        match = _NOTHING.match(self._text, at)
-        return match.end() if match else at
+    def _skip_nothing(self) -> None:
+        """Go on to a line that is no comment and not blank, and take its column; -1 if there is none."""
+        last = len(self._lines) - 1
+        while True:
+            line = self._lines[self._index]
+            inner = line.lstrip(" ")
+            if inner and inner[0] != "#":
+                self._column = len(line) - len(inner)
+                return
+            if self._index == last:
+                self._column = -1
+                return
+            self._at += len(line) + 1
+            self._index += 1
+
+    def _pass(self, line: str) -> None:
+        """Go on behind the line that has been read."""
+        self._at += len(line) + 1
+        self._index += 1
+
+    def _head(self, line: str) -> tuple[int, int, str] | None:
+        """Return the columns where a line and its key begin, and the key; None where there is no plain key."""
+        head, colon, _ = line.partition(": ")
+        heads = self._heads if colon else self._openings
+        if head in heads:
+            return heads[head]
+        inner = head.lstrip(" ")
+        column = len(head) - len(inner)
+        dash = inner.startswith("- ")
+        name = inner[2:] if dash else inner
+        if not colon:
+            if name[-1:] != ":":
+                return None
+            name = name[:-1]
+        names = [name]
+        if name[:1] == '"':
+            if len(name) < 2 or name[-1] != '"':
+                return None
+            names = [name[1:-1]]
+        elif "," in name:
+            names = name.split(",")
+        if not all(map(_is_name, names)):
+            return None
+        heads[head] = known = (column, column + 2 * dash, ",".join(names))
+        return known
 
     def _block(self, depth: int) -> Node:
-        """The mapping or list that begins on this line."""
-        if depth > _MOST_DEPTH or self._column < 0:
+        """Read the mapping or list that begins on this line."""
+        column = self._column
+        if depth > _MAX_DEPTH or column < 0:
             raise UnclearError
-        if not self._line[_DASH]:
-            return self._mapping(self._column, depth)
-        column, at = self._column, self._line.start(_DASH)
-        items = []
-        while self._column == column and self._line[_DASH]:
-            items.append(self._item(depth))
+        if not self._lines[self._index].startswith("- ", column):
+            return self._mapping(depth)
+        start, mark = self._at + column, " " * column + "- "
+        items: list[Node] = []
+        while self._column == column and (line := self._lines[self._index]).startswith(mark):
+            while _is_plain(text := line[column + 2 :]):
+                items.append(_new(Scalar, (text, self._at + column + 2)))
+                self._pass(line)
+                if not (line := self._lines[self._index]).startswith(mark):
+                    break
+            else:
+                items.append(self._item(column, depth))
+                continue
+            self._skip_nothing()
         if self._column >= column:
             raise UnclearError
-        return Sequence(items, at)
+        return Sequence(items, start)
 
-    def _item(self, depth: int) -> Node:
-        line, column = self._line, self._column
-        if line[_KEY]:
-            return self._mapping(column + 2, depth + 1)
-        node, end = self._value(line, column)
-        self._move(end)
+    def _item(self, column: int, depth: int) -> Node:
+        """Read the item that begins on this line, up to the line behind it."""
+        line = self._lines[self._index]
+        text = line[column + 2 :]
+        if text[:1] not in ("[", "{") and self._head(line) is not None:
+            return self._mapping(depth + 1)
+        if _is_plain(text):
+            node: Node = Scalar(text, self._at + column + 2)
+            self._pass(line)
+        else:
+            node = self._value(text, self._at + column + 2, column)
+        self._skip_nothing()
         if self._column > column:
             raise UnclearError
         return node
 
-    def _mapping(self, column: int, depth: int) -> Mapping:
+    def _mapping(self, depth: int) -> Mapping:
         # The hot loop: plain texts, which are nearly all values, are taken in place.
-        text, match, new, names = self._text, _LINE.match, tuple.__new__, self._names
-        line: re.Match[str] = self._line
-        at = line.start(_KEY)
+        lines, heads, new = self._lines, self._heads, _new
+        index, at = self._index, self._at
+        line = lines[index]
+        head, colon, value = line.partition(": ")
+        known = self._head(line)
+        if known is None or depth > _MAX_DEPTH:
+            raise UnclearError
+        _, column, name = known
+        start = at + column
         entries: dict[str, tuple[int, Node]] = {}
         while True:
-            dash, key, plain = line.group(_DASH, _KEY, _PLAIN)
-            name = names.get(key) or names.setdefault(key, key.strip('"') if key else "")
-            if not name or name in entries or (dash and entries):
+            if name in entries:
                 raise UnclearError
-            value: Node
-            if plain is not None:
-                value, end = new(Scalar, (plain, line.start(_PLAIN))), line.end()
-            elif line.lastindex != _KEY:
-                value, end = self._value(line, column)
+            key_at = at + column
+            node: Node
+            if value and value[0] not in _MARKS and ": " not in value and " #" not in value and value[-1] not in " :":
+                node = new(Scalar, (value, at + len(head) + 2))
+                at += len(line) + 1
+                index += 1
             else:
-                self._move(line.end())
-                if self._column <= column:
-                    raise UnclearError
-                value, end = self._block(depth + 1), -1
-            entries[name] = (line.start(_KEY), value)
-            if end >= 0:
-                following = match(text, end)
-                if following is not None and following.lastindex != 1 and following.end(1) - end == column:
-                    line = following
-                    continue
-                self._move(end)
-            if self._column != column:
-                break
-            line = self._line
+                self._index, self._at = index, at
+                node = self._value(value, at + len(head) + 2, column) if colon else self._below(line, column, depth)
+                index, at = self._index, self._at
+            entries[name] = (key_at, node)
+            line = lines[index]
+            head, colon, value = line.partition(": ")
+            known = heads.get(head) if colon else None
+            if known is None or known[0] != column:
+                self._index, self._at = index, at
+                self._skip_nothing()
+                if self._column != column:
+                    break
+                index, at = self._index, self._at
+                line = lines[index]
+                head, colon, value = line.partition(": ")
+                known = self._head(line)
+            if known is None or known[1] != column:
+                raise UnclearError
+            name = known[2]
         if self._column > column:
             raise UnclearError
-        return Mapping(entries, at)
+        return Mapping(entries, start)
 
-    def _value(self, line: re.Match[str], column: int) -> tuple[Node, int]:
-        """The value on a line of a block at a column, and where the line ends."""
-        kind = line.lastindex
-        if kind == _PLAIN:
-            return Scalar(line[_PLAIN], line.start(_PLAIN)), line.end()
-        if kind == _QUOTE:
-            return Scalar(_unescaped(line[_QUOTE]), line.start(_QUOTE) - 1), line.end()
-        if kind == _SINGLE_QUOTE:
-            return Scalar(line[_SINGLE_QUOTE].replace("''", "'"), line.start(_SINGLE_QUOTE) - 1), line.end()
-        if kind == _BRACKET:
-            node, end = self._flow(line.start(_BRACKET), 0)
-            if self._text[end : end + 1] != "\n":
+    def _below(self, line: str, column: int, depth: int) -> Node:
+        """Read the block below a key."""
+        self._pass(line)
+        self._skip_nothing()
+        if self._column <= column:
+            raise UnclearError
+        return self._block(depth + 1)
+
+    def _value(self, text: str, at: int, column: int) -> Node:
+        """Read a value that is not plain, and go on behind its last line.
+
+        Args:
+            text: The value, as on its line.
+            at: Its index in the file's text.
+            column: The column of its block.
+        """
+        first = text[:1]
+        line = self._lines[self._index]
+        self._pass(line)
+        if first == '"':
+            return Scalar(_unquoted(text), at)
+        if first in ("[", "{"):
+            if plain := _plain_items(text, at):
+                return plain
+            node, end = _in_brackets(text, 0, at, 0)
+            if end != len(text):
                 raise UnclearError
-            return node, end + 1
-        folded = _FOLDED.match(self._text, line.end())
-        if kind != _FOLD or folded is None or len(folded[1]) <= column:
-            raise UnclearError
-        text = " ".join(one[len(folded[1]) :] for one in folded[0].split("\n")[:-1])
-        behind = _LINE.match(self._text, self._behind_nothing(folded.end()))
-        if len(text) > MAX_TEXT or (behind is not None and len(behind[1]) > column):
-            raise UnclearError
-        return Scalar(text, line.start(_FOLD)), folded.end()
+            return node
+        if text == ">-":
+            return Scalar(self._folded(column), at)
+        if first == "'" and len(text) > 1 and text[-1] == "'":
+            inner = text[1:-1]
+            if "'" not in inner.replace("''", ""):
+                return Scalar(inner.replace("''", "'"), at)
+        if first == "-" and _is_plain(text[1:]) and text[1] in _LETTERS:
+            return Scalar(text, at)
+        raise UnclearError
 
-    def _flow(self, at: int, depth: int) -> tuple[Node, int]:
-        """What begins with the bracket at an index, and where it ends."""
-        text, here, new = self._text, at + 1, tuple.__new__
-        is_list = text[at] == "["
-        if depth > _MOST_DEPTH:
+    def _folded(self, column: int) -> str:
+        """Read a folded text without blank lines, which is set in further than its key at a column."""
+        line = self._lines[self._index]
+        width = len(line) - len(line.lstrip(" "))
+        margin = " " * width
+        texts = []
+        while line.startswith(margin) and line[width : width + 1] not in ("", " "):
+            texts.append(line[width:])
+            self._pass(line)
+            line = self._lines[self._index]
+        text = " ".join(texts)
+        behind = next((line for line in self._lines[self._index :] if line.strip(" ")), "")
+        is_longer = len(behind) - len(behind.lstrip(" ")) > column
+        if not text or width <= column or is_longer or len(text) > MAX_TEXT:
             raise UnclearError
-        if is_list and (plain := _LIST.match(text, here)):
-            found = _FLOW.finditer(text, here, plain.end())
-            return Sequence([new(Scalar, (m[1] or _unescaped(m[2]), m.start())) for m in found], at), plain.end() - 1
-        close = "]" if is_list else "}"
+        return text
+
+
+def _is_plain(text: str) -> bool:
+    """Return True if a text needs no quotes on its line; one that begins with `-` is not looked at."""
+    return bool(text) and text[0] not in _MARKS and ": " not in text and " #" not in text and text[-1] not in " :"
+
+
+def _is_name(text: str) -> bool:
+    """Return True if a text is a key of letters, digits and some marks."""
+    return not text.strip(_IN_NAMES) and text[:1] not in "./=!-" and len(text) <= 100
+
+
+def _unquoted(text: str) -> str:
+    """Return the text in double quotes that a value is; a backslash may only stand before another, or a quote."""
+    inner = text[1:-1]
+    if len(text) < 2 or text[-1] != '"':
+        raise UnclearError
+    if "\\" not in inner and '"' not in inner:
+        return inner
+    rest = inner.replace("\\\\", "").replace('\\"', "")
+    if "\\" in rest or '"' in rest:
+        raise UnclearError
+    return "\\".join([part.replace('\\"', '"') for part in inner.split("\\\\")])
+
+
+def _plain_items(text: str, at: int) -> Node | None:
+    """Return the list or mapping in brackets that a value is, if it holds plain texts alone; None for any other."""
+    inner = text[1:-1]
+    if "[" in inner or "{" in inner or "]" in inner or "}" in inner or "?" in inner or "#" in inner:
+        return None
+    if inner.count(",") > inner.count(", "):
+        return None
+    place = at + 1
+    if text[0] == "[" and text[-1] == "]" and ":" not in inner:
         items: list[Node] = []
-        entries: dict[str, tuple[int, Node]] = {}
-        while not is_list and (pair := _PAIR.match(text, here)):  # texts, as nearly all
-            bare_name, quoted_name, bare, quoted = pair.groups()
-            name = bare_name or quoted_name
-            if name in entries or name == "<<":
-                raise UnclearError
-            value_at = pair.start(3) if bare else pair.start(4) - 1
-            entries[name] = (here, new(Scalar, (bare or _unescaped(quoted), value_at)))
-            here = pair.end()
-        if entries and text[here] == close:
-            return Mapping(entries, at), here + 1
-        while text[here] != close or items or entries:
-            place, name = here, ""
-            if not is_list:
-                key = _FLOW_NAME.match(text, here)
-                name = (key[1] or key[2]) if key else ""
-                if key is None or name in entries or name == "<<":
-                    raise UnclearError
-                here = key.end()
-            if text[here] in "[{":
-                value, here = self._flow(here, depth + 1)
+        for part in inner.split(", "):
+            if part[:1] in _MARKS or part[-1] == " ":
+                return None
+            items.append(_new(Scalar, (part, place)))
+            place += len(part) + 2
+        return _new(Sequence, (items, at))
+    entries: dict[str, tuple[int, Node]] = {}
+    for part in inner.split(", "):
+        name, colon, value = part.partition(": ")
+        if (
+            not colon
+            or name in entries
+            or value[:1] in _MARKS
+            or ":" in value
+            or value[-1] == " "
+            or not _is_name(name)
+        ):
+            return None
+        entries[name] = (place, _new(Scalar, (value, place + len(name) + 2)))
+        place += len(part) + 2
+    return _new(Mapping, (entries, at)) if text[0] == "{" and text[-1] == "}" else None
+
+
+def _in_brackets(text: str, here: int, at: int, depth: int) -> tuple[Node, int]:
+    """Read the list or mapping in brackets that begins at an index of a value; return it, and where it ends.
+
+    Args:
+        text: The value, as on its line.
+        here: The index of the opening bracket.
+        at: The index of the value in the file's text.
+        depth: In how many other brackets it stands.
+    """
+    start, is_list = at + here, text[here] == "["
+    close = "]" if is_list else "}"
+    items: list[Node] = []
+    entries: dict[str, tuple[int, Node]] = {}
+    here += 1
+    if depth > _MAX_DEPTH:
+        raise UnclearError
+    while not (text.startswith(close, here) and not items):
+        name, key_at = "", at + here
+        if not is_list:
+            colon = text.find(": ", here)
+            name = text[here:colon]
+            if len(name) > 2 and name[0] == name[-1] == '"' and '"' not in name[1:-1]:
+                name = name[1:-1]
+                is_name = "\\" not in name and len(name) < 100
             else:
-                match = _FLOW.match(text, here)
-                if match is None:
-                    raise UnclearError
-                value, here = Scalar(match[1] or _unescaped(match[2]), here), match.end()
-            items.append(value)
-            if not is_list:
-                entries[name] = (place, value)
-            if text[here] == close:
-                break
-            if text[here : here + 2] != ", ":
+                is_name = _is_name(name)
+            if colon < 0 or not is_name or name in entries or name == "<<":
                 raise UnclearError
-            here += 2
-        return (Sequence(items, at) if is_list else Mapping(entries, at)), here + 1
+            here = colon + 2
+        node, here = _flow_value(text, here, at, close, depth)
+        items.append(node)
+        entries[name] = (key_at, node)
+        if text.startswith(close, here):
+            break
+        if not text.startswith(", ", here):
+            raise UnclearError
+        here += 2
+    return _new(Sequence, (items, start)) if is_list else _new(Mapping, (entries, start)), here + 1
 
 
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text) if "\\" in text else text
+def _flow_value(text: str, here: int, at: int, close: str, depth: int) -> tuple[Node, int]:
+    """Read a value within brackets, up to a comma or the closing one; arguments and result as for `_in_brackets`."""
+    first = text[here : here + 1]
+    if first in ("[", "{"):
+        return _in_brackets(text, here, at, depth + 1)
+    if first == '"':
+        end = text.find('"', here + 1)
+        while end > 0 and _ends_escaped(text[here:end]):
+            end = text.find('"', end + 1)
+        return _new(Scalar, (_unquoted(text[here : end + 1]), at + here)), end + 1
+    end, comma = text.find(close, here), text.find(",", here)
+    if 0 <= comma < end:
+        end = comma
+    part = text[here:end]
+    plain = part[1:] if first == "-" and part[1:2] in _LETTERS else part
+    is_text = end >= 0 and _is_plain(plain) and _IN_BRACKETS.isdisjoint(part) and "::" not in part and ":#" not in part
+    if not is_text:
+        raise UnclearError
+    return _new(Scalar, (part, at + here)), end
+
+
+def _ends_escaped(text: str) -> bool:
+    """Return True if a text ends with an odd number of backslashes."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1

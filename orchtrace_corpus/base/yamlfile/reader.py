@@ -11,7 +11,6 @@ what is wrong.
 
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -79,6 +78,8 @@ class YamlFile:
             return Location(self.path, self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at))
         if not self._line_starts:
             self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        from bisect import bisect_right  # most runs ask for no place at all
+
         line = bisect_right(self._line_starts, at)
         return Location(self.path, line, at - self._line_starts[line - 1] + 1)
 

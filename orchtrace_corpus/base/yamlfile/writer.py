@@ -27,7 +27,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`= "
 _SPECIAL_IN_FLOW = ",[]{}?"
-_COMMENT_LINES = re.compile(r"(?:[^\S\n]*#[^\n]*\n)*")
+_COMMENT_LINES = r"(?:[^\S\n]*#[^\n]*\n)*"
 _WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
 
 
@@ -86,7 +86,8 @@ def canonical(file: YamlFile, style: Style) -> str:
         return file.text  # an empty list is `[]`, however it is surrounded
     comments = _comments(file, records)
     order = sorted(range(len(records)), key=[_sort_key(record, style) for record in records].__getitem__)
-    blocks = ["\n".join((*_record_lines(index, records[index], style, comments), "")) for index in order]
+    source = file.text if file.is_printable else ""
+    blocks = ["\n".join((*_record_lines(index, records[index], style, comments, source), "")) for index in order]
     header = "".join(f"{line}\n" for line in comments.header)
     footer = "".join(f"{line}\n" for line in comments.footer)
     return "\n".join(part for part in (header, *blocks, footer) if part)
@@ -159,7 +160,7 @@ def _sort_key(record: Node, style: Style) -> str:
     return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""
 
 
-def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments) -> Iterator[str]:
+def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments, source: str = "") -> Iterator[str]:
     names = _ordered(tuple(record.entries), style.order)
     line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
@@ -168,9 +169,9 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
         for name in names:
             node = record.entries[name][1]
             if type(node) is Scalar and name not in style.bare:  # as nearly all
-                lines.append(f"{_shown(name, False)}: {_shown(node.text, False)}")
+                lines.append(f"{_shown(name, False)}: {_line_text(node, source)}")
             else:
-                lines += _plain_lines(name, node, style)
+                lines += _plain_lines(name, node, style, source)
         yield "- " + "\n  ".join(lines)
         return
     first = True
@@ -186,7 +187,19 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
         yield "- {}"
 
 
-def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
+def _line_text(node: Scalar, source: str) -> str:
+    """Return a text as it is written behind a key; one that a canonical source has plain is taken from there.
+
+    `source` is the text that was read line by line. Of its plain texts, those that begin with a letter are no numbers,
+    and the words that YAML 1.1 takes for flags are short.
+    """
+    text = node.text
+    if len(text) > 5 and text[0].isalpha() and source[node.at : node.at + 1] == text[0]:
+        return text
+    return _shown(text, False)
+
+
+def _plain_lines(name: str, node: Node, style: Style, source: str) -> list[str]:
     """The lines of a field that has no comments, as `_field_lines` gives them with their values."""
     if name in style.block:
         return [text for text, _ in _field_lines(name, node, style)]
@@ -199,8 +212,14 @@ def _plain_lines(name: str, node: Node, style: Style) -> list[str]:
         if type(item) is Mapping and item.entries:
             mark = "  - "
             for field, (_, value) in item.entries.items():
-                lines.append(f"{mark}{_shown(field, False)}: {_top(field, value, style)}")
+                if type(value) is Scalar and field not in style.bare:
+                    text = _line_text(value, source)
+                else:
+                    text = _top(field, value, style)
+                lines.append(f"{mark}{_shown(field, False)}: {text}")
                 mark = "    "
+        elif type(item) is Scalar:
+            lines.append(f"  - {_line_text(item, source)}")
         else:
             lines.append(f"  - {_flow(item, top=True)}")
     return lines
@@ -217,6 +236,9 @@ def _one_line(key: str, node: Sequence) -> str:
 @lru_cache(maxsize=1024)
 def _ordered(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
     """Field names in their order; most records of a file have the same few combinations."""
+    remaining = iter(order)
+    if all(name in remaining for name in names):  # they are in order, as in nearly all files
+        return names
     return tuple(sorted(names, key=lambda name: order.index(name) if name in order else len(order)))
 
 
@@ -311,7 +333,7 @@ def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: in
     elif index >= 0 and _column(file.text, at) > _column(file.text, file.text.rfind("-", 0, records[index].at)):
         raise MisplacedCommentError(at)  # at the end of a record, and set in as its fields are
     elif index + 1 < len(records):
-        behind = _COMMENT_LINES.match(file.text, file.text.find("\n", at) + 1)
+        behind = re.compile(_COMMENT_LINES).match(file.text, file.text.find("\n", at) + 1)
         end = behind.end() if behind else at
         # The header ends with a blank line; what follows it belongs to the first record.
         if index < 0 and not file.text[end : file.text.find("\n", end)].strip():

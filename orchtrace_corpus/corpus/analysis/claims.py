@@ -6,10 +6,11 @@ about the published pool, by the scope `published: "yes"`, is also judged over t
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Severity, printable, quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis import coding
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,

@@ -7,9 +7,9 @@ published pool is the previous review, of which nobody has counted what was iden
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.model.candidates import Candidate, CandidateFile
 from orchtrace_corpus.corpus.model.codebook import Protocol

@@ -19,11 +19,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from orchtrace_corpus.base.dates import is_iso_date
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, ValueKind, find
-from orchtrace_corpus.corpus.model.fields import is_iso_date
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 
 RecordType = TypeVar("RecordType")

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import accumulate, chain, combinations, islice, product
 from math import prod
-from typing import NamedTuple
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Severity
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, agreement_of, disputes_on
 from orchtrace_corpus.corpus.analysis.query import Filter, Operator, parse_mapping

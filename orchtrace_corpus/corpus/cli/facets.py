@@ -5,12 +5,13 @@ missing, and the command says why when it reads the corpus itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, TypeAlias
 
 from orchtrace_corpus.base.commands.declarations import Context, MadeOptions, Option, Parameter
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
 from orchtrace_corpus.corpus.intake.drafts import Coding

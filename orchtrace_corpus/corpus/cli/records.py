@@ -11,7 +11,6 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import envelope
-from orchtrace_corpus.corpus.analysis import search as lookup
 from orchtrace_corpus.corpus.analysis.attributes import (
     CONTESTED,
     candidate_attributes,
@@ -94,7 +93,9 @@ def list_records(
     records: Sequence[Record] = query.select(pool.exclusions if exclusions else pool.papers)
     total = len(records)
     if sort:
-        records = lookup.sort_records(records, sort, attributes)
+        from orchtrace_corpus.corpus.analysis.search import sort_records
+
+        records = sort_records(records, sort, attributes)
     records = records[:limit]
     if is_data:
         session.output.write(envelope("list", {"records": [whole_mapping(record) for record in records]}))
@@ -147,6 +148,7 @@ def candidates(
     file = session.files.candidates
     if file.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
+    from orchtrace_corpus.corpus.analysis import search as lookup
     from orchtrace_corpus.corpus.render import candidates as render
 
     attributes = candidate_attributes(pool.taxonomy)
@@ -177,6 +179,7 @@ def candidates(
 
 def show_found(session: CorpusSession, names: list[str], output_format: Format) -> list[Record]:
     """Show what `show` shows, and return the records of the pool and the log among it."""
+    from orchtrace_corpus.corpus.analysis import search as lookup
     from orchtrace_corpus.corpus.render import candidates as render
 
     pool = session.pool_as_read()
@@ -233,6 +236,8 @@ def search(
       corpus search tree search --where scenario=coding
       corpus search mialon --columns key,authors
     """
+    from orchtrace_corpus.corpus.analysis import search as lookup
+
     session = CorpusSession(*ctx.obj)
     if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")

@@ -7,6 +7,7 @@ is new.
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
+from orchtrace_corpus.base.dates import is_iso_date
 from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -18,7 +19,6 @@ from orchtrace_corpus.corpus.intake.deduplication import Discovery, SearchResult
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.fields import is_iso_date
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.model.searches import ARXIV, OPENALEX, Maker, Run, Search, last_day

@@ -6,7 +6,7 @@ Whoever asks comes in as a function; without one, what a record lacks is returne
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.dates import is_iso_date, today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable
 from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_iso_date, is_key
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE

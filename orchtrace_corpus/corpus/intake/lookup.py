@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orchtrace_corpus.base.budget import MAX_BODY_BYTES
 from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, is_normal, recognise
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.analysis.search import find_records

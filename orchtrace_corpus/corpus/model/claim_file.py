@@ -8,9 +8,10 @@ from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from orchtrace_corpus.base.findings import Finding, Location, quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record

@@ -8,10 +8,10 @@ import re
 import unicodedata
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
-from datetime import date
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeAlias
 
+from orchtrace_corpus.base.dates import is_iso_date
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote, suggestion
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -95,13 +95,13 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
     values: dict[str, Any] = {}
     for name, (key_at, value) in entries.items():
         decoder = decoders.get(name)
-        if name in schema.omitted:
+        if decoder is not None:
+            values[name] = decoder(value, report)
+        elif name in schema.omitted:
             report.add("F102", key_at, f"the taxonomy omits the field {quote(name)}; remove it here or there")
-        elif decoder is None:
+        else:
             hint = suggestion(name, list(decoders), always_list=False)
             report.add("F102", key_at, f"unknown field {quote(name)}{hint}")
-        else:
-            values[name] = decoder(value, report)
     for name in schema.required:
         if name not in entries and node.at != report.file.cut_off:
             report.add("F101", node.at, f"missing field {quote(name)}")
@@ -213,15 +213,6 @@ def iso_date(name: str) -> Decoder:
         raise ValueError(f"{quote(value)} {problem}")
 
     return parsed(name, "F106", parse)
-
-
-@lru_cache(maxsize=4096)
-def is_iso_date(value: str) -> bool:
-    """Return True if the text is a day of the calendar as `YYYY-MM-DD`."""
-    try:
-        return date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
 
 
 def waived_code(name: str) -> Decoder:
@@ -361,7 +352,8 @@ def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
         return None
     if not node.items:
         report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
-    values = [checked_text(f"an item of {name}", item, report) for item in node.items]
+    label = f"an item of {name}"
+    values = [checked_text(label, item, report) for item in node.items]
     return tuple(value for value in values if value is not None) if values and None not in values else None
 
 

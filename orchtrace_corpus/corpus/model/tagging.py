@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from orchtrace_corpus.base.dates import is_iso_date
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField, number_of
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_iso_date, is_key
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_key
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
@@ -89,6 +89,8 @@ def read_value(field: RecordField, text: str) -> FieldValue:
     """
     text = text.strip()
     if field.kind is FieldKind.AUTHORS:
+        from orchtrace_corpus.corpus.model.author_names import typed  # no command that only reads needs it
+
         return typed(text)
     if field.is_list:
         return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -15,7 +15,6 @@ from orchtrace_corpus.corpus.model.field_table import (
     value_texts,
 )
 from orchtrace_corpus.corpus.model.fields import bare_author
-from orchtrace_corpus.corpus.model.record_fields import argument_fields, evidence_fields
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
@@ -152,6 +151,8 @@ def as_mapping(record: Record) -> dict[str, Any]:
         elif field == "tags":
             mapping.update({facet: list(tag) if isinstance(tag, tuple) else tag for facet, tag in value.items()})
         elif field == "evidence":
+            from orchtrace_corpus.corpus.model.record_fields import evidence_fields  # no list needs it
+
             mapping["evidence"] = [evidence_fields(item) for item in value]
         elif field == "waive":
             mapping.update({"waive": [item._asdict() for item in value]} if value else {})
@@ -172,6 +173,8 @@ def whole_mapping(record: Record, disputes: Sequence["Dispute"] = ()) -> dict[st
         if dispute.agreed is not None:
             written["agreed"] = dispute.agreed._asdict()
         if dispute.arguments:
+            from orchtrace_corpus.corpus.model.record_fields import argument_fields
+
             written["arguments"] = argument_fields(dispute.arguments)
         disputed.append(written)
     kind = "paper" if isinstance(record, Paper) else "exclusion"

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 
-from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.dates import day_text
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.identifiers import Identifier, arxiv_year, recognise, recognise_url
 from orchtrace_corpus.corpus.model.records import Loaded
@@ -85,7 +84,7 @@ def check_promotions(loaded: Loaded) -> Iterator[Finding]:
 
 def check_years(loaded: Loaded) -> Iterator[Finding]:
     """A year after the next one: no venue announces its proceedings that early."""
-    latest = today().year + 1
+    latest = int(day_text()[:4]) + 1
     for index, paper in enumerate(loaded.papers):
         for field, year in (("year", paper.year), ("venue_year", paper.venue_year or 0)):
             if year > latest:
@@ -95,7 +94,7 @@ def check_years(loaded: Loaded) -> Iterator[Finding]:
 
 def check_days(loaded: Loaded) -> Iterator[Finding]:
     """A record added or screened in the future. Tomorrow will do: it has begun somewhere on earth."""
-    latest = (today() + timedelta(days=1)).isoformat()
+    latest = day_text(1)
     for index, paper in enumerate(loaded.papers):
         if paper.added > latest:
             yield Finding("F116", _in_future(paper.added), loaded.paper_places.locate(index, "added"), paper.key)

@@ -26,7 +26,8 @@ def check_lookalikes(loaded: Loaded) -> Iterator[Finding]:
 def find_lookalikes(file: YamlFile) -> Iterator[Finding]:
     """The same in any data file."""
     text = file.text
-    is_suspect = any(odd_parts(text, file.beyond_ascii)) or ("\\" in text and re.search(_ESCAPED, text))
+    may_escape = "\\x" in text or "\\u" in text or "\\U" in text
+    is_suspect = any(odd_parts(text, file.beyond_ascii)) or (may_escape and re.search(_ESCAPED, text))
     if not is_suspect or is_malformed(file.findings):  # nearly all files, which need no second reading
         return
     root = YamlFile(file.path, text.encode()).root()

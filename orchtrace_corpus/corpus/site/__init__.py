@@ -7,11 +7,12 @@ run. Nothing in a page depends on anything but the data and where the site will 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.html import OWN_FILES, content_security_policy, environment, escaped, inert_json, style_sheet
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw

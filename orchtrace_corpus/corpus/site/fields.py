@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import chain, permutations
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, ValueKind, paper_attributes
 from orchtrace_corpus.corpus.analysis.search import texts_of_tag
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT

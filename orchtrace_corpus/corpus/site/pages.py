@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchtrace_corpus.base.html import web_address
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.table import Table, cell_text
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict

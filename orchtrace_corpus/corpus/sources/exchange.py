@@ -15,9 +15,10 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import AbstractContextManager
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from orchtrace_corpus.base.errors import UpstreamError
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.sources.http import (
     DroppedError,
     OverlongError,

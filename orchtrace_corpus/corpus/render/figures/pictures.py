@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import ceil, hypot, log10
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross, heat

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.table import markdown_text
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE

@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.named_tuples import NamedTuple
 
 _MASKED = "…"
 _TAG_DIGITS = 4
