@@ -229,17 +229,17 @@ class _Scanner:
                 names[-1].add(name)
         return None
 
-    def _mistake(self, at: int, reason: str) -> Fault:
-        """Return the fault for the place and the reason that Python's decoder gives."""
-        text, message = self._text, f"{reason[:1].lower()}{reason[1:]}".removesuffix(" at")
+    def _mistake(self, at: int, mistake: str) -> Fault:
+        """Return the fault for the place and the mistake that the decoder gives, which it names by words alone."""
+        text, message = self._text, f"{mistake[:1].lower()}{mistake[1:]}".removesuffix(" at")
         before = len(text[:at].rstrip(" \t\r\n"))
         if text.startswith(("#", "//", "/*"), at):
             message = "a comment, which JSON does not have; remove it"
-        elif reason == "Extra data":
+        elif mistake == "Extra data":
             return self._fault(Kind.EXTRA_DATA, at, message)
-        elif reason.startswith("Unterminated string"):
+        elif mistake.startswith("Unterminated string"):
             message, at = f"the text ends in the middle of a string, which begins at {self._place(at)}", self._end
-        elif "escape" in reason:
+        elif "escape" in mistake:
             at = text.rindex("\\", 0, at + 1)
             if re.compile(r"\\u[0-9a-fA-F]{4}").fullmatch(text, at, self._end):  # a half pair, to be continued
                 message, at = "the text ends in the middle of a string", self._end
@@ -250,7 +250,7 @@ class _Scanner:
                 message = f"the text ends in the middle of {noun}, which begins at {self._place(self._opened[-1])}"
         elif text[before - 1 : before] == "," and text[at] in "]}":
             message, at = "a comma with nothing behind it; remove it", before - 1
-        elif "','" in reason and (text[at] in '"{[' or (at > before and text[at].isalnum())):
+        elif "','" in mistake and (text[at] in '"{[' or (at > before and text[at].isalnum())):
             message, at = "a comma is missing", before
         return self._fault(Kind.SYNTAX, at, message)
 

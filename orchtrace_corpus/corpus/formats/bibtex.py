@@ -97,14 +97,13 @@ class Strings:
         text = self.texts[name.lower()]
         self._expanded += len(text)
         if self._expanded > MAX_EXPANDED_CHARACTERS:
-            raise _ExpansionError(line)
+            message = f"the strings of this file expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
+            raise _ExpansionError(Problem(line, f"{message}; split the file, or write shorter strings"))
         return text
 
 
 class _ExpansionError(Exception):
-    def __init__(self, line: int) -> None:
-        super().__init__()
-        self.line = line
+    """The strings of a file expand to more text than the limit; the argument is the problem."""
 
 
 class Entry(NamedTuple):
@@ -329,8 +328,7 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
     try:
         return _read_blocks(blocks, problems)
     except _ExpansionError as error:
-        message = f"the strings of this file expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
-        problems.append(Problem(error.line, f"{message}; split the file, or write shorter strings"))
+        problems += error.args
         return []
 
 

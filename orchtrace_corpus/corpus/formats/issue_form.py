@@ -1,7 +1,7 @@
 """The answers of the issue form "suggest a paper", as GitHub writes them into the body of an issue.
 
 Each question is a heading of the third level with the question's label, and the answer stands below it.
-The body is what anybody on the internet has typed: it gives text and terms of the taxonomy, and nothing
+Anybody on the internet can have typed the body: it gives text and terms of the taxonomy, and nothing
 else. `render.schema` writes the form; both take the questions from here, so that they cannot differ.
 
 Reference: the syntax of GitHub's form schema
@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.model.tagging import joined, read_level, read_tag, 
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 NO_ANSWER = "_No response_"
-"""What GitHub writes where somebody answers nothing."""
+"""The text that GitHub writes for a question without an answer."""
 
 DOES_NOT_ARISE = "Does not arise"
 """The answer that a term with levels does not arise, which no answer leaves open."""
@@ -39,7 +39,7 @@ class Question(NamedTuple):
     Attributes:
         name: The field that it is about, or the term that has levels.
         label: Its heading, unlike that of any other.
-        about: What to answer.
+        about: The explanation of what to answer.
         facet: The facet whose terms, or levels, can be chosen; None for a text.
         term: The term whose level is asked for.
         is_evidence: Whether the facet is one of evidence.
@@ -58,7 +58,7 @@ class Question(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        """The options, each with the id of the term or level that it stands for; empty for a text."""
+        """Return the options, each with the id of the term or level that it stands for; nothing for a text."""
         if self.field is not None and self.field.kind is FieldKind.FLAG:
             return {"Yes": "true", "No": "false"}
         if self.field is not None:
@@ -79,7 +79,7 @@ class Form(NamedTuple):
         values: Of those, the values of fields by name.
         tags: Tags of the paper by field.
         evidence: Facets of the evidence by field.
-        remarks: What could not be taken, for the person who looks at it.
+        remarks: Problems with the answers, for the person who looks at them.
     """
 
     texts: Mapping[str, str]
@@ -123,7 +123,7 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
 
 
 def read(body: str, taxonomy: Taxonomy) -> Form:
-    """The answers in the body of an issue. What cannot be one is left out, with a remark."""
+    """Return the answers in the body of an issue; text that cannot be one is left out, with a remark."""
     known = {question.label.casefold(): question for question in questions(taxonomy)}
     known |= {question.name: question for question in known.values() if question.name not in known}
     texts: dict[str, str] = {}
@@ -173,12 +173,12 @@ def _field_question(field: RecordField, noun: str) -> Question:
 
 
 def _option(term: Term) -> str:
-    """A term as it can be chosen. Its id stands beside its label, also because GitHub refuses the word None."""
+    """Return a term as it can be chosen. Its id stands beside its label, also because GitHub refuses the word None."""
     return f"{term.label} ({term.id})"
 
 
 def _plain(text: str, *, only_address: bool = False) -> str:
-    """An answer as one line of visible text, without the marks that Markdown and HTML act on.
+    """Return an answer as one line of visible text, without the marks that Markdown and HTML act on.
 
     A link keeps its address behind its text, or alone where nothing but an address is asked for. What is no
     element of HTML, as in `x<y and y>z`, stays.
@@ -206,7 +206,7 @@ _LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
 
 
 def _unlinked(link: re.Match[str], *, only_address: bool) -> str:
-    """A link of Markdown as text; an image is what stands for it."""
+    """Return a link of Markdown as text; of an image, the text that stands for it."""
     is_image, text, target = link.groups()
     address = target.split()[0].strip("<>") if target.split() else ""
     if is_image or not re.match(r"https?://", address) or address == text.strip():
@@ -215,7 +215,7 @@ def _unlinked(link: re.Match[str], *, only_address: bool) -> str:
 
 
 def _tag(question: Question, facet: Facet, answer: str) -> Tag:
-    """The tag that an answer gives: options as the form has them, else whatever names terms."""
+    """Return the tag that an answer gives: options as the form has them, else other names of terms."""
     options = question.options
     if question.term is not None:
         level = options[answer] if answer in options else read_level(facet, answer)

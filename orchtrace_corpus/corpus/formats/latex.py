@@ -52,7 +52,7 @@ class LatexError(ValueError):
 
 
 def encoded(text: str, *, unicode: bool = False) -> str:
-    """A text as LaTeX that typesets it: what LaTeX would act on is escaped.
+    """Return a text as LaTeX that typesets it: characters that LaTeX would act on are escaped.
 
     Args:
         text: One line of plain text.
@@ -75,7 +75,7 @@ def encoded(text: str, *, unicode: bool = False) -> str:
 
 
 def decoded(latex: str) -> str:
-    r"""LaTeX as plain text, on one line: commands as characters, grouping braces gone.
+    r"""Return LaTeX as plain text, on one line: commands as characters, grouping braces gone.
 
     A bare `%`, `&` or `#`, and a dollar that belongs to no formula, are taken for the character, since
     who writes them into a bibliography means that. A formula that no characters stand for is kept as it is written,
@@ -109,7 +109,7 @@ def decoded(latex: str) -> str:
 
 
 def is_formula(inner: str) -> bool:
-    """Whether what stands between dollars can stand in plain text: no prose, and only commands of mathematics."""
+    """Return True if a formula can stand between dollars in plain text: no prose, and only commands of mathematics."""
     rest = re.sub(_MATH_WORDS, "", inner)
     names = re.findall(r"\\([A-Za-z]+|.)", rest)
     rest = re.sub(r"\\([A-Za-z]+|.)", " ", rest)
@@ -123,7 +123,7 @@ def is_formula(inner: str) -> bool:
 
 
 def without_formulas(text: str) -> str:
-    """The text with a blank for each formula that can stand in it."""
+    """Return the text with a blank for each formula that can stand in it."""
     return _DOLLARS.sub(lambda found: " " if is_formula(found[1]) else found[0], text)
 
 
@@ -136,7 +136,7 @@ def _read(text: str) -> tuple[str, list[str]]:
 
 @lru_cache(maxsize=1024)
 def _command(character: str) -> str:
-    """The command for a character beyond ASCII; the character itself where the kernel has none."""
+    """Return the command for a character beyond ASCII; the character itself where the kernel has none."""
     if character in _COMMANDS:
         return f"{{{_COMMANDS[character]}}}"
     base, mark, *more = (*unicodedata.normalize("NFD", character), "")
@@ -149,7 +149,7 @@ def _command(character: str) -> str:
 
 
 def _script(found: re.Match[str]) -> str:
-    """An exponent or index in characters of its own; as it was where one is missing."""
+    """Return an exponent or index in characters of its own; as it was where one is missing."""
     scripts = _RAISED if found[1] == "^" else _LOWERED
     content = found[2] if found[2] is not None else found[3]
     return "".join(scripts[c] for c in content) if content and set(content) <= scripts.keys() else found[0]
@@ -192,14 +192,14 @@ class _Reader:
         self._syntax.set_unknown_environment_spec(macrospec.EnvironmentSpec(""))
 
     def read(self, text: str) -> tuple[str, list[str]]:
-        """A text with its commands as characters, and the commands that it does not know."""
+        """Return a text with its commands as characters, and the commands that it does not know."""
         self._unknown = []
         plain: str = self._reader.latex_to_text(text, latex_context=self._syntax)
         return plain, self._unknown
 
 
 def _is_plain(spec: Any) -> bool:
-    """Whether a command of pylatexenc's stands for a character or a word, or shows its argument as it is."""
+    """Return True if a command of pylatexenc's stands for a character or a word, or shows its argument as it is."""
     text = spec.simplify_repl
     if spec.macroname in _WITH_ARGUMENT:
         return bool(spec.macroname != "ensuremath")  # whose own text warns where the argument is missing

@@ -1,4 +1,4 @@
-"""The formats by name. A format's module is imported when a file is read or written, not before."""
+"""The formats by name. The module of a format is imported when a file is read or written, not before."""
 
 from codecs import BOM_UTF8
 from collections import Counter
@@ -19,15 +19,15 @@ class FileFormat(NamedTuple):
     """A format, and how to read and write it.
 
     Attributes:
-        name: What `corpus export` and `import` call it, and what its module is called unless said.
-        label: What people call it.
-        profiles: Its variants, each with what it holds; the first is taken unless another is named.
+        name: Its name in `corpus export` and `import`, and that of its module unless `module` names another.
+        label: Its name for people.
+        profiles: Its variants, each with a description; the first is taken unless another is named.
         is_binary: Whether a file of it is bytes rather than text.
         can_read: Whether it can be read; every format can be written.
         has_categories: Whether it has a place for arXiv's category of a paper.
-        is_citation: Whether it carries what a citation needs, and may have no place for something of an entry.
+        is_citation: Whether it carries a citation, and may have no place for a field of an entry.
         of_exclusions: Its profiles that can hold exclusions.
-        endings: How names of files end that hold it.
+        endings: The endings of the names of its files.
         module: Its module in this package; behind a colon, how names of functions end in a module of several formats.
     """
 
@@ -43,13 +43,13 @@ class FileFormat(NamedTuple):
     module: str = ""
 
     def read(self, data: bytes, taxonomy: Taxonomy, profile: str = "", path: str = "<input>") -> list[Item]:
-        """The records of a file.
+        """Return the records of a file.
 
         Args:
-            data: What the file holds.
-            taxonomy: What records are tagged with.
+            data: The bytes of the file.
+            taxonomy: The taxonomy of the records.
             profile: The variant of the format; the first one unless given.
-            path: What messages call the file.
+            path: The file's name in messages.
 
         Raises:
             CommandUseError: The format cannot be read, has no such profile, or the taxonomy does not
@@ -72,11 +72,11 @@ class FileFormat(NamedTuple):
     def write(
         self, papers: Sequence[Paper], taxonomy: Taxonomy, profile: str = "", categories: Mapping[str, str] = {}
     ) -> str | bytes:
-        """The papers in this format: text, or bytes if the format is binary.
+        """Return the papers in this format: text, or bytes if the format is binary.
 
         Args:
             papers: The papers, in the order in which they are written.
-            taxonomy: What they are tagged with.
+            taxonomy: The taxonomy of the papers.
             profile: The variant of the format; the first one unless given.
             categories: arXiv's primary category of papers, by arXiv id, for formats that have a place for it.
 
@@ -88,40 +88,33 @@ class FileFormat(NamedTuple):
         return written
 
     def write_exclusions(self, exclusions: Sequence[Exclusion], taxonomy: Taxonomy, profile: str = "") -> str:
-        """The exclusions in this format.
+        """Return the exclusions in this format.
 
         Args:
             exclusions: The exclusions, in the order in which they are written.
-            taxonomy: What they are tagged with.
+            taxonomy: The taxonomy of the exclusions.
             profile: The variant of the format; the first one unless given.
 
         Raises:
             CommandUseError: The profile has no form for exclusions, or the taxonomy does not declare it.
         """
         if self.profile(profile) not in self.of_exclusions:
-            held = [f"{one.name} --profile {name}" for one in FORMATS.values() for name in one.of_exclusions]
+            able = [f"{known.name} --profile {name}" for known in FORMATS.values() for name in known.of_exclusions]
             whole = "Whole ones: corpus list --exclusions --columns all --format csv, or --format json."
             name = f"{self.name} --profile {self.profile(profile)}"
-            raise CommandUseError(f"{name} holds no exclusions", f"Use {', '.join(held)}. {whole}")
+            raise CommandUseError(f"{name} holds no exclusions", f"Use {', '.join(able)}. {whole}")
         written: str = self._function("write_exclusions")(exclusions, taxonomy)
         return written
 
     def left_out(self, papers: Iterable[Paper]) -> dict[str, int]:
-        """What is known of the papers' publication that a citation in this format has no place for.
-
-        Args:
-            papers: The papers that are written.
-
-        Returns:
-            In how many papers each field is left out.
-        """
+        """Return the fields of the publications that this format has no place for, each with its number of papers."""
         if not self.is_citation:
             return {}
         fields_of = self._function("left_out")
         return dict(Counter(name for paper in papers for name in dict.fromkeys(fields_of(paper))))
 
     def profile(self, name: str) -> str:
-        """A profile by name; the first one for no name.
+        """Return a profile by name; the first one for no name.
 
         Raises:
             CommandUseError: There is none of that name.
@@ -129,20 +122,19 @@ class FileFormat(NamedTuple):
         if not name:
             return next(iter(self.profiles))
         if name not in self.profiles:
-            hint = suggestion(name, list(self.profiles))
-            raise CommandUseError(f"{self.name} has no profile {quote(name)}{hint}")
+            raise CommandUseError(f"{self.name} has no profile {quote(name)}{suggestion(name, list(self.profiles))}")
         return name
 
     def _function(self, action: str) -> Any:
-        """The function that reads or writes this format."""
+        """Return the function that reads or writes this format."""
         module, _, kind = (self.module or self.name).partition(":")
         functions = import_module(f"orchtrace_corpus.corpus.formats.{module}")
         return getattr(functions, f"{action}_{kind}" if kind else action)
 
 
 FORMATS: dict[str, FileFormat] = {
-    one.name: one
-    for one in (
+    file_format.name: file_format
+    for file_format in (
         FileFormat(
             "bibtex",
             "BibTeX",
@@ -202,33 +194,32 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def find(name: str, *, to_read: bool = False) -> FileFormat:
-    """A format by its name.
+    """Return a format by its name, in capitals or not.
 
     Args:
-        name: Its name, in capitals or not.
-        to_read: Whether only formats that can be read are named where there is none of that name.
+        name: Its name.
+        to_read: Suggest only formats that can be read.
 
     Raises:
         CommandUseError: There is none; the message names the nearest.
     """
-    found = FORMATS.get(name.lower())
-    if found is None:
+    if name.lower() not in FORMATS:
         known = readable() if to_read else tuple(FORMATS)
         raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, known)}")
-    return found
+    return FORMATS[name.lower()]
 
 
 def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
-    """The format of a file, by how its name ends.
+    """Return the format of a file, by the ending of its name.
 
     Args:
         path: The file's name.
-        data: What it holds, where that is known: a list in a file .json is CSL-JSON.
+        data: The bytes of the file, if they are known: a list in a file .json is CSL-JSON.
 
     Raises:
         CommandUseError: No format has files that end so; the message names all endings.
     """
-    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
+    by_ending = {ending: file_format for file_format in FORMATS.values() for ending in file_format.endings}
     ending = max((ending for ending in by_ending if path.lower().endswith(ending)), key=len, default="")
     if not ending:
         hint = f"Name the format before the file, or let the file end in {', '.join(by_ending)}."
@@ -244,12 +235,12 @@ def is_readable(path: str) -> bool:
 
 
 def readable() -> tuple[str, ...]:
-    """The names of the formats that can be read."""
-    return tuple(name for name, one in FORMATS.items() if one.can_read)
+    """Return the names of the formats that can be read."""
+    return tuple(name for name, file_format in FORMATS.items() if file_format.can_read)
 
 
 def _text(data: bytes, path: str) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark; a `FormatError` if it is not UTF-8."""
+    """Return the text of a file in UTF-8, with or without a byte order mark; a `FormatError` if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ _FORMULA = r"'*[=+\-@\t\r]"
 
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories: Mapping[str, str]) -> str:
-    """The papers as a table with a header.
+    """Return the papers as a table with a header.
 
     Raises:
         CommandUseError: The taxonomy declares no published table.
@@ -45,11 +45,12 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories
     if profile == _PUBLISHED:
         return _published_table(papers, _published(taxonomy.published))
     names = list(_full_columns(taxonomy))
-    return _table(names, [[row.get(name, "") for name in names] for row in (_full_cells(p, taxonomy) for p in papers)])
+    rows = (_full_cells(paper, taxonomy) for paper in papers)
+    return _table(names, ([row.get(name, "") for name in names] for row in rows))
 
 
 def write_exclusions(exclusions: Sequence[Exclusion], taxonomy: Taxonomy) -> str:
-    """The exclusions as the published table of them, with a header.
+    """Return the exclusions as the published table of them, with a header.
 
     Raises:
         CommandUseError: The taxonomy declares no such table.
@@ -58,11 +59,11 @@ def write_exclusions(exclusions: Sequence[Exclusion], taxonomy: Taxonomy) -> str
 
 
 def _published_table(records: Sequence[Record], columns: Sequence[Column]) -> str:
-    rows = [[_published_cell(record, column) for column in columns] for record in records]
+    rows = ([_published_cell(record, column) for column in columns] for record in records)
     return _table([column.column for column in columns], rows)
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(names)
@@ -71,7 +72,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def read(text: str, taxonomy: Taxonomy, profile: str, problems: list[Problem]) -> list[Item]:
-    """The rows of a table; it may have some of the columns, in any order.
+    """Return the rows of a table; it may have some of the columns, in any order.
 
     Raises:
         CommandUseError: The taxonomy declares no published table.
@@ -137,7 +138,7 @@ def _published_item(
 
 
 def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Problem]) -> str:
-    """The term that a table calls by a word, or by its label."""
+    """Return the term that a table calls by a word, or by its label."""
     terms = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
     words = {column.spelled(term): term for term in terms}
     known = {term.label: term.id for term in facet.terms} | words
@@ -147,13 +148,13 @@ def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Pro
 
 
 def _lists(taxonomy: Taxonomy) -> set[str]:
-    """The fields whose cells hold several values."""
+    """Return the fields whose cells hold several values."""
     several = {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY}
     return several | {field.name for field in taxonomy.paper_fields if field.is_list}
 
 
 def _full_columns(taxonomy: Taxonomy) -> dict[str, Facet | None]:
-    """The columns by name, in the order of the data file, each with the facet of kind `levels` that it is a part of."""
+    """Return the columns in the order of the data file, each with the facet of kind `levels` that it is a part of."""
     facets = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
     columns: dict[str, Facet | None] = {}
     for field in field_names(taxonomy.paper_fields, taxonomy.papers):
@@ -239,7 +240,7 @@ def _scalar(field: RecordField | None, cell: str) -> Value:
 def _rows(
     text: str, known: Mapping[str, object], key: str, problems: list[Problem]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows behind the header, each with its line and its cells by column."""
+    """Yield the rows behind the header, each with its line and its cells by column."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
     line = 1
@@ -280,7 +281,7 @@ _DTYPES = {FieldKind.YEAR: "Int64", FieldKind.NUMBER: "Float64", FieldKind.FLAG:
 
 
 def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame":
-    """One row for each paper, indexed by `key`; columns are fields, then facets in the taxonomy's order.
+    """Return one row for each paper, indexed by `key`; columns are fields, then facets in the taxonomy's order.
 
     A facet of one term is an ordered categorical over its vocabulary, so that a cross-tabulation can
     show unused terms; `NA` is one of its categories, and only an absent tag is missing. A facet of
@@ -321,7 +322,7 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
 
 
 def write_frame(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> bytes:
-    """The papers as a Parquet file, `key` its first column.
+    """Return the papers as a Parquet file, `key` its first column.
 
     Raises:
         MissingLibraryError: pyarrow is not installed.

@@ -127,9 +127,9 @@ def parse(body: bytes) -> Feed:
     for element in root.iterfind(f"{_ATOM}entry"):
         entry_id = _text(element, f"{_ATOM}id")
         if re.fullmatch(_ERROR_ID, entry_id):
-            reason = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ")
-            match = re.fullmatch(r"incorrect id format for (.*)", reason)
-            raise RefusedQueryError(reason or "no reason given", match[1] if match else None)
+            summary = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ")
+            match = re.fullmatch(r"incorrect id format for (.*)", summary)
+            raise RefusedQueryError(summary or "no reason given", match[1] if match else None)
         if not entry_id:
             continue
         read = _entry(element, entry_id)
