@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchtrace_corpus.trace.diagnosis import diagnose
-from orchtrace_corpus.trace.importers.conversations.codex.outputs import Output, read_output
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Output, read_output
 from orchtrace_corpus.trace.view import TraceView
 from tests.effort import tries
 from tests.trace.conversationlogs import (

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.importers.core.builder import Builder, as_data
-from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import EdgeType, EventType
 from tests.effort import tries
@@ -53,7 +52,7 @@ def test_a_long_chain_that_closes_is_walked_without_recursion() -> None:
 
 
 def test_a_circle_at_one_instant_is_broken_and_told() -> None:
-    builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
+    builder = Builder("t", "t", system="x", form="codex", version="", report=ImportReport())
     one, two, three = (builder.begin(EventType.INFERENCE, "a", 1.0, "f", line, 1.0).id for line in (1, 2, 3))
     for source, target in ((one, two), (two, three), (three, one)):
         builder.edge(source, target, EdgeType.CAUSAL)
@@ -67,7 +66,7 @@ def test_a_circle_at_one_instant_is_broken_and_told() -> None:
 
 
 def test_events_of_one_instant_are_put_in_the_order_of_their_edges_and_of_each_agents_log() -> None:
-    builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
+    builder = Builder("t", "t", system="x", form="codex", version="", report=ImportReport())
     names = [builder.begin(EventType.INFERENCE, agent, 1.0, "f", line, 1.0).id
              for line, agent in enumerate(("lead", "lead", "w", "w"), 1)]  # fmt: skip
     builder.edge(names[2], names[1], EdgeType.RETURN)  # the worker's first comes before the lead's second
@@ -78,7 +77,7 @@ def test_events_of_one_instant_are_put_in_the_order_of_their_edges_and_of_each_a
 
 
 def test_where_edges_and_the_order_of_a_log_contradict_each_other_edges_count() -> None:
-    builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
+    builder = Builder("t", "t", system="x", form="codex", version="", report=ImportReport())
     one, two = (builder.begin(EventType.INFERENCE, "a", 1.0, "f", line, 1.0).id for line in (1, 2))
     builder.edge(two, one, EdgeType.CAUSAL)
 
@@ -88,7 +87,7 @@ def test_where_edges_and_the_order_of_a_log_contradict_each_other_edges_count() 
 
 
 def test_what_an_agent_does_comes_behind_its_spawn_at_an_instant_that_is_only_shown_as_one() -> None:
-    builder = Builder("t", "t", system="x", form="codex", version="", privacy=Privacy(b""), report=ImportReport())
+    builder = Builder("t", "t", system="x", form="codex", version="", report=ImportReport())
     begin, instants = 1_700_000_000.0, (0.0, 1.0, 1.0000002, 1.0000004, 2.0, 2.0)
     acts = ("lead", "w", "w", "lead", "w", "lead")
     for line, (agent, time) in enumerate(zip(acts, instants, strict=True), 1):

@@ -233,7 +233,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
 
 
 def _check_bundle(bundle: Bundle) -> None:
-    trace = trace_of(bundle, "otlp", Privacy(b"salt"), ImportReport())
+    trace = trace_of(bundle, "otlp", ImportReport())
     if trace is not None:
         checked(as_data(trace))
         assert_ledger_adds_up(as_data(trace))

@@ -88,7 +88,11 @@ class Importer(Protocol):
         """Return True if a file that begins like this is of the format."""
 
     def ties(self, opened: Opened) -> Sequence[str]:
-        """Return what ties a file to others of its session: files with a tie in common are read together."""
+        """Return what ties a file to others of its session: files with a tie in common are read together.
+
+        Raises:
+            DataFileError: The file cannot be read.
+        """
 
     def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         """Return the traces of one group of files; mostly one.

@@ -125,7 +125,10 @@ def folder_of(form: str, path: str) -> str:
         return ""
     if form == "kimi_code":
         return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
-    return folder if form == "gemini_cli" else _without_home(folder)
+    if form == "gemini_cli":
+        return folder
+    home = "".join(character if character.isalnum() else "-" for character in os.path.expanduser("~"))
+    return folder.removeprefix(home).lstrip("-") or folder  # the name stands for a whole path
 
 
 def project_folder(folder: str) -> str:
@@ -141,9 +144,3 @@ def _text(encoded: str) -> str:
         return str(json.loads(encoded))
     except ValueError:
         return encoded.strip('"')
-
-
-def _without_home(folder: str) -> str:
-    """Return the name of a folder that stands for a whole path, without the part that is the home folder."""
-    home = "".join(character if character.isalnum() else "-" for character in os.path.expanduser("~"))
-    return folder.removeprefix(home).lstrip("-") or folder

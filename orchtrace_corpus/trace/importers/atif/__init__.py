@@ -8,32 +8,30 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from operator import attrgetter
 
-from msgspec import DecodeError, json
+from msgspec import DecodeError
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
-from orchtrace_corpus.trace.importers.atif.documents import decode, lines
-from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notification, Trajectory, below
+from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notification, Trajectory, below, decode, lines
 from orchtrace_corpus.trace.importers.atif.restoration import restore
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.importers.core.values import string
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Trace, Unit
 
 _NEVER = float("inf")
 _VERSION = re.compile(r'"schema_version"\s*:\s*"(?:ATIF-v)?\d+\.\d+"')
-_NAMING = (b'"trajectory_path"', b'"continued_trajectory_ref"')
-"""The members that name files."""
+_NAMING = (b'"trajectory_path"', b'"continued_trajectory_ref"')  # the members that name files
 _PIECE_BYTES = 256 * 1024
-_OVERLAP = max(map(len, _NAMING))
-"""So much of a piece is looked at with the next one, too: a name may lie across both."""
+_OVERLAP = max(map(len, _NAMING))  # so much of a piece is looked at with the next one, too: a name may lie across both
 _FILE = re.compile(rb'"(?:trajectory_path|continued_trajectory_ref)"\s*:\s*("(?:[^"\\]|\\.){1,1000}")')
 
 
@@ -48,11 +46,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a trajectory to others: the files that it names. Many programs give all sessions the same id.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a trajectory to others: the files that it names. Many programs give all sessions the same id."""
     further = _named_files(opened.file, opened.contents()) if _names_files(opened) else ()
     return [os.path.realpath(opened.file.path), *further]
 
@@ -90,14 +84,8 @@ def _named_files(file: LogFile, data: bytes) -> list[str]:
     if not any(name in data for name in _NAMING):
         return []
     folder = os.path.dirname(os.path.realpath(file.path))
-    found = (_in_folder(folder, name) for name in map(_text, dict.fromkeys(_FILE.findall(data))) if name)
-    return [path for path in found if path]
-
-
-def _text(raw: bytes) -> str:
-    with suppress(DecodeError, UnicodeDecodeError):
-        return str(json.decode(raw))
-    return ""
+    names = (string(decoded(raw)) for raw in dict.fromkeys(_FILE.findall(data)))
+    return [path for name in names if name and (path := _in_folder(folder, name))]
 
 
 def _in_folder(folder: str, name: str) -> str:
@@ -107,11 +95,7 @@ def _in_folder(folder: str, name: str) -> str:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of trajectories that name one another: one for each that no other names.
-
-    Raises:
-        DataFileError: A file cannot be read or is no JSON, or nothing ran in it.
-    """
+    """Yield the traces of trajectories that name one another: one for each that no other names."""
     for session in _sessions(files) if len(files) > 1 else (files,):
         run = Run("atif", privacy)
         trees: dict[str, Trajectory] = {}
@@ -320,11 +304,7 @@ class _Session:
                 self._run.returned(child, steps.Note(time, step.place, step.order), step.status, step.ref)
 
     def trace(self) -> Trace:
-        """Return the trace of the session.
-
-        Raises:
-            EmptyLogError: Nothing ran in it.
-        """
+        """Return the trace of the session."""
         first, run = self._first, self._run
         unit = self._fill_times()
         self._note_returns()

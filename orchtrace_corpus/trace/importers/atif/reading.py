@@ -1,16 +1,19 @@
-"""Reads one ATIF trajectory: its steps as the transcript of an agent, with what they spent and whom they refer to.
+"""An ATIF document as typed values, whatever is wrong with it, and on which lines its steps are.
 
-Harbor, RFC 0001, Agent Trajectory Interchange Format, versions 1.0 to 1.8. A step has one time, mostly that at which
-it was written down; producers that follow NVIDIA's convention add when a call began and ended (`extra.invocation`).
+Harbor, RFC 0001, Agent Trajectory Interchange Format, versions 1.0 to 1.8. Only members are decoded that say something
+about agents, calls or tokens, each of any kind of value where nothing depends on it.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+from msgspec import Raw, Struct
+
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.atif.documents import ABSENT, Agent, Call, Document, Extra, Metrics, Result, Step
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
@@ -19,6 +22,158 @@ from orchtrace_corpus.trace.importers.core.usage import counts
 from orchtrace_corpus.trace.importers.core.values import count, mapping, string
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenRefs
+
+ABSENT = Raw(b"null")
+"""Stands for a member that is left undecoded, and is not there."""
+
+
+class Invocation(Struct, gc=False):
+    """When a call began and ended, in seconds since 1970, by NVIDIA's convention."""
+
+    start_timestamp: Any = None
+    end_timestamp: Any = None
+
+
+class Extra(Struct, gc=False):
+    """What is known of the members of `extra`, which are not those of ATIF."""
+
+    invocation: Invocation | None = None
+    ancestry: Raw = ABSENT
+    status: Any = None
+    is_error: Any = None
+    agent_name: Any = None
+    subagent_name: Any = None
+    orchtrace: Raw = ABSENT
+
+
+class Agent(Struct, gc=False):
+    """The agent of a trajectory."""
+
+    name: Any = None
+    version: Any = None
+    model_name: Any = None
+    extra: Extra | None = None
+
+
+class Metrics(Struct, gc=False):
+    """The members of `metrics`; lists of single tokens are left undecoded."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    cached_tokens: Any = None
+    cost_usd: Any = None
+    prompt_token_ids: Raw = ABSENT
+    completion_token_ids: Raw = ABSENT
+    logprobs: Raw = ABSENT
+    extra: Any = None
+
+
+class Call(Struct, gc=False):
+    """A call of a tool."""
+
+    tool_call_id: Any = None
+    function_name: Any = None
+    arguments: Any = None
+    extra: Extra | None = None
+
+
+class Reference(Struct, gc=False):
+    """Where the trajectory of a sub-agent is."""
+
+    trajectory_id: Any = None
+    trajectory_path: Any = None
+    extra: Extra | None = None
+
+
+class Result(Struct, gc=False):
+    """The result of a call, or another observation."""
+
+    source_call_id: Any = None
+    content: Any = None
+    subagent_trajectory_ref: list[Reference] | None = None
+    extra: Extra | None = None
+
+
+class Observation(Struct, gc=False):
+    """What came back from the calls of a step."""
+
+    results: list[Result] | None = None
+
+
+class Step(Struct, gc=False):
+    """The members of a step that say something about agents, calls or tokens."""
+
+    step_id: Any = None
+    timestamp: Any = None
+    source: Any = None
+    model_name: Any = None
+    message: Any = None
+    tool_calls: list[Call] | None = None
+    observation: Observation | None = None
+    metrics: Metrics | None = None
+    is_copied_context: Any = None
+    llm_call_count: Any = None
+    extra: Extra | None = None
+
+
+class Document(Struct, gc=False):
+    """The members of a trajectory, with those of its sub-agents."""
+
+    trajectory_id: Any = None
+    session_id: Any = None
+    agent: Agent | None = None
+    steps: list[Step] = []
+    final_metrics: Any = None
+    continued_trajectory_ref: Any = None
+    subagent_trajectories: list["Document"] | None = None
+    extra: Extra | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Return True if we have exported it, and it can be restored."""
+        return self.extra is not None and self.extra.orchtrace is not ABSENT
+
+
+_DOCUMENT = msgspec.json.Decoder(Document)
+_STEP_ID = re.compile(rb'"step_id"\s*:\s*(\d+)')
+_BACKSLASH = ord("\\")
+
+
+def decode(data: bytes) -> Document:
+    """Return a document, whatever is wrong with it: members of another kind than they should be are left out."""
+    try:
+        return _DOCUMENT.decode(data)
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        document = lenient(msgspec.json.decode(data.decode("utf-8", "replace")), Document)
+        if document is None:
+            raise
+        return document
+
+
+def lines(data: bytes, document: Document) -> Iterator[int]:
+    """Return the lines of all steps: those of a trajectory before those of its sub-agents, as all programs write them.
+
+    Where the text has them in another order, or holds further `step_id`, each is on the line of the document.
+    """
+    found = []
+    if b"\n" in data:
+        line, before = 1, 0
+        for mark in _STEP_ID.finditer(data):
+            at = mark.start()
+            if data[at - 1] != _BACKSLASH:
+                text, before = data[before:at], at
+                line += len(text) - len(text.replace(b"\n", b""))  # `count` takes twice as long
+                found.append((line, int(mark[1])))
+    expected = []
+    waiting = [document]
+    while waiting:
+        trajectory = waiting.pop()
+        expected += [step.step_id for step in trajectory.steps]
+        waiting += reversed(trajectory.subagent_trajectories or ())
+    if [number for _, number in found] == expected:
+        return (line for line, _ in found)
+    return (1 for _ in expected)
+
 
 _CACHE_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 _REASONING = ("reasoning_tokens", "thoughts_tokens", "reasoning_output_tokens")
@@ -31,21 +186,13 @@ _UNKNOWN = Status.UNKNOWN  # which Python 3.11 takes long to find
 
 
 class Delegation(NamedTuple):
-    """A sub-agent of which a result tells.
+    """A sub-agent of which a result tells."""
 
-    Attributes:
-        step: The result, or the step in which it stands.
-        call: The call that delegated to it; None where there is none.
-        id: Its `trajectory_id`; empty where the reference has none.
-        path: The file that it is in; empty where it is embedded.
-        name: What it is called, as far as the reference says.
-    """
-
-    step: steps.Step
-    call: steps.ToolCall | None
-    id: str
-    path: str
-    name: str
+    step: steps.Step  # the result, or the step in which it stands
+    call: steps.ToolCall | None  # the call that delegated to it; None where there is none
+    id: str  # its `trajectory_id`; empty where the reference has none
+    path: str  # the file that it is in; empty where it is embedded
+    name: str  # what it is called, as far as the reference says
 
 
 class Notification(NamedTuple):
@@ -60,24 +207,6 @@ class Notification(NamedTuple):
 class Trajectory:
     """A trajectory as read.
 
-    Attributes:
-        file: The file.
-        id: Its `trajectory_id`.
-        session: Its `session_id`.
-        name: What its agent is called.
-        version: The version of the agent.
-        thread: Its steps; the agent's name is still empty.
-        references: The sub-agents of which it tells.
-        notifications: The ends of calls in the background of which it tells.
-        calls: The calls by their ids.
-        embedded: The trajectories embedded in it, as they stand in the document.
-        children: The same as read.
-        continued: The file that continues it; empty where none does.
-        totals: The prompt and completion tokens that `final_metrics` state.
-        spent: The prompt and completion tokens of its own steps.
-        without: How many model calls have no usage.
-        has_times: Whether any step has a time.
-
     Args:
         file: The file.
         document: Its members.
@@ -91,22 +220,24 @@ class Trajectory:
         self._run, self._pointer, self._privacy, self._report = run, path, run.privacy, run.report
         agent = document.agent or Agent()
         self.id, self.session = string(document.trajectory_id), string(document.session_id)
-        self.name = masked(string(agent.name))
-        self.version = masked(string(agent.version))
+        self.name = masked(string(agent.name))  # what its agent is called
+        self.version = masked(string(agent.version))  # the version of the agent
         self._model = masked(string(agent.model_name))
+        # its steps; the agent's name is still empty
         self.thread = steps.Transcript("", key=f"{file.path}#{path}")
         if agent.extra is not None:
             self.thread.role = masked(string(agent.extra.subagent_name))
-        self.references: list[Delegation] = []
-        self.notifications: list[Notification] = []
-        self.calls: dict[str, steps.ToolCall] = {}
-        self.continued = string(document.continued_trajectory_ref)
-        self.totals = _totals(document.final_metrics)
-        self.spent = (0, 0)
-        self.without = 0
-        self.has_times = False
+        self.references: list[Delegation] = []  # the sub-agents of which it tells
+        self.notifications: list[Notification] = []  # the ends of calls in the background of which it tells
+        self.calls: dict[str, steps.ToolCall] = {}  # the calls by their ids
+        self.continued = string(document.continued_trajectory_ref)  # the file that continues it; empty where none does
+        self.totals = _totals(document.final_metrics)  # the prompt and completion tokens that `final_metrics` state
+        self.spent = (0, 0)  # the prompt and completion tokens of its own steps
+        self.without = 0  # how many model calls have no usage
+        self.has_times = False  # whether any step has a time
+        # the trajectories embedded in it, as they stand in the document
         self.embedded = document.subagent_trajectories or []
-        self.children: list[Trajectory] = []
+        self.children: list[Trajectory] = []  # the same as read
         self._is_asked = False
         self._has_ancestry = False
         self._report.records_read += len(document.steps)
@@ -239,13 +370,8 @@ class Trajectory:
             elif status is Status.OK:
                 found.status = Status.OK
         self.thread.add(found)
-        if tool_call is not None and tool_call.answer is None:
-            steps.answer(tool_call, found)
-        elif tool_call is not None:
-            found.is_repeated = True
-            self._report.note(Problem.SECOND_RESULT, str(place))
-        elif use:
-            self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
+        if tool_call is not None or use:
+            steps.join(tool_call, found, self._report)
         for one in result.subagent_trajectory_ref or ():
             further = one.extra or Extra()
             name = string(further.agent_name) or string(further.subagent_name)

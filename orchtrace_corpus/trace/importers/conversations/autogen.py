@@ -1,4 +1,11 @@
-"""AutoGen: what a handler of its event log wrote, or the result of a run. Both hold the messages of a team.
+r"""AutoGen: the event log, bare or inside the records of a logging handler, the messages of a stream or result, states.
+
+The log has its events from a handler that each user writes. Many write the record of the logger, in which the event is
+a text: `{"time": ..., "logger": "autogen_core.events", "msg": "{\"payload\": ...}"}`, under any names and in any order;
+others write it as text behind a prefix (`INFO:autogen_core.events:{...}`). A stream is the messages of `run_stream`,
+one on each line or in an array, mostly with the result at the end. A state is what `save_state` gives: a team has the
+thread of its manager, with all messages; an agent by itself has only what its model was given, without times and
+tokens.
 
 The event log repeats each message for every topic and receiver, so messages go by their ids. A model's call is logged
 besides (`LLMCall`): where a message has its usage, it counts there; a call of which no message tells, as those of
@@ -6,40 +13,58 @@ orchestrators, counts by itself. Shapes: autogen-agentchat and autogen-core 0.7.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import DecodeError, Raw, Struct
 
+from orchtrace_corpus.base import budget
+from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.conversations.autogen_rows import (
-    CALLS,
-    Event,
-    Response,
-    recognises,
-    records,
-    tie,
-)
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
-from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
+from orchtrace_corpus.trace.importers.core.json_parts import lenient
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
-from orchtrace_corpus.trace.importers.core.values import mapping, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME, instant, moment
+from orchtrace_corpus.trace.importers.core.values import items, mapping, object_field, objects, string, text_field
+from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, Topology, Trace, Unit
 
+_CALLS = ("LLMCall", "LLMStreamEnd")  # the events by which a model's call is logged
+_EVENT = frozenset(("payload", "sender", "receiver", "delivery_stage"))
+_MESSAGE = frozenset(("source", "models_usage"))
+_STATE = frozenset(("agent_states", "llm_context"))
+_LONG = re.compile(r'\s*\{[^{}]{0,300}(?:\{\\*"payload\\*"|"payload"):\s*\\*"\{\\+"messages?\\+":')
+"""How an event log begins whose first row is longer than what is looked at."""
+_TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStreamEnd)")', re.MULTILINE)
+"""A line of a log as text: an event behind a prefix."""
+_ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
+_THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,300}?"id":\s*"([0-9a-f-]{36})')
+_MARKS = ("delivery_stage", "LLMCall", "LLMStreamEnd")
+_TIMES = ("time", "timestamp", "created", "ts", "@timestamp", "asctime", "datetime")
+"""What handlers call the time of a record."""
+_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
+_MAX_WRAPPERS = 3
+_MAX_PREFIX = 300
+_MAX_STATES = 40
+_GIVEN = {
+    "AssistantMessage": "TextMessage",
+    "FunctionExecutionResultMessage": "ToolCallExecutionEvent",
+    "UserMessage": "TextMessage",
+}
+"""What a model is given, by what the messages of a team are called."""
 _MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
 _USAGE = re.compile(r'"models_usage":\s*\{')
 _RUNTIME = re.compile(r"_[0-9a-f-]{36}(?:/.*)?$")
 """What the runtime puts behind the name of an agent: the run, and the run once more."""
-_ASKING = ("SelectorGroupChatManager", "MagenticOneOrchestrator")
-"""Managers of teams that ask a model who is next."""
+_ASKING = ("SelectorGroupChatManager", "MagenticOneOrchestrator")  # managers of teams that ask a model who is next
 _ANSWERS = frozenset(
     ("TextMessage", "MultiModalMessage", "StructuredMessage", "ToolCallRequestEvent", "HandoffMessage")
 )
@@ -50,24 +75,132 @@ _SILENT = frozenset(
     )
 )  # fmt: skip
 _TRANSFER = "transfer_to_"
-_MOST_NESTED = 6
+_MAX_NESTING = 6
 
 
-__all__ = ("read", "recognises", "ties")
+class _Response(Struct, gc=False):
+    """What a service answered, without the texts."""
+
+    id: Any = None
+    model: Any = None
+    usage: Any = None
+
+
+class _Event(Struct, gc=False):
+    """A row of the event log; the messages that a model was asked with are left undecoded."""
+
+    type: str = ""
+    sender: str = ""
+    payload: Any = None
+    agent_id: str = ""
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    response: _Response | None = None
+    messages: Raw = Raw(b"null")
+
+
+def recognises(beginning: Head) -> bool:
+    """Return True if a file that begins like this is of AutoGen."""
+    if beginning.rows:
+        return any(_is_own(row) or _unwrap(row)[0] is not None for row in beginning.rows)
+    outline = beginning.outline
+    if outline >= _MESSAGE or ("version" in outline and not outline.isdisjoint(_STATE)):
+        return True
+    return (_LONG.match(beginning.text) or _TEXT.search(beginning.text)) is not None
+
+
+def _is_own(row: Mapping[str, Any]) -> bool:
+    """Return True for an event, a message, a result or a state."""
+    first = next(iter(objects(row.get("messages"))), {})
+    return _is_event(row) or row.keys() >= _MESSAGE or first.keys() >= _MESSAGE or _is_state(row)
+
+
+def _is_event(row: Mapping[str, Any]) -> bool:
+    return row.keys() >= _EVENT or (row.get("type") in _CALLS and "agent_id" in row)
+
+
+def _is_state(row: Mapping[str, Any]) -> bool:
+    return text_field(row, "type").endswith("State") and not row.keys().isdisjoint(_STATE)
 
 
 def ties(opened: Opened) -> Sequence[str]:
     """Return what ties a log to others: the first message, since states and results repeat what the event log has."""
-    return [tie(opened)]
+    text = opened.first().text
+    if '"agent_states"' in text:  # what the models of its agents were given comes first
+        thread = _THREAD.search(opened.contents())
+        return [f"autogen {thread[1].decode()}" if thread else opened.file.path]
+    message = _ID.search(text)
+    return [f"autogen {message[1]}" if message else opened.file.path]
+
+
+def _unwrap(row: Mapping[str, Any], depth: int = 0) -> tuple[dict[str, Any] | None, float]:
+    """Return the event inside the record of a handler, and the time of the record; None where there is no event."""
+    for value in row.values():
+        inner = value if type(value) is dict else {}
+        if type(value) is str and any(map(value.__contains__, _MARKS)):
+            prefix = 0 if depth else max(value.find('{"', 0, _MAX_PREFIX), 0)
+            inner = mapping(parts.decoded(value[prefix:]))
+        if _is_event(inner):
+            return inner, _time_of(row)
+        if inner and depth < _MAX_WRAPPERS:
+            event, time = _unwrap(inner, depth + 1)
+            if event is not None:
+                return event, time if time != NO_TIME else _time_of(row)
+    return None, NO_TIME
+
+
+def _time_of(row: Mapping[str, Any]) -> float:
+    """Return when a record was made; `NO_TIME` for a clock time without its zone, which may be any."""
+    for name in _TIMES:
+        value = row.get(name)
+        value = value.get("timestamp") if type(value) is dict else value
+        if type(value) is str and not _ZONE.search(value):
+            continue
+        is_milliseconds = isinstance(value, (float, int)) and value > LATEST
+        if (time := instant(value, 1_000 if is_milliseconds else 1)) is not None:
+            return time
+    return NO_TIME
+
+
+def _given(context: Any) -> Iterator[dict[str, Any]]:
+    """Yield the messages that a model was given as those of a team; what other agents said stands in their own."""
+    own = next((text_field(given, "source") for given in objects(context) if "thought" in given), "agent")
+    for index, message in enumerate(objects(context)):
+        kind, source = text_field(message, "type"), text_field(message, "source") or own
+        is_answer = kind == "AssistantMessage"
+        if kind in _GIVEN and (kind != "UserMessage" or source == "user"):
+            is_call = is_answer and type(message.get("content")) is list
+            yield {
+                "source": source,
+                "type": "ToolCallRequestEvent" if is_call else _GIVEN[kind],
+                "models_usage": {} if is_answer else None,
+                "content": message.get("content"),
+                "number": index,  # they have no ids, and some may say the same
+            }
+
+
+def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages in a payload, which may be left undecoded, wherever they stand."""
+    if depth == 0 and isinstance(value, (str, Raw)):
+        value = parts.decoded(value)
+    inside: Iterable[Any] = value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        if "source" in value and "type" in value and not isinstance(value["source"], dict):
+            yield value
+            return
+        inside = value.values()
+    for inner in inside if depth < _MAX_NESTING else ():
+        yield from _messages(inner, depth + 1)
+
+
+@lru_cache(maxsize=1_000)
+def _agent_of(name: str) -> str:
+    """Return an agent without what the runtime puts behind its name."""
+    return _RUNTIME.sub("", name)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """The trace of a run.
-
-    Raises:
-        DataFileError: A file cannot be read.
-        EmptyLogError: No agent said anything.
-    """
+    """Yield the trace of a run."""
     reading = _Reading(privacy)
     for file in files:
         reading.take_file(file)
@@ -89,7 +222,7 @@ class _Called(NamedTuple):
     agent: str
     prompt: Any
     completion: Any
-    response: Response
+    response: _Response
     time: float
     place: steps.Place
 
@@ -112,7 +245,11 @@ class _Reading:
         self._model_calls: list[_Called] = []
         self._seen, self._answers = SeenRows(), current_answers()
         self._managers: set[str] = set()
-        self._last: tuple[Any, frozenset[str]] = (None, frozenset())  # the last payload, and the ids in it
+        self._last: tuple[Any, frozenset[str], bool] = (
+            None,
+            frozenset(),
+            False,
+        )  # the last payload, its ids, its usage
         self._unread = 0
         self._time = NO_TIME
         self._calls: dict[str, _Open] = {}
@@ -124,54 +261,125 @@ class _Reading:
         self._is_swarm = False
 
     def take_file(self, file: LogFile) -> None:
-        """The rows of an event log, or the messages of a result.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Take the rows of an event log or a stream, or the messages of a result or a state."""
         self._seen.begin_file()
-        before, dropped = self._report.records_read, self._report.unread
-        for line, event, message, time, manager in records(file, self._report):
-            place = steps.Place(file.name, line)
-            if event is not None:
-                self._take_event(event, time, place)
-            elif not manager:
-                self._take(message, place, NO_TIME)
-            elif manager.startswith(_ASKING):
-                self._managers.add(manager)
-        if self._report.unread > dropped:
+        report = self._report
+        before, unread = report.records_read, report.unread
+        if not self._take_document(file):
+            with Opened(file) as opened:
+                first = next(iter(opened.first().rows or opened.head().rows), None)
+                is_long = first is None and opened.first().text.lstrip().startswith('{"payload"')
+                is_text = not opened.head().rows and _TEXT.search(opened.head().text) is not None
+            if is_text:
+                self._take_text(file)
+            elif is_long or (first is not None and _is_event(first)):  # bare events, decoded no further than needed
+                for line, event in logs.rows(file, report, _Event):
+                    self._take_event(event, NO_TIME, steps.Place(file.name, line))
+            else:
+                for line, row in logs.rows(file, report):
+                    self._take_row(row, steps.Place(file.name, line))
+        if report.unread > unread:
             lines = logs.object_lines(file)  # none in a log as text
-            self._unread += lines - (self._report.records_read - before) if lines else self._report.unread - dropped
+            self._unread += lines - (report.records_read - before) if lines else report.unread - unread
 
-    def _take_event(self, row: Event, time: float, place: steps.Place) -> None:
+    def _take_document(self, file: LogFile) -> bool:
+        """Take a file that is one document, and return True if it is."""
+        if file.path.endswith(LINES):
+            return False
+        try:
+            top = parts.whole(logs.contents(file))
+        except (DecodeError, RecursionError):
+            return False
+        members = top.members()
+        listed = members.get("messages", top)
+        if listed.is_array:
+            for part in listed.elements():
+                self._report.records_read += 1
+                self._take_row(part.value(), steps.Place(file.name, part.line), in_list=True)
+        elif not members.keys().isdisjoint(_STATE):
+            self._report.records_read += 1
+            self._take_state(top.value(), steps.Place(file.name, top.line))
+        else:
+            return False
+        return True
+
+    def _take_text(self, file: LogFile) -> None:
+        """Take the events of a log as text; other lines are of other loggers."""
+        with open_regular(file.path) as handle:
+            for number, line in enumerate(iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""), 1):
+                event = lenient(parts.decoded(line[max(line.find(b'{"'), 0) :]), _Event)
+                if event is not None:
+                    self._report.records_read += 1
+                    self._take_event(event, NO_TIME, steps.Place(file.name, number))
+                elif any(f'"{mark}"'.encode() in line for mark in _MARKS):
+                    self._report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
+
+    def _take_row(self, row: Any, place: steps.Place, *, in_list: bool = False) -> None:
+        """Take a message of a stream, those of a result, a state, or the event that a row is or has inside."""
+        if type(row) is dict and not in_list and _is_state(row):
+            self._take_state(row, place)
+        elif type(row) is not dict or ("source" in row and "content" in row):
+            self._take(row, place, NO_TIME)
+        elif _is_event(row):
+            self._take_event(lenient(row, _Event) or _Event(), NO_TIME, place)
+        elif type(row.get("messages")) is list:
+            for message in row["messages"]:
+                self._take(message, place, NO_TIME)
+        else:
+            event, time = _unwrap(row)
+            self._take_event(lenient(event or {}, _Event) or _Event(), time, place)
+
+    def _take_state(self, state: Any, place: steps.Place) -> None:
+        """Take the messages of the threads in a state; where it has none, what the models of its agents were given."""
+        threads: list[Any] = []
+        contexts: list[Any] = []
+        waiting: list[tuple[Any, str, int]] = [(state, "", 0)]
+        while waiting:
+            value, name, depth = waiting.pop()
+            if type(value) is not dict or depth > _MAX_STATES:
+                continue
+            if "message_thread" in value:
+                threads += items(value["message_thread"])
+                if name.startswith(_ASKING):
+                    self._managers.add(name)
+            contexts.append(mapping(value.get("llm_context")).get("messages"))
+            waiting += [(inner, key, depth + 1) for key, inner in reversed(value.items())]
+        for message in threads or [message for context in contexts for message in _given(context)]:
+            self._take(message, place, NO_TIME)
+
+    def _take_event(self, row: _Event, time: float, place: steps.Place) -> None:
         """Take an event; a call of a model is dated by the record around it, else by the message before."""
+        payload = row.payload
         sender = _agent_of(row.sender)
         if sender.startswith(_ASKING):
             self._managers.add(sender)
-        if row.type in CALLS:
+        if row.type in _CALLS:
             agent, spent = masked(_agent_of(row.agent_id)) or "agent", (row.prompt_tokens, row.completion_tokens)
-            response = row.response or Response()
+            response = row.response or _Response()
             if self._seen.is_new(f"{agent} {spent} {response.id} {time}"):
                 ended = self._time if time == NO_TIME else time
                 self._model_calls.append(_Called(agent, *spent, response, ended, place))
             else:
-                self._report.pass_over("copy of a model's call")
-                self._report.enter(LedgerLine.RESTATED)
+                self._note_copy("copy of a model's call", has_usage=True)
             return
-        payload = row.payload
-        if payload != self._last[0]:  # one goes to each receiver, mostly in rows that follow one another
-            self._last = payload, frozenset(_MESSAGE_ID.findall(payload) if isinstance(payload, str) else ())
-        names = self._last[1]
+        if payload != self._last[0]:  # it goes to each receiver, mostly in rows that follow one another
+            is_text = isinstance(payload, str)
+            names = frozenset(_MESSAGE_ID.findall(payload)) if is_text else frozenset[str]()
+            self._last = payload, names, is_text and _USAGE.search(payload) is not None
+        _, names, has_usage = self._last
         if names and names <= self._messages.keys():
-            self._report.pass_over("copy of a message")
-            if _USAGE.search(payload):
-                self._report.enter(LedgerLine.RESTATED)
+            self._note_copy("copy of a message", has_usage=has_usage)
             return
-        found = list(_messages(payload)) or list(_messages(row.messages))
-        for message in found:
+        messages = list(_messages(payload)) or list(_messages(row.messages))
+        for message in messages:
             self._take(message, place, time)
-        if not found and payload is None:
+        if not messages and payload is None:
             self._report.pass_over(masked(row.type) or "row without a message")
+
+    def _note_copy(self, what: str, *, has_usage: bool) -> None:
+        self._report.pass_over(what)
+        if has_usage:
+            self._report.enter(LedgerLine.RESTATED)
 
     def _take(self, message: Any, place: steps.Place, logged: float) -> None:
         """Take a message, unless it was there before; of old versions only the record around it has a time."""
@@ -183,29 +391,21 @@ class _Reading:
         self._time = max(self._time, time)
         name = text_field(message, "id") or parts.encoded(message).decode()
         if name in self._messages:
-            self._report.pass_over("copy of a message")
-            if isinstance(message.get("models_usage"), dict):
-                self._report.enter(LedgerLine.RESTATED)
+            self._note_copy("copy of a message", has_usage=isinstance(message.get("models_usage"), dict))
             return
         self._messages[name] = _Said(message, place, time, masked(message["source"]))
         self._run.name = self._run.name or text_field(message, "id")
 
     def trace(self, nothing: str) -> Trace:
-        """Return the trace.
-
-        Args:
-            nothing: The message of the error.
-
-        Raises:
-            EmptyLogError: No agent said anything.
-        """
+        """Return the trace, given the message of the error where no agent said anything."""
         said = sorted(self._messages.values(), key=attrgetter("time"))
         is_timed = any(time != NO_TIME for time in (self._time, *(call.time for call in self._model_calls)))
-        for number, one in enumerate(() if is_timed else said):
-            one.time = float(number)
+        if not is_timed:
+            for index, message in enumerate(said):
+                message.time = float(index)
         paid = self._match(said)
-        for number, one in enumerate(said):
-            self._say(one, paid.get(number))
+        for index, message in enumerate(said):
+            self._say(message, paid.get(index))
         if self._before is not None:  # who has the last word ends the run
             self._run.agent(self._before[0]).is_root = not self._run.is_spawned(self._before[0])
         self._run.name = self._run.name or "run"
@@ -214,44 +414,41 @@ class _Reading:
         return self._run.trace(topology=topology, unit=unit, unread=self._unread, nothing=nothing)
 
     def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
-        """The calls of models by the messages that tell of them; those of which none does are answers by themselves."""
+        """Return the calls of models by the messages that tell of them; other calls are answers by themselves."""
         waiting: dict[tuple[str, ...], list[int]] = {}
-        for number in reversed(range(len(said) if self._model_calls else 0)):
-            one = said[number]
-            usage = one.message.get("models_usage")
+        for index in reversed(range(len(said) if self._model_calls else 0)):
+            usage = said[index].message.get("models_usage")
             if isinstance(usage, dict):
                 stated = str(usage.get("prompt_tokens")), str(usage.get("completion_tokens"))
-                for of in (one.source, ""):
-                    waiting.setdefault((of, *stated), []).append(number)
-        found: dict[int, _Called] = {}
+                for source in (said[index].source, ""):
+                    waiting.setdefault((source, *stated), []).append(index)
+        paid: dict[int, _Called] = {}
         for called in self._model_calls:
-            given = str(called.prompt), str(called.completion)
-            told = -1
-            for of in (called.agent, ""):
-                left = waiting.get((of, *given), [])
-                while left and left[-1] in found:
-                    left.pop()
-                told = left[-1] if left and told < 0 else told
-            if told >= 0:
-                found[told] = called
+            spent = str(called.prompt), str(called.completion)
+            queues = [waiting.get((source, *spent), []) for source in (called.agent, "")]
+            for queue in queues:
+                while queue and queue[-1] in paid:
+                    queue.pop()
+            fitting = next(filter(None, queues), None)
+            if fitting is not None:
+                paid[fitting[-1]] = called
                 self._report.enter(LedgerLine.RESTATED)
                 continue
             call = steps.ModelCall(called.time, called.place, end=called.time)
             self._spend(call, called.prompt, called.completion, called.response)
             self._run.agent(called.agent).add(call)
         silent = self._managers - {called.agent for called in self._model_calls}
-        for _ in silent - {one.source for one in said}:
+        for _ in silent - {message.source for message in said}:
             self._report.enter(LedgerLine.NO_USAGE)
             self._run.missing[Missing.USAGE] += 1
-        return found
+        return paid
 
-    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: Response) -> None:
+    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: _Response) -> None:
         """Give an answer its tokens; what came from a cache, and reasoning, only the service's own answer tells."""
         call.model = masked(string(response.model))
-        usage = response.usage if isinstance(response.usage, dict) else {}
-        details = (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details"))
-        read, written = (mapping(one) for one in details)
-        self._run.spend(call, (prompt, completion, read.get("cached_tokens"), None, written.get("reasoning_tokens")))
+        cached = object_field(response.usage, "prompt_tokens_details").get("cached_tokens")
+        reasoning = object_field(response.usage, "completion_tokens_details").get("reasoning_tokens")
+        self._run.spend(call, (prompt, completion, cached, None, reasoning))
 
     def _say(self, said: _Said, called: _Called | None) -> None:
         message, place, time, source = said.message, said.place, said.time, said.source
@@ -279,13 +476,15 @@ class _Reading:
             self._report.note_unknown(masked(f"message {kind}"[:100]))
 
     def _caller(self, source: str) -> _Open | None:
-        """The call in which an agent works: one of its name, else the last that has given a task to somebody."""
-        waiting = [one for one in self._calls.values() if one.agent != source]
-        found = [one for one in waiting if one.call.tool == source] or [one for one in waiting if one.task is not None]
-        return found[-1] if found else None
+        """Return the call in which an agent works: one of its name, else the last that has given somebody a task."""
+        if not self._calls:
+            return None
+        waiting = [call for call in self._calls.values() if call.agent != source]
+        named = [call for call in waiting if call.call.tool == source] or [call for call in waiting if call.task]
+        return named[-1] if named else None
 
     def _type(self, said: _Said) -> None:
-        """What a person wrote; while a tool runs, the task that it has for its agent."""
+        """Take what a person wrote; while a tool runs, the task that it has for its agent."""
         source = said.source
         if source == steps.USER and self._calls:
             last = list(self._calls)[-1]
@@ -299,7 +498,7 @@ class _Reading:
 
     def _answer(self, said: _Said, called: _Called | None, caller: _Open | None) -> None:
         message, place, time, source = said.message, said.place, said.time, said.source
-        content, usage = message.get("content"), message.get("models_usage")
+        content, stated = message.get("content"), mapping(message.get("models_usage"))
         agent = self._run.agent(source)
         if caller is None:
             self._deliver(source)
@@ -314,17 +513,17 @@ class _Reading:
             self._answers.note(message["id"], "", place.file, place.line)
         call.note_text(self._thoughts.pop(source, ""), self._run.privacy)
         call.note_text(string(content), self._run.privacy)
-        stated = mapping(usage)
-        response = called.response if called is not None else Response()
+        response = called.response if called is not None else _Response()
         self._spend(call, stated.get("prompt_tokens"), stated.get("completion_tokens"), response)
         agent.add(call)
-        for one in content if not call.final and isinstance(content, list) else ():
-            self._take_call(source, call, one)
+        if not call.final and isinstance(content, list):
+            for request in content:
+                self._take_call(source, call, request)
         if caller is None:
             self._before = source, call, call.ref
 
     def _deliver(self, receiver: str) -> None:
-        """What an agent reads when its turn comes: what people wrote, and what the one before it said."""
+        """Let an agent read, when its turn comes, what people wrote, and what the one before it said."""
         agent = self._run.agent(receiver)
         for typed in self._typed:
             agent.add(typed)
@@ -338,9 +537,9 @@ class _Reading:
             self._run.message(sender, receiver, step.last_time, step.place, ref)
         self._handoff = None
 
-    def _take_call(self, agent: str, answer: steps.ModelCall, one: Any) -> None:
-        call_id, tool = text_field(one, "id"), text_field(one, "name")
-        call = self._run.call(agent, call_id, tool, answer.time, answer.place, mapping(one).get("arguments"), answer)
+    def _take_call(self, agent: str, answer: steps.ModelCall, request: Any) -> None:
+        call_id, tool, given = text_field(request, "id"), text_field(request, "name"), mapping(request).get("arguments")
+        call = self._run.call(agent, call_id, tool, answer.time, answer.place, given, answer)
         if tool.startswith(_TRANSFER):
             receiver = masked(tool).removeprefix(_TRANSFER)
             self._run.address(call, receiver)
@@ -349,32 +548,11 @@ class _Reading:
             self._calls[call_id] = _Open(agent, call)
 
     def _take_results(self, content: Any, time: float, place: steps.Place) -> None:
-        for one in objects(content):
-            call_id = text_field(one, "call_id")
+        for result in objects(content):
+            call_id = text_field(result, "call_id")
             called = self._calls.pop(call_id, None)
             if called is not None:
-                status, error = (Status.ERROR, "tool_error") if one.get("is_error") is True else (Status.OK, "")
-                self._run.result(called.agent, call_id, time, place, one.get("content"), status, error)
-            elif not text_field(one, "name").startswith(_TRANSFER):
+                status, error = (Status.ERROR, "tool_error") if result.get("is_error") is True else (Status.OK, "")
+                self._run.result(called.agent, call_id, time, place, result.get("content"), status, error)
+            elif not text_field(result, "name").startswith(_TRANSFER):
                 self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
-
-
-@lru_cache(maxsize=1_000)
-def _agent_of(name: str) -> str:
-    """An agent without what the runtime puts behind its name."""
-    return _RUNTIME.sub("", name)
-
-
-def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """The messages in a payload, which may be left undecoded, wherever they stand."""
-    if depth == 0 and isinstance(value, (str, Raw)):
-        value = parts.decoded(value)
-    if isinstance(value, dict):
-        if "source" in value and "type" in value and not isinstance(value["source"], dict):
-            yield value
-        elif depth < _MOST_NESTED:
-            for inner in value.values():
-                yield from _messages(inner, depth + 1)
-    elif isinstance(value, list):
-        for inner in value if depth < _MOST_NESTED else ():
-            yield from _messages(inner, depth + 1)

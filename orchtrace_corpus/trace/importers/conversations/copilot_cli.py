@@ -54,21 +54,13 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: the session that it starts.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a file to others: the session that it starts."""
     named = (text_field(row.data, "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
     return [next((f"session {name}" for name in named if name), os.path.realpath(opened.file.path))]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the trace of a session.
-
-    Raises:
-        DataFileError: A file cannot be read, or nothing ran.
-    """
+    """Yield the trace of a session."""
     reading = _Reading(privacy)
     for file in files:
         reading.take(file)
@@ -76,15 +68,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Segment:
-    """What ran until a shutdown, which sums it up.
-
-    Attributes:
-        calls: The answers without usage of their own.
-        spent: The tokens of those with usage: as input with what caches had, and as output.
-    """
+    """What ran until a shutdown, which sums it up."""
 
     def __init__(self) -> None:
-        self.calls: list[steps.ModelCall] = []
+        self.calls: list[steps.ModelCall] = []  # the answers without usage of their own
+        # the tokens of those with usage: as input with what caches had, and as output
         self.spent: tuple[int, int] | None = None
 
 
@@ -318,11 +306,7 @@ class _Reading:
         self._run.cover([call for call in segment.calls if call.spent is None and call not in bearers])
 
     def trace(self, file: LogFile) -> Trace:
-        """Return the trace.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace."""
         run = self._run
         folder, name = os.path.split(file.path_text)
         stem = os.path.basename(folder) if name == "events.jsonl" else os.path.splitext(name)[0]

@@ -68,11 +68,7 @@ def _is_line(row: dict[str, Any]) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: the first message, since later checkpoints repeat what earlier ones have.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a file to others: the first message, since later checkpoints repeat what earlier ones have."""
     row = next(iter(opened.head().rows), {})
     if not _is_line(row) or type(row.get("ts")) is not str:
         return [opened.file.path]
@@ -85,11 +81,7 @@ def original(file: LogFile) -> str:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the trace of a session.
-
-    Raises:
-        DataFileError: A file cannot be read, or nothing ran.
-    """
+    """Yield the trace of a session."""
     reading = _Reading(privacy)
     for file in files:
         reading.take(file)
@@ -107,11 +99,7 @@ class _Reading:
         self._spawned: dict[str, str] = {}  # of Codex, by what a spawn or a wait calls the agent
 
     def take(self, file: LogFile) -> None:
-        """Read the lines of a file, each once.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Read the lines of a file, each once."""
         run = self._run
         self._seen.begin_file()
         self._unnamed.clear()
@@ -127,7 +115,9 @@ class _Reading:
             elif line.type == "user" and is_new:
                 self._take_prompt(line, place)
             elif line.type == "user_tool_result" and is_new:
-                self._take_result(line, place)
+                is_error = mapping(line.result).get("error")  # early versions write results so, without the output
+                status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
+                run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, status, error)
             elif line.type not in ("user", "user_tool_result"):
                 run.report.note_unknown(masked(string(line.type)) or "(no type)")
 
@@ -151,11 +141,6 @@ class _Reading:
             ref = run.privacy.reference(texts or line.content)
             run.agent(ROOT).add(steps.UserInput(time, place, ref=ref, is_command=text.startswith(_COMMANDS)))
 
-    def _take_result(self, line: _Line, place: steps.Place) -> None:
-        """Take a result, which early versions write on a line of its own, without the output."""
-        status, error = (Status.ERROR, "tool_error") if mapping(line.result).get("error") else (Status.OK, "")
-        self._run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, status, error)
-
     def _take_answer(self, line: _Line, place: steps.Place, *, is_new: bool) -> None:
         """Take an answer, or what a copy, or a further line of the same answer, adds to it."""
         run, name = self._run, string(line.id)
@@ -171,7 +156,6 @@ class _Reading:
             run.leave_out(LedgerLine.REPEATED_USAGE, (line.input_tokens, line.output_tokens, None, None, None))
         if is_new:
             call.end = max(call.end, time)
-        if is_new:
             call.note_text(string(line.content), run.privacy)
         for part in objects(line.content):
             if is_new and part.get("type") == "text":
@@ -223,11 +207,7 @@ class _Reading:
                     run.returned(self._spawned[agent], returned, ended, run.privacy.reference(ending))
 
     def trace(self, file: LogFile) -> Trace:
-        """Return the trace.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace."""
         parts = os.path.realpath(file.path).split(os.sep)
         name = f"{''.join(parts[-4:-2])}-{parts[-2]}" if parts[-2].isdigit() else parts[-2]  # aa/bbbbbbbbbb/0
         self._run.name = name if parts[-1] == "transcript.jsonl" else file.name

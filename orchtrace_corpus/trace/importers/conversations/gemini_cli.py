@@ -20,28 +20,19 @@ from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _HEADER = frozenset(("sessionId", "projectHash"))
-_INJECTED = "<session_context>"
-"""With this begins what the program tells the model before anybody has typed."""
+_INJECTED = "<session_context>"  # with this begins what the program tells the model before anybody has typed
 _ENDING = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: (\w{1,40})")
 _ERROR, _REPEATED = Status.ERROR, LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
-_DONE = ("success", "error", "cancelled")
-"""The states of calls that are over."""
-_Message = tuple[dict[str, Any], steps.Place]
-"""A message as last written, and where it was written first."""
+_DONE = ("success", "error", "cancelled")  # the states of calls that are over
+_Message = tuple[dict[str, Any], steps.Place]  # A message as last written, and where it was written first
 
 
 class _Header(NamedTuple):
-    """What the header of a file says.
-
-    Attributes:
-        session: The session.
-        is_child: Whether it is of a sub-agent.
-        is_document: Whether the file is one document, not lines.
-    """
+    """What the header of a file says."""
 
     session: str
-    is_child: bool
-    is_document: bool
+    is_child: bool  # whether it is of a sub-agent
+    is_document: bool  # whether the file is one document, not lines
 
 
 def recognises(beginning: Head) -> bool:
@@ -51,11 +42,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: its session; of a sub-agent also that after which its folder is called.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a file to others: its session; of a sub-agent also that after which its folder is called."""
     header = _header(opened)
     names = [f"session {header.session}"] if header.session else []
     path = opened.file.path
@@ -101,11 +88,7 @@ def _header(opened: Opened) -> _Header:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the trace of a session.
-
-    Raises:
-        DataFileError: A file cannot be read, or nothing ran.
-    """
+    """Yield the trace of a session."""
     headers = {}
     for file in files:
         with Opened(file) as opened:
@@ -171,11 +154,7 @@ class _Reading:
             earlier.update(row)
 
     def trace(self, file: LogFile) -> Trace:
-        """Return the trace.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace."""
         self._run.name = self._run.name or masked_path(_stem(file))
         for agent, messages in self._messages.items():
             for row, place in messages.values():
@@ -185,7 +164,11 @@ class _Reading:
     def _add(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
         kind, time = row["type"], moment(row.get("timestamp"))
         if kind == "user":
-            self._add_input(agent, _text(row.get("content")), time, place)
+            text = _text(row.get("content"))
+            if text and agent == ROOT and not text.lstrip().startswith(_INJECTED):
+                self._run.agent(agent).add(steps.UserInput(time, place, ref=self._run.privacy.reference(text)))
+            elif text:
+                self._run.agent(agent).add(steps.Note(time, place))
         elif kind == "gemini":
             self._add_answer(agent, row, time, place)
         elif kind == "error":
@@ -194,13 +177,6 @@ class _Reading:
             self._run.report.pass_over(kind)
         else:
             self._run.report.note_unknown(masked(kind))
-
-    def _add_input(self, agent: str, text: str, time: float, place: steps.Place) -> None:
-        """Add what the model is given: by a person, or by the program, as results of calls are."""
-        if text and agent == ROOT and not text.lstrip().startswith(_INJECTED):
-            self._run.agent(agent).add(steps.UserInput(time, place, ref=self._run.privacy.reference(text)))
-        elif text:
-            self._run.agent(agent).add(steps.Note(time, place))
 
     def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
         run = self._run

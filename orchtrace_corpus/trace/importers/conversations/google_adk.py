@@ -30,8 +30,7 @@ _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
 _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
 _NAMES = (("id", "appName"), ("id", "app_name"))
-_MOST_BESIDE = 100
-"""So many events of other branches are passed over to find what follows on one."""
+_MOST_BESIDE = 100  # so many events of other branches are passed over to find what follows on one
 _OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 
 
@@ -100,12 +99,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of the sessions.
-
-    Raises:
-        DataFileError: A file cannot be read.
-        EmptyLogError: Nothing ran in any of them.
-    """
+    """Yield the traces of the sessions."""
 
     def trace(session: tuple[str, str, _Events], _: LogFile, report: ImportReport) -> Trace:
         return _Session(*session, Run("google_adk", privacy, report, are_peers=True)).trace()
@@ -129,11 +123,7 @@ _Events: TypeAlias = Iterable[tuple[_Event | None, steps.Place]]
 
 
 def _sessions(file: LogFile, report: ImportReport) -> Iterator[tuple[str, str, _Events]]:
-    """Yield the sessions in a file, each with name, app and events; one on a single line is decoded at once.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Yield the sessions in a file, each with name, app and events; one on a single line is decoded at once."""
     if not file.path.endswith(LINES):
         data = logs.contents(file)
         is_line = data.find(b"\n", 0, -1) < 0 and data[:1] == b"{"
@@ -201,11 +191,7 @@ class _Session:
         return frozenset(self._masked(event.author) for event in self._events if event.usage_metadata is not None)
 
     def trace(self) -> Trace:
-        """Return the trace.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace."""
         for number, event in enumerate(self._events):
             texts: list[str] = []
             calls: list[_Call] = []
@@ -220,19 +206,16 @@ class _Session:
                     is_answer = True
                     self._take_result(piece.function_response, event)
             if event.author == steps.USER:
-                self._take_input(event, "\n".join(texts), is_answer=is_answer)
+                if texts or not is_answer:
+                    ref = self._refer("\n".join(texts))
+                    typed = steps.UserInput(event.timestamp, event.place, ref=ref)
+                    self._words, self._reader = {steps.USER: _Words(None, typed, ref, "")}, None
             elif not is_answer:
                 self._take_answer(number, event, "\n".join(texts), calls, is_empty=not pieces)
         last = next((words.agent for words in reversed(self._words.values()) if words.agent is not None), None)
         if last is not None:
             self._run.agent(last).is_root = True
         return self._run.trace(topology=self._topology)
-
-    def _take_input(self, event: _Event, text: str, *, is_answer: bool) -> None:
-        if text or not is_answer:
-            ref = self._refer(text)
-            typed = steps.UserInput(event.timestamp, event.place, ref=ref)
-            self._words, self._reader = {steps.USER: _Words(None, typed, ref, "")}, None
 
     def _take_result(self, answer: _Answer, event: _Event) -> None:
         caller = self._callers.get(answer.id)

@@ -57,19 +57,12 @@ class _Row(Struct, gc=False, rename="camel"):
 
 
 class _Step(Struct, gc=False):
-    """A step that has begun.
+    """A step that has begun."""
 
-    Attributes:
-        asked: When its request went out.
-        model: The model that was asked; usage names only what the user calls it.
-        call: Its answer, once anything of that is known.
-        used: The usage of the answer, as it was recorded.
-    """
-
-    asked: float = NO_TIME
-    model: str = ""
-    call: steps.ModelCall | None = None
-    used: Any = None
+    asked: float = NO_TIME  # when its request went out
+    model: str = ""  # the model that was asked; usage names only what the user calls it
+    call: steps.ModelCall | None = None  # its answer, once anything of that is known
+    used: Any = None  # the usage of the answer, as it was recorded
 
 
 def recognises(beginning: Head) -> bool:
@@ -81,11 +74,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: the folder of its session.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a file to others: the folder of its session."""
     return [_folder(opened.file)]
 
 
@@ -114,11 +103,7 @@ def _folder(file: LogFile) -> str:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the trace of a session.
-
-    Raises:
-        DataFileError: A file cannot be read, or nothing ran.
-    """
+    """Yield the trace of a session."""
     reading = _Reading(privacy)
     states = [file for file in files if file.path.endswith(".json")]
     wires = {file: os.path.basename(os.path.dirname(file.path)) for file in files if file not in states}
@@ -304,11 +289,7 @@ class _Reading:
             self._run.returned(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
 
     def trace(self, file: LogFile) -> Trace:
-        """Return the trace.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace."""
         run = self._run
         run.name = run.name or masked_path(os.path.basename(_folder(file)))
         return run.trace()

@@ -125,11 +125,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: the session that its rows name, or the session above it.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a file to others: the session that its rows name, or the session above it."""
     rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
     names = (text_field(row, "parentSessionId" if row.keys() >= _META else "sessionId") for row in rows)
     session = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
@@ -152,11 +148,7 @@ def _meta(data: bytes) -> dict[str, Any]:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the trace of a session.
-
-    Raises:
-        DataFileError: A file cannot be read, or nothing ran.
-    """
+    """Yield the trace of a session."""
     reading = _Reading(privacy)
     for file in files:
         if meta := _meta(logs.contents(file)) if file.path.endswith(".json") else {}:
@@ -289,11 +281,7 @@ class _Reading:
         self._telemetry.append(_Entry(child or agent, event, begin, end, place))
 
     def trace(self, file: LogFile) -> Trace:
-        """Return the trace.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace."""
         run = self._run
         run.name = run.name or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
         with_rows = {agent for agent, thread in run.agents.items() if thread.steps}

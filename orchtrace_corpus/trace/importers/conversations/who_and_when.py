@@ -44,12 +44,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of the records.
-
-    Raises:
-        DataFileError: A file cannot be read.
-        EmptyLogError: No record has a step.
-    """
+    """Yield the traces of the records."""
 
     def trace(record: Part, file: LogFile, report: ImportReport) -> Trace:
         return _Record(record, file, Run("who_and_when", privacy, report, are_peers=True)).trace()
@@ -75,11 +70,7 @@ class _Record:
         self._unread: list[steps.UserInput] = []  # what people wrote, and no agent has read
 
     def trace(self) -> Trace:
-        """Return the trace, its outcome and the labelled mistake among its metrics.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace, its outcome and the labelled mistake among its metrics."""
         label = self._label("mistake_step").strip()
         mistake = int(label) if label.isascii() and label.isdigit() and len(label) < 10 else -1
         history = self._members["history"].elements() if "history" in self._members else ()

@@ -1,5 +1,6 @@
 """Collects the events of a run while a log is read, and makes a trace of them."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -10,25 +11,10 @@ from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.structs import astuple
 
 from orchtrace_corpus.base.cycles import CycleError, closing_links, sort_topologically
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.model import trace as model
 from orchtrace_corpus.trace.model.import_report import NO_TIMES, NO_USAGE, ImportReport, Missing, Problem, unknown_total
-from orchtrace_corpus.trace.model.trace import (
-    PARTS,
-    Agent,
-    AgentKind,
-    Clock,
-    Edge,
-    EdgeType,
-    Event,
-    EventType,
-    Excluded,
-    Source,
-    Tokens,
-    Topology,
-    Trace,
-    Turn,
-    Unit,
-)
+from orchtrace_corpus.trace.model.trace import Agent, AgentKind, Edge, EdgeType, Event, EventType, Source, Tokens, Trace
 
 _Pair: TypeAlias = tuple[Event, Event]
 _MICRO = 1e6
@@ -49,42 +35,21 @@ class Builder:
 
     Attributes:
         report: What became of the log's records.
-        privacy: How contents are referred to.
         events: The events so far, by their names; `t` and `t_end` still count from 1970.
+        turns: The turns whose durations the log states, their times counted in the same way.
     """
 
     def __init__(
-        self,
-        trace_id: str,
-        task_id: str,
-        *,
-        system: str,
-        form: str,
-        version: str,
-        privacy: Privacy,
-        report: ImportReport,
+        self, trace_id: str, task_id: str, *, system: str, form: str, version: str, report: ImportReport
     ) -> None:
         self.report = report
-        self.privacy = privacy
+        self.events: dict[str, Event] = {}
+        self.turns: list[model.Turn] = []
         self._trace_id, self._task_id, self._system = trace_id, task_id, system
         self._form, self._version = form, version
         self._source = Source()
-        self.events: dict[str, Event] = {}
         self._edges: dict[tuple[str, str, EdgeType], Edge] = {}
         self._agents: dict[str, Agent] = {}
-        self._turns: list[Turn] = []
-
-    def turn(self, agent: str, begin: float, end: float, run_time: float, excludes: Excluded) -> None:
-        """Add a turn whose duration the log states.
-
-        Args:
-            agent: Whose turn it is.
-            begin: When it began, in seconds since 1970.
-            end: When it ended.
-            run_time: How long it took as the log says, in seconds.
-            excludes: What that leaves out.
-        """
-        self._turns.append(Turn(agent, begin, end, run_time, excludes))
 
     def begin(
         self, kind: EventType, agent: str, time: float | None, file: str, line: int, end: float | None = None
@@ -113,13 +78,6 @@ class Builder:
             event.t_end = end if end > time else time
         return event
 
-    def __len__(self) -> int:
-        return len(self.events)
-
-    def get(self, name: str) -> Event:
-        """Return an event so far, which may be given other fields."""
-        return self.events[name]
-
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
         """Say that an event depends on another; the same again is the same."""
         if source and target and source != target:
@@ -137,19 +95,15 @@ class Builder:
     def trace(
         self,
         *,
-        topology: Topology = Topology.UNKNOWN,
-        costs: Mapping[str, float] | None = None,
+        topology: model.Topology = model.Topology.UNKNOWN,
         missing: Mapping[Missing, int] | None = None,
         unread: int | None = None,
-        unit: Unit = Unit.SECOND,
+        unit: model.Unit = model.Unit.SECOND,
     ) -> Trace:
         """Return the finished trace, its events by time.
 
-        Totals that the log states itself go before the sums of the events, unless they are smaller.
-
         Args:
             topology: How the agents are arranged.
-            costs: Totals that the log states.
             missing: How many records lack their tokens, so that the sum of the events is not the run's total.
             unread: How many lines could not be read; None for those that the report knows.
             unit: `STEP` where the log has no times, and those of the events only count.
@@ -179,14 +133,15 @@ class Builder:
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges(events, spawns)
-        totals, stated = token_totals(own), costs or {}
-        spent = sum(number for one in totals["agent"].values() for kind, number in one.items() if kind not in PARTS)
-        is_known = "tokens" in stated or any(event.tokens is not UNSET for event in own)
-        known = max(spent, stated.get("tokens", 0)) if is_known else None
+        totals = token_totals(own)
         reason = unknown_total(missing or {}, self.report.unread if unread is None else unread)
-        tokens = None if reason else known
-        reasons = {"costs.tokens": reason or NO_USAGE} if tokens is None else {}
-        if unit is Unit.STEP:
+        if not reason and all(event.tokens is UNSET for event in own):
+            reason = NO_USAGE
+        spent = sum(
+            count for kinds in totals["agent"].values() for kind, count in kinds.items() if kind not in model.PARTS
+        )
+        reasons = {"costs.tokens": reason} if reason else {}
+        if unit is model.Unit.STEP:
             reasons["costs.wall_clock_s"] = NO_TIMES
         kinds = [event.type for event in own]
         return Trace(
@@ -196,18 +151,18 @@ class Builder:
             edges,
             {},
             {
-                "tokens": tokens,
-                "wall_clock_s": None if unit is Unit.STEP else round(last - first, 6),
+                "tokens": None if reason else spent,
+                "wall_clock_s": None if unit is model.Unit.STEP else round(last - first, 6),
                 "tool_calls": kinds.count(EventType.TOOL_CALL),
                 "messages": kinds.count(EventType.MESSAGE),
             },
             system=self._system,
             topology=topology,
-            clock=Clock(
-                unit, datetime.fromtimestamp(zero, UTC).isoformat().replace("+00:00", "Z") if zero > 0 else None
+            clock=model.Clock(
+                unit, f"{datetime.fromtimestamp(zero, UTC).replace(tzinfo=None).isoformat()}Z" if zero > 0 else None
             ),
             agents=tuple(self._agents.values()),
-            turns=tuple(_relative(turn, zero) for turn in sorted(self._turns, key=attrgetter("t", "t_end", "agent"))),
+            turns=tuple(_relative(turn, zero) for turn in sorted(self.turns, key=attrgetter("t", "t_end", "agent"))),
             reasons=reasons,
             import_report={**self.report.as_data(), "token_totals": totals},
         )
@@ -275,10 +230,12 @@ class Builder:
         return undone.union(closing_links(leaving))
 
 
-def _relative(turn: Turn, zero: float) -> Turn:
+def _relative(turn: model.Turn, zero: float) -> model.Turn:
     """Return a turn on the clock of its trace."""
     begin = max(round(turn.t - zero, 6), 0.0)
-    return Turn(turn.agent, begin, max(round(turn.t_end - zero, 6), begin), round(turn.run_time, 6), turn.excludes)
+    return model.Turn(
+        turn.agent, begin, max(round(turn.t_end - zero, 6), begin), round(turn.run_time, 6), turn.excludes
+    )
 
 
 def _mark_outside(events: Iterable[Event]) -> None:
@@ -297,7 +254,7 @@ def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool
     """Return True if edges lead from one event to another."""
     seen, waiting = {source}, [source]
     while waiting:
-        further = [one for one in edges.get(waiting.pop(), ()) if one not in seen]
+        further = [event for event in edges.get(waiting.pop(), ()) if event not in seen]
         seen.update(further)
         waiting += further
     return target in seen
@@ -321,7 +278,7 @@ def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pa
     for further in ((*rows, *acts), acts, ()):  # the edges alone have no cycle
         followed = [(places[early.id], places[late.id]) for early, late in (*edges, *further)]
         with suppress(CycleError):
-            order = sort_topologically([one for one, _ in followed], [other for _, other in followed], timely, timely)
+            order = sort_topologically([early for early, _ in followed], [late for _, late in followed], timely, timely)
             break
     for seq, place in zip(free, order, strict=True):
         events[seq], chosen[place].seq = chosen[place], seq
@@ -329,21 +286,17 @@ def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pa
 
 def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
     """Return the tokens counted, by agent and by model, each by kind."""
-    both: dict[tuple[str, str], list[Tokens]] = {}
+    both = defaultdict[tuple[str, str], list[Tokens]](list)
     for event in events:
         if event.tokens is not UNSET:
-            key = event.agent, event.model
-            if key in both:
-                both[key].append(event.tokens)
-            else:
-                both[key] = [event.tokens]
+            both[event.agent, event.model].append(event.tokens)
     agents: dict[str, dict[str, float]] = {}
     models: dict[str, dict[str, float]] = {}
-    for (agent, model), spent in both.items():
+    for (agent, name), spent in both.items():
         for kind, numbers in zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True):
             if numbers.count(None) < len(numbers):
                 number = sum(filter(None, numbers))
-                for known in (agents.setdefault(agent, {}), models.setdefault(model, {})):
+                for known in (agents.setdefault(agent, {}), models.setdefault(name, {})):
                     known[kind] = known.get(kind, 0) + number
     return {"agent": agents, "model": models}
 

@@ -180,15 +180,22 @@ def rows(
                 if line.isspace():
                     continue
                 try:
-                    values = [_NOTHING if exceeds_depth(line) else decode(line)]
+                    row = _NOTHING if exceeds_depth(line) else decode(line)
                 except _UNDECODABLE:
                     values = _decode_leniently(line, report)
-                for row in values:
-                    if type(row) is shape or type(row) is dict:
+                else:
+                    if type(row) is shape:  # as nearly all are
                         report.records_read += 1
-                        if type(row) is dict and shape is not Any and not keep_others:
-                            is_raw = shape is msgspec.Raw
-                            row = msgspec.Raw(parts.encoded(row)) if is_raw else parts.lenient(row, shape)
+                        yield number, row
+                        continue
+                    values = [row]
+                for row in values:
+                    if type(row) is dict:
+                        report.records_read += 1
+                        if shape is msgspec.Raw:
+                            row = msgspec.Raw(parts.encoded(row))
+                        elif shape is not Any and not keep_others:
+                            row = parts.lenient(row, shape)
                         yield number, row
                     elif row is not _NOTHING:
                         report.drop(Drop.NO_OBJECT, file.name, number)

@@ -344,43 +344,36 @@ class Run:
             undated = transcript.fill_times()
             if undated is not None:
                 self.report.note(Problem.NO_ROW_TIME, str(undated.place))
-        self._join_results()
+        for key, call_id, error, status in self._settled:
+            settled = self.result_of(key, call_id)
+            if settled is not None:
+                settled.status, settled.error = status, error
+        for key, call_id, result in self._results:
+            steps.join(self.calls.get((key, call_id)), result, self.report)
         self._name_agents()
         self._link_subagents()
         for call, receiver in self._addressed:
             call.target = receiver.agent
         for delivery, sender in self._senders:
             delivery.sender = sender.agent
-        acting = [one for one in (*self.agents.values(), *self._asides.values()) if one.steps]
+        acting = [transcript for transcript in (*self.agents.values(), *self._asides.values()) if transcript.steps]
         self._spent.settle()
         self._account_for_silent(acting)
-        steps.note_deciders(acting)
+        for transcript in acting:
+            for step in transcript.steps:
+                if type(step) is ToolCall and step.purpose in (steps.SPAWN, steps.MESSAGE) and step.call is not None:
+                    step.call.decides = True
         steps.add_returns(list(self._returns()), acting)
         name = masked(self.name) or "session"
         builder = Builder(name, name, system=masked(self.system) or self._form, form=self._form,
-                          version=masked(self.version), privacy=self.privacy, report=self.report)  # fmt: skip
+                          version=masked(self.version), report=self.report)  # fmt: skip
         add_events(acting, builder)
-        if not builder:
+        if not builder.events:
             raise EmptyLogError(nothing or f"no message of an agent in {name}")
-        arranged = steps.topology(acting)
+        arranged = steps.topology({transcript.agent: transcript.parent for transcript in acting if transcript.parent})
         if arranged is Topology.UNKNOWN:
             arranged = topology
         return builder.trace(topology=arranged, missing=self.missing, unit=unit, unread=unread)
-
-    def _join_results(self) -> None:
-        for key, call_id, error, status in self._settled:
-            settled = self.result_of(key, call_id)
-            if settled is not None:
-                settled.status, settled.error = status, error
-        for key, call_id, result in self._results:
-            call = self.calls.get((key, call_id))
-            if call is None:
-                self.report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
-            elif call.answer is not None:
-                result.is_repeated = True
-                self.report.note(Problem.SECOND_RESULT, str(result.place))
-            else:
-                steps.answer(call, result)
 
     def _name_agents(self) -> None:
         """Give every agent its name, also one without rows; of equal names, later ones get a number."""

@@ -6,7 +6,7 @@ list of steps, each with the moment and the place in the log where it was noted.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import AgentKind, Excluded, Status, TokenBasis, Tokens, Topology
 
 USER = "user"
@@ -51,7 +52,6 @@ class Purpose(StrEnum):
 
 
 TOOL, SPAWN, MESSAGE, ASK, JOIN, CLOSE = Purpose
-_TO_AGENTS = frozenset((SPAWN, MESSAGE))
 """The purposes once more: Python 3.11 takes long to find a member of an enumeration, and every call is asked."""
 
 
@@ -342,19 +342,19 @@ def notified(text: str) -> list[tuple[str, Status]]:
     return [(call_id, outcome(word)) for call_id, word in _NOTIFIED.findall(text)]
 
 
-def note_deciders(transcripts: Iterable[Transcript]) -> None:
-    """Note which answers decide what other agents do: those that spawn one or write to one."""
-    for transcript in transcripts:
-        for step in transcript.steps:
-            if isinstance(step, ToolCall) and step.purpose in _TO_AGENTS and step.call is not None:
-                step.call.decides = True
-
-
-def answer(tool_call: ToolCall, found: ToolResult) -> None:
-    """Join an answer to its tool_call: it comes later, whatever the clock says."""
-    tool_call.answer, found.tool_call = found, tool_call
-    if found.time < tool_call.time or (found.time == tool_call.time and found.order < tool_call.order):
-        found.time, found.order = tool_call.time, tool_call.order + 0.5
+def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> bool:
+    """Join a result to its call, and return True if it is its first; it comes later, whatever the clock says."""
+    if call is None:
+        report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
+        return False
+    if call.answer is not None:
+        result.is_repeated = True
+        report.note(Problem.SECOND_RESULT, str(result.place))
+        return False
+    call.answer, result.tool_call = result, call
+    if result.time < call.time or (result.time == call.time and result.order < call.order):
+        result.time, result.order = call.time, call.order + 0.5
+    return True
 
 
 def local_commands(steps: Sequence[Step]) -> frozenset[int]:
@@ -370,16 +370,8 @@ def local_commands(steps: Sequence[Step]) -> frozenset[int]:
     return frozenset(found)
 
 
-def part(steps: Iterable[Step]) -> None:
-    """Undo `answer` for steps that are done with: in circles, they would stay in memory where no collector runs."""
-    for step in steps:
-        if isinstance(step, ToolResult):
-            step.tool_call = None
-
-
-def topology(transcripts: Iterable[Transcript]) -> Topology:
-    """Return how the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
-    parents = {transcript.agent: transcript.parent for transcript in transcripts if transcript.parent}
+def topology(parents: Mapping[str, str]) -> Topology:
+    """Return how agents are arranged, given who spawned each: all below one agent, or below one another."""
     if not parents:
         return Topology.UNKNOWN
     is_deep = any(parent in parents for parent in parents.values())
@@ -392,16 +384,16 @@ def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
     agents = {transcript.agent for transcript in transcripts}
     for transcript in transcripts:
         children.setdefault(transcript.parent if transcript.parent in agents else "", []).append(transcript)
-    found: list[Transcript] = []
+    ordered: list[Transcript] = []
     waiting = [""]
     reached = {""}
     while waiting:
         for transcript in children.get(waiting.pop(), ()):
-            found.append(transcript)
+            ordered.append(transcript)
             if transcript.agent not in reached:
                 reached.add(transcript.agent)
                 waiting.append(transcript.agent)
-    return found
+    return ordered
 
 
 def add_returns(returns: Iterable[tuple[Transcript, Return]], transcripts: Iterable[Transcript]) -> None:

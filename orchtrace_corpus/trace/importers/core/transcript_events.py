@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, ToolCall, ToolResult
 from orchtrace_corpus.trace.model.import_report import Problem
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, TokenBasis, Tokens
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, TokenBasis, Tokens, Turn
 
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
@@ -72,9 +72,9 @@ class _Run:
         self._call_ids = Names()
         self._spawned: dict[str, list[tuple[float, str]]] = {}
         self._returns: list[tuple[str, str, float]] = []
-        self._later: list[tuple[ToolCall, str]] = []
+        self.later: list[tuple[ToolCall, str]] = []  # messages, and the events that depend on them
         self._absent: list[tuple[str, ToolCall]] = []
-        self._closed: dict[str, tuple[str, ToolCall]] = {}
+        self.closed: dict[str, tuple[str, ToolCall]] = {}  # agents that others end, with who does by which call
 
     def life(self, agent: str) -> _Life:
         """Return what is known of an agent."""
@@ -106,11 +106,6 @@ class _Run:
             self.builder.report.note(Problem.CALL_ID_USED_TWICE, str(tool_call.place))
         return found
 
-    def join_to_sender(self, delivery: steps.Delivery, target: str) -> None:
-        """Let an event depend on a message whose own event may still be to come."""
-        if delivery.sent is not None:
-            self._later.append((delivery.sent, target))
-
     def spawn(self, agent: str, tool_call: ToolCall) -> None:
         """Add the spawn of an agent, before all that is known of it."""
         time = tool_call.time
@@ -135,23 +130,16 @@ class _Run:
             begin, spawn = spawns[place - 1]
             work = self.emit(EventType.INFERENCE, step.child, step, begin, end=step.time, inferred=True)
             self.builder.edge(spawn, work, EdgeType.SPAWN)
-        kind = EventType.RETURN if self._may_return(step.child, agent) else EventType.MESSAGE
+        above = self._parents.get(step.child, agent)
+        while above and above != agent:
+            above = self._parents.get(above, "")
+        kind = EventType.RETURN if above == agent else EventType.MESSAGE
         event = self.begin(kind, self.life(step.child), step, step.time)
         event.target, event.content_ref, event.inferred = agent, step.ref, step.is_inferred
         event.status, event.error_type = step.status, step.error
         self._returns.append((event.id, step.child, step.time))
         self.life(agent).note(step.time, step)
         return event.id
-
-    def close(self, agent: str, tool_call: ToolCall) -> None:
-        """Note that an agent is ended by another."""
-        self._closed[tool_call.target] = (agent, tool_call)
-
-    def _may_return(self, child: str, agent: str) -> bool:
-        above = self._parents.get(child, agent)
-        while above and above != agent:
-            above = self._parents.get(above, "")
-        return above == agent
 
     @cached_property
     def _begins(self) -> dict[str, float]:
@@ -194,7 +182,7 @@ class _Run:
             place = bisect_right(own[child], time, key=_T)
             if place:
                 self.builder.edge(own[child][place - 1].id, event, EdgeType.CAUSAL)
-        for tool_call, target in self._later:
+        for tool_call, target in self.later:
             self.builder.edge(tool_call.event, target, EdgeType.MESSAGE)
 
     def declare(self) -> None:
@@ -209,8 +197,8 @@ class _Run:
     def end_agents(self) -> None:
         """Despawn every agent that was spawned, and stop the others if the log says that they were done."""
         for agent in dict.fromkeys(transcript.agent for transcript in reversed(self.transcripts)):
-            if agent in self._closed and agent in self._spawned:
-                closer, tool_call = self._closed.pop(agent)
+            if agent in self.closed and agent in self._spawned:
+                closer, tool_call = self.closed.pop(agent)
                 done = max((tool_call.answer or tool_call).time, self.life(agent).last)
                 if closer in self._spawned or closer in self._roots:
                     end = self.emit(EventType.DESPAWN, closer, tool_call, done, target=agent)
@@ -298,7 +286,8 @@ class _TranscriptEvents:
             starts = [step.since]
         long_enough = [start for start in starts if step.time - start >= step.run_time - _TURN_TOLERANCE]
         if long_enough:
-            self._builder.turn(self._agent, long_enough[-1], step.time, step.run_time, step.excludes)
+            turn = Turn(self._agent, long_enough[-1], step.time, step.run_time, step.excludes)
+            self._builder.turns.append(turn)
         elif starts:
             self._builder.report.note(Problem.TURN_LONGER_THAN_ROWS, str(step.place))
 
@@ -309,8 +298,11 @@ class _TranscriptEvents:
             case steps.Return():
                 self._inputs.append((self._run.give_back(self._agent, step), EdgeType.RETURN))
                 self._returned = True
-            case steps.Delivery():
-                self._take_delivery(step)
+            case steps.Delivery() if step.sent is not None:
+                self._deliveries.append(step)
+            case steps.Delivery() if step.sender:
+                message = self._emit(_MESSAGE, step.sender, step, target=self._agent, content_ref=step.ref)
+                self._inputs.append((message, EdgeType.MESSAGE))
             case steps.Notice() if step.tool_call is not None and step.tool_call.event:
                 self._inputs.append((step.tool_call.event, _TOOL))
             case steps.SafetyEvent():
@@ -355,7 +347,8 @@ class _TranscriptEvents:
         self._is_tied = self._is_prompted = False
         if self._deliveries:
             for delivery in self._deliveries:
-                self._run.join_to_sender(delivery, event.id)
+                if delivery.sent is not None:  # its own event may still be to come
+                    self._run.later.append((delivery.sent, event.id))
             self._deliveries = []
         self._returned = False
         if end > self._busy:
@@ -380,7 +373,7 @@ class _TranscriptEvents:
         elif purpose is steps.SPAWN:
             self._run.spawn(self._agent, tool_call)
         elif purpose is steps.CLOSE:
-            self._run.close(self._agent, tool_call)
+            self._run.closed[tool_call.target] = self._agent, tool_call
         self._edge(cause, tool_call.event, _CAUSAL)
         if self._is_script and self._inputs:  # a script goes on when the last of its agents is back
             self._edge(self._inputs[-1][0], tool_call.event, EdgeType.TEMPORAL)
@@ -394,7 +387,7 @@ class _TranscriptEvents:
         tool_call = answer.tool_call
         if tool_call is not None and tool_call.purpose is not _TOOL_USE and tool_call.purpose is not steps.ASK:
             if tool_call.purpose is steps.MESSAGE and tool_call.event:
-                message = self._builder.get(tool_call.event)
+                message = self._builder.events[tool_call.event]
                 message.status, message.error_type = answer.status, answer.error
             return
         event = self._begin(_TOOL_RESULT, self._life, answer, answer.time)
@@ -419,7 +412,7 @@ class _TranscriptEvents:
         cause = self._inputs[-1][0] if self._inputs else self._call
         if step.asking is not None:  # the log has the call and its result, and no answer of the person
             cause = step.asking.event
-            self._builder.get(event).inferred = True
+            self._builder.events[event].inferred = True
         if step.asking is not None or not self._inputs:
             self._is_tied = True
         self._edge(cause, event, _CAUSAL)
@@ -427,10 +420,3 @@ class _TranscriptEvents:
             self._edge(self._question, event, EdgeType.SAFETY)
             self._question = ""
         self._inputs.append((event, _CAUSAL))
-
-    def _take_delivery(self, step: steps.Delivery) -> None:
-        if step.sent is not None:
-            self._deliveries.append(step)
-        elif step.sender:
-            event = self._emit(_MESSAGE, step.sender, step, target=self._agent, content_ref=step.ref)
-            self._inputs.append((event, EdgeType.MESSAGE))

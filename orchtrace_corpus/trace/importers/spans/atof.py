@@ -18,14 +18,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, ro
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
-from orchtrace_corpus.trace.importers.core.values import (
-    count,
-    mapping,
-    object_field,
-    objects,
-    string,
-    text_field,
-)
+from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, string, text_field
 from orchtrace_corpus.trace.importers.spans.files import Gathering
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, error_kind
 from orchtrace_corpus.trace.model.import_report import Drop
@@ -35,8 +28,7 @@ _FORM = "atof"
 _KINDS = {"agent": Kind.AGENT, "llm": Kind.INFERENCE, "guardrail": Kind.GUARDRAIL}
 _KINDS |= dict.fromkeys(("tool", "retriever", "embedder", "reranker"), Kind.TOOL)
 _KINDS |= dict.fromkeys(("custom", "evaluator", "function", "unknown"), Kind.CHAIN)
-_SESSION = ("session_instance_id", "session_id")
-"""What tells the session whose turns are roots of their own."""
+_SESSION = ("session_instance_id", "session_id")  # what tells the session whose turns are roots of their own
 _ROLE = "nemo_relay_scope_role"
 _CALL_IDS = ("tool_call_id", "source_call_id", "delegation_tool_call_id", "parent_tool_call_id")
 """By what the scope of a sub-agent names the call that has spawned it."""
@@ -61,23 +53,14 @@ class _Event(Struct):
 
 
 class _Scope(Struct):
-    """A scope, of which so far the beginning, the end or both are known.
+    """A scope, of which so far the beginning, the end or both are known."""
 
-    Attributes:
-        span: What it is as a span.
-        root: The scope that the program says is the outermost; empty where it does not say.
-        session: The session, where the metadata name it.
-        spawner: The id of the call that has spawned an agent, where the metadata name it.
-        role: What a scope is of a coding agent's session: `session`, `turn` or `subagent`.
-        prompt: Of a turn that a person has begun, a reference to what they wrote.
-    """
-
-    span: Span
-    root: str = ""
-    session: str = ""
-    spawner: str = ""
-    role: str = ""
-    prompt: str = ""
+    span: Span  # what it is as a span
+    root: str = ""  # the scope that the program says is the outermost; empty where it does not say
+    session: str = ""  # the session, where the metadata name it
+    spawner: str = ""  # the id of the call that has spawned an agent, where the metadata name it
+    role: str = ""  # what a scope is of a coding agent's session: `session`, `turn` or `subagent`
+    prompt: str = ""  # of a turn that a person has begun, a reference to what they wrote
 
 
 def recognises(beginning: Head) -> bool:
@@ -86,27 +69,19 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> list[str]:
-    """Return what ties a file to others: the scopes that it begins with.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a file to others: the scopes that it begins with."""
     return [opened.file.path, *dict.fromkeys(_IDS.findall(opened.head().text))]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of the files.
-
-    Raises:
-        DataFileError: A file cannot be read, or holds no scope that is an event.
-    """
+    """Yield the traces of the files."""
     gathering = Gathering(files)
     reading = _Reading(gathering, privacy)
     for file in files:
         for line, event in rows(file, gathering.report, _Event):
             reading.take(event, file.name, line)
     reading.gather()
-    yield from gathering.traces(_FORM, "nemo-relay", privacy)
+    yield from gathering.traces(_FORM, "nemo-relay")
 
 
 class _Reading:

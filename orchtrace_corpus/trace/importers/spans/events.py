@@ -1,12 +1,24 @@
-"""The events of a span tree: each act once, in the order of the tree, with what the edges between them need."""
+"""The events of a span tree, each act once, and the edges between them: what each waited for, as far as spans tell.
 
-from collections.abc import Mapping
+Spans say when something ran, seldom why. What is drawn is what a program that waits for its calls would do: a
+model's answer depends on all that came back since the answer before, a call on the answer that asked for it, an
+agent's end on whatever it did last. Agents that nobody called or handed over to follow, by time only, on those
+that had ended when they began.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import islice
 from typing import Any
 
+from msgspec import UNSET, Struct
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.spans.edges import Act, Asked, CallIds, Frame, draw, draw_edge
-from orchtrace_corpus.trace.importers.spans.failures import Failure, Failures, failure_of, status_of
+from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.transcript import topology
 from orchtrace_corpus.trace.importers.spans.span import (
     AGENT,
     GUARDRAIL,
@@ -16,25 +28,221 @@ from orchtrace_corpus.trace.importers.spans.span import (
     TOOL,
     USER,
     Bundle,
+    Call,
+    Kind,
     Span,
 )
-from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer
-from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, tree
-from orchtrace_corpus.trace.importers.spans.twins import merge_twins
-from orchtrace_corpus.trace.importers.spans.usage import Spending
-from orchtrace_corpus.trace.model.import_report import ImportReport, Missing
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Topology, Trace
+from orchtrace_corpus.trace.importers.spans.team import Activation, Failure, Failures, Team, Transfer
+from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Spending, Tree, merge_twins, tree
+from orchtrace_corpus.trace.model.import_report import ImportReport, Missing, Problem
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Trace
+
+_MOST_COMPARED = 50  # among so many calls of one tool that wait, the one of the same arguments is looked for
 
 
-def trace_of(
-    bundle: Bundle, form: str, privacy: Privacy, report: ImportReport, unread: int | None = None
-) -> Trace | None:
+_INPUTS = {TOOL: EdgeType.TOOL, GUARDRAIL: EdgeType.SAFETY, AGENT: EdgeType.RETURN}
+_INPUTS |= dict.fromkeys((HANDOFF, Kind.PERSON), EdgeType.CAUSAL)
+"""How an answer depends on what has come back since the one before it."""
+_JOINED_INPUTS = {**_INPUTS, AGENT: EdgeType.AGGREGATE}
+
+
+class Asked(NamedTuple):
+    """The call that a span carries out."""
+
+    id: str  # its id, unique in the trace
+    cause: str = ""  # the event of the model's answer that asked for it; empty where the log does not tell
+    is_made_up: bool = False  # whether the id was made from the span's
+
+
+class CallIds:
+    """The calls of a run, as models ask for them and spans carry them out."""
+
+    def __init__(self, report: ImportReport) -> None:
+        self._report = report
+        self._waiting: dict[tuple[int, str], deque[tuple[Call, str]]] = {}
+        self._asked: dict[tuple[int, str], str] = {}
+        self._used = Names()
+
+    def ask(self, owner: int, call: Call, event: str) -> None:
+        """Note that a model asks for a call in the event of an activation."""
+        self._waiting.setdefault((owner, call.tool), deque()).append((call, event))
+        if call.id:
+            self._asked[owner, call.id] = event
+
+    def carry_out(self, owner: int, span: Span) -> Asked:
+        """Return the call that a span carries out: by its id, else by tool and arguments, else by tool."""
+        call_id, cause = span.call_id, self._asked.get((owner, span.call_id), "")
+        waiting = self._waiting.get((owner, span.name))
+        if not call_id and waiting:
+            compared = islice(waiting, _MOST_COMPARED)
+            found = next((one for one in compared if one[0].arguments == span.arguments), waiting[0])
+            waiting.remove(found)
+            call_id, cause = found[0].id, found[1]
+        name = masked(call_id) if call_id else f"span:{masked(span.id)}"
+        unique = self._used.new(name)
+        if unique != name:
+            self._report.note(Problem.CALL_ID_USED_TWICE, span.where)
+        return Asked(unique, cause, is_made_up=not call_id)
+
+
+class Act(Struct):
+    """Something done in a frame."""
+
+    kind: Kind  # what was done: a model asked, a tool called, an agent spawned, a handoff, a guardrail run
+    start: float  # when it began
+    end: float | None  # when it ended; None where the log does not say
+    entry: str  # the event with which it begins; empty where it only brings something back
+    result: str = ""  # the event with which it ends; empty where it does not
+    cause: str = ""  # the event of the model's answer that asked for it; empty where the log does not tell
+
+
+class Frame(Struct):
+    """What happened in an agent's activation, or in the span of a tool or guardrail."""
+
+    entries: list[tuple[str, EdgeType]] = []  # the events that it begins with, each with the type of the edge from it
+    acts: list[Act] = []  # what was done
+    exits: list[str] = []  # the events that it ends with, in their order
+    is_deciding: bool = False  # whether its last answer decided who acts next
+    first: str = ""  # its first event; empty where it has none but its end
+    last: str = ""  # the last event before its end
+    last_span: Span | None = None  # the span of that
+
+    def note(self, event: str, span: Span) -> None:
+        """Note one more event."""
+        self.first = self.first or event
+        self.last, self.last_span = event, span
+
+
+def draw(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
+    """Draw all edges, and say which answers decide or aggregate."""
+    for frame in frames.values():
+        _Line(builder, frame).draw()
+    _draw_sequence(team, frames, builder)
+
+
+def draw_edge(builder: Builder, source: str, target: str, kind: EdgeType) -> bool:
+    """Draw an edge if it leads forward: in time, and at one time in the order of the events."""
+    if not source or not target:
+        return False
+    begin, end = builder.events[source].t, builder.events[target].t
+    is_forward = bool(begin < end or (begin == end and int(source[1:]) < int(target[1:])))
+    if is_forward:
+        builder.edge(source, target, kind)
+    return is_forward
+
+
+def _decide(builder: Builder, event: str) -> None:
+    """Make an answer a decision that leads to a spawn or a handoff, even where it aggregates."""
+    if event and builder.events[event].type in (EventType.INFERENCE, EventType.AGGREGATE):
+        builder.events[event].type = EventType.DECISION
+
+
+class _Line:
+    """The acts of one frame, by time."""
+
+    def __init__(self, builder: Builder, frame: Frame) -> None:
+        self._builder = builder
+        self._frame = frame
+        self._running: list[tuple[float, int, Act]] = []
+        self._fresh: dict[str, Kind] = {}  # what has come back since the last answer, with what it was
+        self._last_answer = ""
+        self._last = ""  # what ended last
+
+    def draw(self) -> None:
+        acts = sorted(enumerate(self._frame.acts), key=lambda pair: (pair[1].start, pair[0]))
+        is_begun = False
+        for number, act in acts:
+            self._finish(act.start)
+            if act.entry:
+                sources = self._frame.entries if not is_begun else self._frame.entries[-1:]
+                draw_to = self._draw_answer if act.kind is INFERENCE else self._draw_act
+                draw_to(act, [] if self._last else sources)
+                is_begun = True
+            if act.end is not None:
+                heappush(self._running, (act.end, number, act))
+        self._finish(float("inf"))
+        self._draw_exits(is_begun)
+
+    def _finish(self, until: float) -> None:
+        """Take note of what has ended by a time."""
+        while self._running and self._running[0][0] <= until:
+            act = heappop(self._running)[2]
+            if not act.result:
+                continue
+            self._last = act.result
+            if act.kind is INFERENCE:
+                self._last_answer = act.result
+            else:
+                self._fresh[act.result] = act.kind
+
+    def _draw_act(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
+        cause = act.cause or self._last_answer
+        kind = EdgeType.SAFETY if act.kind is GUARDRAIL else EdgeType.CAUSAL
+        draw_edge(self._builder, cause, act.entry, kind)
+        if not act.cause and self._last not in ("", cause):
+            draw_edge(self._builder, self._last, act.entry, EdgeType.TEMPORAL)
+        for source, entry_kind in entries:
+            draw_edge(self._builder, source, act.entry, entry_kind)
+        if act.kind in (AGENT, HANDOFF):
+            _decide(self._builder, cause)
+
+    def _draw_answer(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
+        messages = sum(kind is EdgeType.MESSAGE for _, kind in entries)
+        inputs = 0
+        for source, kind in entries:
+            is_joined = messages > 1 and kind is EdgeType.MESSAGE
+            is_drawn = draw_edge(self._builder, source, act.entry, EdgeType.AGGREGATE if is_joined else kind)
+            inputs += is_drawn and messages > 1
+        returns = sum(kind is AGENT for kind in self._fresh.values())
+        types = _JOINED_INPUTS if returns > 1 else _INPUTS
+        is_begun = False
+        for source, done in self._fresh.items():
+            is_drawn = draw_edge(self._builder, source, act.entry, types[done])
+            is_begun = is_begun or is_drawn
+            inputs += is_drawn and done is AGENT
+        if inputs and self._builder.events[act.entry].type is EventType.INFERENCE:
+            self._builder.events[act.entry].type = EventType.AGGREGATE
+        if not is_begun:
+            draw_edge(self._builder, self._last_answer or self._last, act.entry, EdgeType.TEMPORAL)
+        self._fresh.clear()
+
+    def _draw_exits(self, is_begun: bool) -> None:
+        if self._frame.is_deciding:
+            _decide(self._builder, self._last_answer)
+        for event in self._frame.exits[:1]:
+            for source in dict.fromkeys((*self._fresh, self._last)):
+                draw_edge(self._builder, source, event, EdgeType.CAUSAL)
+            for source, kind in () if is_begun else self._frame.entries:
+                draw_edge(self._builder, source, event, kind)
+        for event in self._frame.exits[1:]:
+            draw_edge(self._builder, self._last or self._frame.exits[0], event, EdgeType.CAUSAL)
+
+
+def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
+    """Agents that nobody spawned or handed over to follow on those that had ended before."""
+    activations = team.activations
+    alone = [number for number, each in enumerate(activations) if each.parent == NOBODY]
+    running: list[tuple[float, int]] = []
+    fresh: list[str] = []
+    last = ""
+    for number in sorted(alone, key=lambda n: (activations[n].earliest, activations[n].latest, n)):
+        activation = activations[number]
+        while running and running[0][0] <= activation.earliest:
+            last = frames[heappop(running)[1]].last
+            fresh.append(last)
+        if not activation.incoming:
+            for source in dict.fromkeys((*fresh, last)):
+                draw_edge(builder, source, frames[number].first, EdgeType.TEMPORAL)
+            fresh = []
+        heappush(running, (activation.latest, number))
+
+
+def trace_of(bundle: Bundle, form: str, report: ImportReport, unread: int | None = None) -> Trace | None:
     """Return the trace of a bundle; None where nothing in it is an event.
 
     Args:
         bundle: The spans.
         form: The format of their log.
-        privacy: How contents are referred to.
         report: What became of their records.
         unread: How many lines of the log could not be read; None for those that the report knows.
     """
@@ -47,7 +255,6 @@ def trace_of(
         system=masked(bundle.system),
         form=form,
         version=masked(bundle.version),
-        privacy=privacy,
         report=report,
     )
     merge_twins(of, report)
@@ -60,43 +267,29 @@ def trace_of(
         return None
     draw(team, script.frames, builder)
     missing = {Missing.CALLS: spent.uncounted} if spent.by_span else {}
-    return builder.trace(topology=_topology(team), missing=missing, unread=unread)
-
-
-def _topology(team: Team) -> Topology:
-    """Return how the agents are arranged, as far as spawns tell: all below one agent, or below one another."""
-    above = {each.agent: team.activations[each.spawner].agent for each in team.activations if each.spawner != NOBODY}
-    if not above:
-        return Topology.UNKNOWN
-    is_deep = any(parent in above for parent in above.values())
-    return Topology.HIERARCHICAL if is_deep else Topology.CENTRALIZED
+    above = {one.agent: team.activations[one.spawner].agent for one in team.activations if one.spawner != NOBODY}
+    return builder.trace(topology=topology(above), missing=missing, unread=unread)
 
 
 _LAST = frozenset((EventType.STOP, EventType.DESPAWN))
 """The events with which an agent ends: they are behind whatever it did."""
 _INFERENCE, _TOOL_CALL, _TOOL_RESULT = EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT
 _TOOL = EdgeType.TOOL  # which Python 3.11 takes long to find
+_UNSPENT = UNSET, UNSET
 
 
 class _Script:
     """Writes the events of a tree, and keeps for each frame what happened in it.
 
     A frame is an agent's activation, or the span of a tool or guardrail that holds acts itself.
-
-    Attributes:
-        frames: The frames: of activations by their number, of spans by `_frame_of_span`.
-        is_written: Whether there is any event.
     """
 
     def __init__(self, of: Tree, meanings: Meanings, team: Team, spending: Spending, builder: Builder) -> None:
+        # the frames: of activations by their number, of spans by `_frame_of_span`
         self.frames: dict[int, Frame] = {number: Frame() for number in range(len(team.activations))}
-        self.is_written = False
-        self._of = of
-        self._kinds = meanings.kinds
-        self._meanings = meanings
-        self._team = team
-        self._spent = spending.by_span
-        self._builder = builder
+        self.is_written = False  # whether there is any event
+        self._of, self._meanings, self._kinds = of, meanings, meanings.kinds
+        self._team, self._spent, self._builder = team, spending.by_span, builder
         self._call_ids = CallIds(builder.report)
         self._number_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
         self._base = [NOBODY] * len(of.spans)  # the frame in which a span happens
@@ -130,26 +323,17 @@ class _Script:
         for ending in self._endings:  # behind whatever else is at the same time
             self._end_agent(*ending)
 
-    def _add(self, kind: EventType, owner: int, time: float, span: Span, end: float | None = None) -> Event:
-        """Add an event of an activation, of which more may be said."""
+    def _add(
+        self, kind: EventType, owner: int, time: float, span: Span, end: float | None = None, **fields: Any
+    ) -> Event:
+        """Add an event of an activation, with further fields."""
         self.is_written = True
         event = self._builder.begin(kind, self._team.activations[owner].agent, time, span.file, span.line, end)
+        for name, value in fields.items():
+            setattr(event, name, value)
         if kind not in _LAST:
             self.frames[owner].note(event.id, span)
         return event
-
-    def _event(
-        self, kind: EventType, owner: int, time: float, span: Span, *, end: float | None = None, **fields: Any
-    ) -> str:
-        """Add an event with further fields, and return its id."""
-        event = self._add(kind, owner, time, span, end)
-        _tell(event, fields)
-        return event.id
-
-    def _pay(self, event: Event, number: int) -> None:
-        """Give an event the tokens that its span spent."""
-        if spent := self._spent.get(number):
-            event.tokens, event.token_basis = spent
 
     def _enter(self, number: int) -> None:
         kind, owner, parent = self._kinds[number], self._team.owner[number], self._of.parents[number]
@@ -214,25 +398,24 @@ class _Script:
             if self._kinds[activation.wrapper] is TOOL:
                 tool = masked(caller.name)
                 asked = self._call_ids.carry_out(activation.parent, caller)
-        time = min(time, activation.earliest)
-        fields: dict[str, Any] = {"target": activation.agent, "role": activation.name, "tool": tool}
-        fields |= {"call_id": asked.id, "content_ref": caller.arguments}
-        event = self._event(EventType.SPAWN, activation.parent, time, caller, **fields)
-        self.frames[number].entries.append((event, EdgeType.SPAWN))
-        self._act(activation.span, Act(AGENT, time, None, event, cause=asked.cause))
+        event = self._add(EventType.SPAWN, activation.parent, min(time, activation.earliest), caller)
+        event.target, event.role, event.tool = activation.agent, activation.name, tool
+        event.call_id, event.content_ref = asked.id, caller.arguments
+        self.frames[number].entries.append((event.id, EdgeType.SPAWN))
+        self._act(activation.span, Act(AGENT, event.t, None, event.id, cause=asked.cause))
 
     def _end(self, number: int, activation: Activation, span: Span) -> None:
         """End an agent's span: it passes control on, or returns to whom it belongs to, or stops."""
         frame = self.frames[number]
         has_span = activation.span != NOBODY
         if has_span and span.is_interrupted and not self._meanings.has_agents[activation.span]:
-            frame.exits.append(self._event(EventType.HUMAN, number, activation.latest, span, inferred=True))
+            frame.exits.append(self._add(EventType.HUMAN, number, activation.latest, span, inferred=True).id)
         for transfer in activation.outgoing:
             if transfer.span == NOBODY:
                 self._pass_on(number, activation, transfer, span)
         if activation.end is None:
             return
-        status: dict[str, Any] = failure_of(span) if has_span else {}
+        status: dict[str, Any] = span.failure if has_span else {}
         if not activation.outgoing and activation.parent != NOBODY:
             self._return(number, activation, span, status)
         if activation.is_last:
@@ -241,16 +424,14 @@ class _Script:
     def _fail(self, failure: Failure) -> None:
         """Something failed that is neither a model nor a tool: the agent has that instead of a result."""
         span, number = self._of.spans[failure.span], failure.activation
-        before = self.frames[number].last
-        fields: dict[str, Any] = {"tool": masked(self._meanings.names[failure.span]), "inferred": True}
-        event = self._event(EventType.TOOL_RESULT, number, failure.time, span, **fields, **failure_of(span))
+        before, tool = self.frames[number].last, masked(self._meanings.names[failure.span])
+        event = self._add(_TOOL_RESULT, number, failure.time, span, tool=tool, inferred=True, **span.failure).id
         if failure.is_outside:
             draw_edge(self._builder, before, event, EdgeType.CAUSAL)
             self._failed[self._team.activations[number].agent] = event
         else:
-            act = Act(TOOL, failure.time, failure.time, event, event)
             inside = self._inner if self._kinds[failure.span] is AGENT else self._base
-            self.frames[inside[failure.span]].acts.append(act)
+            self.frames[inside[failure.span]].acts.append(Act(TOOL, failure.time, failure.time, event, event))
 
     def _end_agent(self, number: int, span: Span, status: dict[str, Any]) -> None:
         """End an agent that does nothing more: it is despawned, or stops unless it has handed over."""
@@ -258,29 +439,27 @@ class _Script:
         agent = activation.agent
         if activation.spawner != NOBODY:
             time = max(activation.latest, self._returned.get(agent, 0.0))
-            frame.exits.append(self._event(EventType.DESPAWN, number, time, span, inferred=True))
+            frame.exits.append(self._add(EventType.DESPAWN, number, time, span, inferred=True).id)
         elif not activation.outgoing:
             if agent in self._failures.runs:
-                status = status or failure_of(self._failures.runs[agent])
+                status = status or self._failures.runs[agent].failure
             time = max(activation.latest, self._failures.last.get(agent, 0.0))
-            stop = self._event(EventType.STOP, number, time, span, inferred=True, **status)
+            stop = self._add(EventType.STOP, number, time, span, inferred=True, **status).id
             frame.exits.append(stop)
             draw_edge(self._builder, self._failed.get(agent, ""), stop, EdgeType.CAUSAL)
 
     def _pass_on(self, number: int, activation: Activation, transfer: Transfer, span: Span) -> None:
         """Add a transfer that no span stands for."""
-        target = transfer.target
-        receiver = self._team.activations[target]
+        receiver, frame = self._team.activations[transfer.target], self.frames[number]
         time = activation.latest if activation.end is None else activation.end
-        frame = self.frames[number]
         if transfer.is_push and receiver.is_first:
-            kind, edge, until, fields = EventType.SPAWN, EdgeType.SPAWN, None, {"role": receiver.name}
+            event, edge = self._add(EventType.SPAWN, number, time, span, role=receiver.name), EdgeType.SPAWN
         else:
-            kind, edge, until = EventType.MESSAGE, EdgeType.MESSAGE, time
-            fields = {"sender": activation.agent, "content_ref": span.output}
-        event = self._event(kind, number, time, span, end=until, target=receiver.agent, inferred=True, **fields)
-        self.frames[target].entries.append((event, edge))
-        frame.exits.append(event)
+            event, edge = self._add(EventType.MESSAGE, number, time, span, time), EdgeType.MESSAGE
+            event.sender, event.content_ref = activation.agent, span.output
+        event.target, event.inferred = receiver.agent, True
+        self.frames[transfer.target].entries.append((event.id, edge))
+        frame.exits.append(event.id)
         frame.is_deciding = frame.is_deciding or transfer.is_push or transfer.is_routed
 
     def _return(self, number: int, activation: Activation, span: Span, status: dict[str, Any]) -> None:
@@ -290,115 +469,104 @@ class _Script:
         if time is None:
             return
         time = max(time, activation.start)
-        parent = self._team.activations[activation.parent].agent
-        fields: dict[str, Any] = {"target": parent, "content_ref": caller.output, **(status or failure_of(caller))}
-        event = self._event(EventType.RETURN, number, time, caller, **fields)
-        self.frames[number].exits.append(event)
+        added = self._add(EventType.RETURN, number, time, caller, **(status or caller.failure))
+        added.target, added.content_ref = self._team.activations[activation.parent].agent, caller.output
+        self.frames[number].exits.append(added.id)
         self._returned[activation.agent] = max(time, self._returned.get(activation.agent, 0.0))
         act = self._acts.get(activation.span)
         if act is None:
-            self._act(activation.span, Act(AGENT, activation.start, time, "", event))
+            self._act(activation.span, Act(AGENT, activation.start, time, "", added.id))
         else:
-            act.end, act.result = time, event
+            act.end, act.result = time, added.id
 
     # Acts
 
+    def _extent(self, number: int) -> tuple[Span, float, float | None]:
+        return self._of.spans[number], self._of.starts[number], self._of.ends[number]
+
     def _infer(self, number: int, owner: int) -> None:
-        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
-        added = self._add(_INFERENCE, owner, start, span, end)
-        event = added.id
-        added.model, added.content_ref = masked(span.model), span.output
-        self._pay(added, number)
-        _tell(added, status_of(span), span.more)
+        span, start, end = self._extent(number)
+        event = self._add(_INFERENCE, owner, start, span, end, **span.ending, **(span.more or {}))
+        event.model, event.content_ref = masked(span.model), span.output
+        event.tokens, event.token_basis = self._spent.get(number, _UNSPENT)
         for call in span.calls:
-            self._call_ids.ask(owner, call, event)
-        agent = self._team.activations[owner].agent
-        if span.model and self._models.get(agent) != span.model:
-            self._models[agent] = span.model
-            self._builder.agent(agent, model=span.model)
-        self._act(number, Act(INFERENCE, start, end, event, event))
+            self._call_ids.ask(owner, call, event.id)
+        if span.model and self._models.get(event.agent) != span.model:
+            self._models[event.agent] = span.model
+            self._builder.agent(event.agent, model=span.model)
+        self._act(number, Act(INFERENCE, start, end, event.id, event.id))
 
     def _infer_hidden(self, number: int, owner: int) -> None:
         """Model calls that the log does not show, by the tokens that they spent.
 
         They fill a span that holds nothing else. Otherwise nobody knows when they were.
         """
-        span, latest = self._of.spans[number], self._of.latest[number]
-        own = self._of.starts[number], self._of.ends[number]
-        start, end = (latest, None) if self._holds_others(number) else own
-        event = self._add(_INFERENCE, owner, start, span, end)
-        event.model, event.inferred = masked(span.model), True
-        self._pay(event, number)
+        (span, start, end), latest = self._extent(number), self._of.latest[number]
+        if self._holds_others(number):
+            start, end = latest, None
+        event = self._add(_INFERENCE, owner, start, span, end, model=masked(span.model), inferred=True)
+        event.tokens, event.token_basis = self._spent[number]
         inside = self._inner[number] if self._team.owner[number] == owner else owner
         self.frames[inside].acts.append(Act(INFERENCE, start, latest, event.id, event.id))
 
     def _call(self, number: int, owner: int) -> None:
-        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
+        span, start, end = self._extent(number)
         asked = self._call_ids.carry_out(owner, span)
         works_until = self._meanings.first_act_in(number, self._of) if self._meanings.has_acts[number] else end
-        event = self._add(_TOOL_CALL, owner, start, span, works_until)
+        event = self._add(_TOOL_CALL, owner, start, span, works_until, **(span.more or {}))
         event.tool, event.call_id, event.inferred = masked(span.name), asked.id, asked.is_made_up
         event.content_ref = span.arguments
-        self._pay(event, number)
-        _tell(event, span.more)
+        event.tokens, event.token_basis = self._spent.get(number, _UNSPENT)
         if self._meanings.has_acts[number]:
             self._open(number, event.id)
         self._act(number, Act(TOOL, start, end, event.id, cause=asked.cause))
 
     def _answer(self, number: int, owner: int) -> None:
-        span, end, act = self._of.spans[number], self._of.ends[number], self._acts[number]
+        (span, _, end), act = self._extent(number), self._acts[number]
         if end is None:
             return
-        call = self._builder.get(act.entry)
-        event = self._add(_TOOL_RESULT, owner, end, span)
+        call = self._builder.events[act.entry]
+        event = self._add(_TOOL_RESULT, owner, end, span, content_ref=span.output, **span.ending)
         event.tool, event.call_id, event.inferred = call.tool, call.call_id, call.inferred
-        event.content_ref = span.output
-        _tell(event, status_of(span))
         act.result = event.id
         self._builder.edge(act.entry, event.id, _TOOL)
         if frame := self.frames.get(_frame_of_span(number)):
             frame.exits.append(event.id)
 
     def _hand_over(self, number: int, owner: int) -> None:
-        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
+        span, start, end = self._extent(number)
         target = self._team.handoffs.get(number, NOBODY)
-        receiver = self._team.activations[target].agent if target != NOBODY else masked(span.target)
-        fields: dict[str, Any] = {"sender": self._team.activations[owner].agent, "target": receiver, **status_of(span)}
-        event = self._event(EventType.MESSAGE, owner, start, span, end=end, **fields)
-        self._act(number, Act(HANDOFF, start, end, event, event))
+        event = self._add(EventType.MESSAGE, owner, start, span, end, **span.ending)
+        event.sender, event.target = event.agent, masked(span.target)
+        self._act(number, Act(HANDOFF, start, end, event.id, event.id))
         if target != NOBODY:
-            self.frames[target].entries.append((event, EdgeType.MESSAGE))
+            event.target = self._team.activations[target].agent
+            self.frames[target].entries.append((event.id, EdgeType.MESSAGE))
 
     def _ask_person(self, number: int, owner: int) -> None:
         """Add the answer of a person to the agent."""
-        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
-        agent = self._team.activations[owner].agent
+        span, start, end = self._extent(number)
         self._builder.agent(USER, kind=AgentKind.HUMAN)
         event = self._builder.begin(EventType.HUMAN, USER, start, span.file, span.line, end)
-        event.target, event.content_ref = agent, span.output
+        event.target, event.content_ref = self._team.activations[owner].agent, span.output
         self.frames[owner].note(event.id, span)
         self._act(number, Act(PERSON, start, end, event.id, event.id))
 
     def _guard(self, number: int, owner: int) -> None:
         """Add a guardrail's verdict: when it began, unless what it did stands for the time until then."""
-        span, start, end = self._of.spans[number], self._of.starts[number], self._of.ends[number]
-        is_late = self._holds_others(number)
-        time, until = (self._of.latest[number], None) if is_late else (start, end)
-        status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else status_of(span)
-        fields = {**status, **(span.more or {})}
-        event = self._event(EventType.SAFETY, owner, time, span, end=until, tool=masked(span.name), **fields)
-        self._act(number, Act(GUARDRAIL, start, time if is_late else end, "" if is_late else event, event))
+        span, start, end = self._extent(number)
+        is_late, latest = self._holds_others(number), self._of.latest[number]
+        status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else span.ending
+        fields = {"tool": masked(span.name), **status, **(span.more or {})}
         if is_late:
+            event = self._add(EventType.SAFETY, owner, latest, span, **fields).id
+            self._act(number, Act(GUARDRAIL, start, latest, "", event))
             self.frames[_frame_of_span(number)].exits.append(event)
+        else:
+            event = self._add(EventType.SAFETY, owner, start, span, end, **fields).id
+            self._act(number, Act(GUARDRAIL, start, end, event, event))
 
 
 def _frame_of_span(number: int) -> int:
     """Return the key of the frame of a tool's or guardrail's span; activations have keys of 0 and more."""
     return -2 - number
-
-
-def _tell(event: Event, *further: Mapping[str, Any] | None) -> None:
-    """Say more of an event."""
-    for fields in filter(None, further):
-        for name, value in fields.items():
-            setattr(event, name, value)

@@ -16,7 +16,6 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, JsonDocument, LogFile, Opened
-from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.spans.span import Bundle
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Trace
@@ -44,13 +43,8 @@ class Gathering:
             self._bundles[trace_id] = Bundle(trace_id)
         return self._bundles[trace_id]
 
-    def traces(self, form: str, system: str, privacy: Privacy) -> Iterator[Trace]:
-        """Yield the traces of all bundles that hold an event.
-
-        Raises:
-            EmptyLogError: There is none.
-            DataFileError: No record is a span.
-        """
+    def traces(self, form: str, system: str) -> Iterator[Trace]:
+        """Yield the traces of all bundles that hold an event."""
         from orchtrace_corpus.trace.importers.spans.events import trace_of  # not to be loaded for other formats' files
 
         report, found = self.report, False
@@ -59,7 +53,7 @@ class Gathering:
         for trace_id in list(self._bundles):
             bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
             bundle.system = bundle.system or system
-            trace = trace_of(bundle, form, privacy, report, unread)
+            trace = trace_of(bundle, form, report, unread)
             if trace is not None:
                 grade(trace, bundle.scores)
                 yield trace
@@ -104,9 +98,6 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]
         file: The file.
         report: Where what is no record is counted.
         shape: The type of struct that a line is made into, if it fits.
-
-    Raises:
-        DataFileError: The file cannot be read, or is neither lines nor a document.
     """
     failure = None
     if not _is_of_lines(file):
@@ -146,9 +137,5 @@ def _is_of_lines(file: LogFile) -> bool:
 
 
 def ties(opened: Opened) -> list[str]:
-    """Return what ties a file to others: the traces that it begins with, since exporters divide a trace among files.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return what ties a file to others: the traces that it begins with, since exporters divide a trace among files."""
     return [opened.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', opened.head().text)]

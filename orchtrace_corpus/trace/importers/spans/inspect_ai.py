@@ -108,12 +108,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of the samples.
-
-    Raises:
-        DataFileError: A file cannot be read, or some of its samples.
-        EmptyLogError: No sample was begun.
-    """
+    """Yield the traces of the samples."""
     for file in files:
         with Opened(file) as opened:
             is_archive = opened.first().text.startswith(_ZIP)
@@ -203,7 +198,7 @@ class _Reading:
         report.records_read += len(sample.events)
         from orchtrace_corpus.trace.importers.spans.events import trace_of
 
-        trace = trace_of(bundle, "inspect_ai", self._privacy, report)
+        trace = trace_of(bundle, "inspect_ai", report)
         if trace is None:
             return None
         stated = [found for usage in mapping(sample.model_usage).values() if (found := _counts(usage)) is not None]

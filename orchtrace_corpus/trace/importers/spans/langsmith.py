@@ -19,9 +19,9 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
-from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
+from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
+from orchtrace_corpus.trace.importers.spans.files import ties as ties
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
@@ -89,9 +89,6 @@ class _Run(Struct):
         return above[-1].partition("Z")[2] if above else ""
 
 
-ties = spanfiles.ties
-
-
 def recognises(beginning: Head) -> bool:
     """Return True if a file begins with runs, or with a request or an answer full of them."""
     if beginning.rows:
@@ -101,19 +98,15 @@ def recognises(beginning: Head) -> bool:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of the files.
-
-    Raises:
-        DataFileError: A file cannot be read, or holds no run that is an event.
-    """
+    """Yield the traces of the files."""
     found = Gathering(files)
     runs = _Runs(privacy, found)
     for file in files:
-        for record in spanfiles.records(file, found.report, _Run):
+        for record in records(file, found.report, _Run):
             for run, line in _parts(record):
                 runs.add(run, file.name, line)
     runs.finish()
-    yield from found.traces(_FORM, "langchain", privacy)
+    yield from found.traces(_FORM, "langchain")
 
 
 def _is_run(value: Mapping[str, Any]) -> bool:

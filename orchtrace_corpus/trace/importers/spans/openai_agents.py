@@ -15,9 +15,9 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
-from orchtrace_corpus.trace.importers.spans import files as spanfiles
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
+from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
+from orchtrace_corpus.trace.importers.spans.files import ties as ties
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
@@ -71,9 +71,6 @@ class _Item(Struct):
     data: "list[_Item] | None" = None
 
 
-ties = spanfiles.ties
-
-
 def recognises(beginning: Head) -> bool:
     """Return True if a file begins with `trace` or `trace.span` objects, or with a request full of them."""
     if beginning.rows:
@@ -83,17 +80,13 @@ def recognises(beginning: Head) -> bool:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of the files.
-
-    Raises:
-        DataFileError: A file cannot be read, or holds no span that is an event.
-    """
+    """Yield the traces of the files."""
     found = Gathering(files)
     for file in files:
-        for record in spanfiles.records(file, found.report, _Item):
+        for record in records(file, found.report, _Item):
             for item, line in _items(record):
                 _gather(item, file.name, line, privacy, found)
-    yield from found.traces(_FORM, "openai-agents", privacy)
+    yield from found.traces(_FORM, "openai-agents")
 
 
 def _is_object(value: Any) -> bool:

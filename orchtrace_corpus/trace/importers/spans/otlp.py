@@ -1,13 +1,14 @@
-"""OpenTelemetry: spans in OTLP JSON, with the attributes of GenAI (old and new), OpenInference or OpenLLMetry.
+"""The attributes of OpenTelemetry spans: what they say of agents, models and tools, in any of their dialects.
 
-Spans come in requests (`resourceSpans`): one object, an array, or one on each line; or bare, in the same ways. Ids
-are hex, as the OTLP specification has them, or base64, as plain Protobuf JSON has. GenAI semantic conventions:
-github.com/open-telemetry/semantic-conventions-genai; OpenInference: github.com/Arize-ai/openinference, spec.
+GenAI semantic conventions (`gen_ai.*`) have changed names; OpenInference (`openinference.span.kind`, `llm.*`) and
+OpenLLMetry (`traceloop.*`) have their own. One span may carry several dialects: they say the same thing twice,
+and it is taken once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -15,15 +16,301 @@ from msgspec import Raw, Struct
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, Part, decoded, encoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
-from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
-from orchtrace_corpus.trace.importers.core.values import mapping, string
-from orchtrace_corpus.trace.importers.spans import files as spanfiles
-from orchtrace_corpus.trace.importers.spans.attributes import Attribute, describe, plain
-from orchtrace_corpus.trace.importers.spans.files import Gathering, Record
-from orchtrace_corpus.trace.importers.spans.span import CHAIN, Span
-from orchtrace_corpus.trace.model.import_report import Drop
+from orchtrace_corpus.trace.importers.core.usage import Usage
+from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
+from orchtrace_corpus.trace.importers.spans import span as spans
+from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
+from orchtrace_corpus.trace.importers.spans.files import ties as ties
+from orchtrace_corpus.trace.importers.spans.span import CHAIN, Call, Kind, Span
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Trace
+
+_BY_OPENINFERENCE = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
+_BY_OPENINFERENCE |= dict.fromkeys(("TOOL", "RETRIEVER", "RERANKER", "EMBEDDING"), Kind.TOOL)
+_BY_OPENINFERENCE |= dict.fromkeys(("CHAIN", "EVALUATOR", "PROMPT", "UNKNOWN"), Kind.CHAIN)
+
+_BY_OPERATION = {"invoke_agent": Kind.AGENT, "invoke_workflow": Kind.CHAIN, "create_agent": Kind.CHAIN}
+_BY_OPERATION |= dict.fromkeys(("chat", "generate_content", "text_completion", "plan"), Kind.INFERENCE)
+_BY_OPERATION |= dict.fromkeys(("execute_tool", "embeddings", "retrieval"), Kind.TOOL)
+
+_BY_TRACELOOP = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
+
+_DIALECTS = ("openinference.span.kind", "traceloop.span.kind", "llm.request.type", "gen_ai.operation.name")
+"""The attribute by which each dialect says what a span is."""
+
+_AGENT = ("agent.name", "gen_ai.agent.name", "agent_name")
+_TOOL = ("tool.name", "gen_ai.tool.name", "traceloop.entity.name")
+_MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id")
+_ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value", "traceloop.entity.input")
+_OUTPUT = ("gen_ai.tool.call.result", "gen_ai.output.messages", "output.value", "traceloop.entity.output")
+_ANSWER = (*_OUTPUT, "gen_ai.completion.0.content")
+_CONTENTS = frozenset({*_ARGUMENTS, *_ANSWER})
+_ERROR = ("error.type", "exception.type")
+_TARGET = ("gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
+
+_GENAI_USAGE = {
+    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+    "output": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
+    "cache_read": ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
+    "cache_write": ("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
+    "reasoning": ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
+    "total": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
+}
+_OPENINFERENCE_USAGE = {
+    "input": ("llm.token_count.prompt",),
+    "output": ("llm.token_count.completion",),
+    "cache_read": ("llm.token_count.prompt_details.cache_read",),
+    "cache_write": ("llm.token_count.prompt_details.cache_write",),
+    "reasoning": ("llm.token_count.completion_details.reasoning",),
+    "total": ("llm.token_count.total",),
+}
+
+_OF_GENAI = frozenset(chain.from_iterable(_GENAI_USAGE.values()))
+_OF_OPENINFERENCE = frozenset(chain.from_iterable(_OPENINFERENCE_USAGE.values()))
+
+_HANDOFF = "handoff to "
+_HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices")
+"""The members of an answer in which calls are looked for."""
+
+_MOST_DIGITS = 20
+_NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})
+_FLAT = ("llm.output_messages.", "gen_ai.completion.")
+_FLAT_CALLS = tuple(zip(_FLAT, (".tool_call.", ".tool_calls."), strict=True))
+
+_READ = frozenset(
+    {"openinference.span.kind", "gen_ai.operation.name", "gen_ai.transfer.mode", "traceloop.span.kind"}
+    | {"llm.request.type", "metadata", "graph.node.parent_id", "virtual_parent.genai", "service.name"}
+    | {*_ERROR, *_AGENT, *_TOOL, *_MODEL, *_CALL_ID, *_ARGUMENTS, *_ANSWER, *_TARGET}
+    | _OF_GENAI
+    | _OF_OPENINFERENCE
+)
+"""The attributes that are read; all others are passed over undecoded."""
+
+
+class Attribute(Struct):
+    """An attribute as OTLP has it, its value undecoded."""
+
+    key: str
+    value: Raw = NOTHING
+
+
+def describe(
+    span: Span, known: dict[str, Any], status: Mapping[str, Any], events: Raw, privacy: Privacy, report: ImportReport
+) -> None:
+    """Complete a span by what its attributes say.
+
+    Args:
+        span: A span of which only the ids, the name as logged, the place and the times are known.
+        known: Its attributes, as `plain` has them.
+        status: Whether it failed.
+        events: What happened in it, undecoded.
+        privacy: How contents are referred to.
+        report: Where disagreements are noted.
+    """
+    title = span.name
+    span.kind, span.unknown = _kind(known, title)
+    span.agent = agent = _first(known, _AGENT)
+    span.usage = _usage(known, span, report)
+    span.is_error, span.error_type = _error(status, events, known)
+    span.is_interrupted = span.error_type.endswith("Interrupt")
+    given = known.get("metadata")
+    if isinstance(given, str) and ("langgraph_" in given or "lc_agent_name" in given):
+        metadata = mapping(decoded(given))
+        span.task = spans.langgraph_task(metadata)
+        span.agent = agent or string(metadata.get("lc_agent_name"))
+        span.routes = _routes(_content(known, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
+    if span.kind is Kind.INFERENCE:
+        span.library = span.library or next((name for name in _DIALECTS if name in known), "")
+        span.model = _first(known, _MODEL)
+        span.calls = tuple(_calls(known, privacy))
+        span.output = _reference(known, _ANSWER, privacy)
+    elif span.kind is Kind.TOOL:
+        span.name = _first(known, _TOOL) or title.removeprefix("execute_tool ")
+        span.call_id = _first(known, _CALL_ID)
+        span.arguments = _reference(known, _ARGUMENTS, privacy)
+        span.output = _reference(known, _OUTPUT, privacy)
+    elif span.kind is Kind.AGENT:
+        span.name = agent or string(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
+        span.is_named = bool(agent)
+        span.follows = string(known.get("graph.node.parent_id"))
+        span.model = _first(known, _MODEL)
+    elif span.kind is Kind.CHAIN:
+        span.name = title.removeprefix("custom ")  # as GenAI titles what programs add themselves
+    elif span.kind is Kind.HANDOFF:
+        span.target = _first(known, _TARGET) or title.removeprefix(_HANDOFF)
+
+
+def _reference(known: dict[str, Any], names: tuple[str, ...], privacy: Privacy) -> str:
+    for name in names:
+        if name in known:
+            return privacy.reference(_content(known, name))
+    return ""
+
+
+def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage | None:
+    """Token counts in either dialect; the conventions of GenAI go before those of OpenInference."""
+    one = None if _OF_GENAI.isdisjoint(known) else _counts(known, _GENAI_USAGE)
+    other = None if _OF_OPENINFERENCE.isdisjoint(known) else _counts(known, _OPENINFERENCE_USAGE)
+    if one is not None and other is not None and (one.input, one.output) != (other.input, other.output):
+        report.note(Problem.CONVENTIONS_DISAGREE, span.where)
+    return one if one is not None else other
+
+
+def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
+    """Yield the tool calls that a model's answer asks for, from the first dialect that has any."""
+    found = list(_flat_calls(known))
+    for answer in ("gen_ai.output.messages", "output.value"):
+        if not found and answer in known:
+            found = list(_calls_in(_content(known, answer)))
+    for name, tool, arguments in found:
+        if tool:
+            yield Call(string(name), string(tool), privacy.reference(arguments))
+
+
+def plain(given: list[Attribute] | None) -> dict[str, Any]:
+    """Return the attributes that are read, by name, with plain values; contents, which may be large, stay undecoded."""
+    found: dict[str, Any] = {}
+    for each in given or ():
+        name = each.key
+        if name in _CONTENTS:
+            found[name] = each.value
+        elif name in _READ or (name.startswith(_FLAT) and (".tool_call." in name or ".tool_calls." in name)):
+            found[name] = _value(decoded(each.value))
+    return found
+
+
+def _content(known: dict[str, Any], name: str) -> Any:
+    """Return what stands under the name of a content, which is decoded when it is first asked for."""
+    value = known.get(name)
+    if isinstance(value, Raw):
+        value = known[name] = _value(decoded(value))
+    return value
+
+
+def _value(value: Any) -> Any:
+    """Return the value of an attribute (`AnyValue`): its only member says which type it is."""
+    if not isinstance(value, dict):
+        return None
+    for kind, content in value.items():
+        if kind not in _NESTED:
+            return content
+        inner = items(mapping(content).get("values"))
+        if kind.startswith("array"):
+            return [_value(each) for each in inner]
+        return {string(each.get("key")): _value(each.get("value")) for each in map(mapping, inner)}
+    return None
+
+
+def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Return the first text that is not empty under any of the names."""
+    for name in names:
+        if (found := known.get(name)) and isinstance(found, str):
+            return found
+    return ""
+
+
+def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
+    """Return what a span stands for, and what it calls itself if that is unknown."""
+    if _first(known, _TARGET):
+        calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
+        return (Kind.TOOL if calls else Kind.HANDOFF), ""
+    named = string(known.get("openinference.span.kind"))
+    if named:
+        kind = _BY_OPENINFERENCE.get(named.upper())
+        if kind is Kind.TOOL and title.startswith(_HANDOFF) and not _first(known, _TOOL):
+            kind = Kind.HANDOFF
+        return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(named)[:50]}"
+    operation = string(known.get("gen_ai.operation.name"))
+    if operation:
+        kind = _BY_OPERATION.get(operation)
+        return kind or Kind.CHAIN, "" if kind else f"operation {masked(operation)[:50]}"
+    if (entity := known.get("traceloop.span.kind")) in _BY_TRACELOOP:
+        return _BY_TRACELOOP[entity], ""
+    if known.get("gen_ai.tool.call.id") or known.get("gen_ai.tool.name"):
+        return Kind.TOOL, ""
+    if known.get("agent_name"):
+        return Kind.AGENT, ""
+    is_model = known.get("gen_ai.request.model") or known.get("llm.request.type")
+    return (Kind.INFERENCE if is_model else Kind.CHAIN), ""
+
+
+def _number(value: Any) -> Any:
+    """Return a whole number also where it is written as text, as the JSON of Protobuf has those of 64 bits."""
+    is_digits = type(value) is str and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS
+    return int(value) if is_digits else value
+
+
+def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> Usage | None:
+    found: dict[str, int] = {}
+    for kind, attributes in names.items():
+        for attribute in attributes:
+            if attribute in known and (number := count(_number(known[attribute]))) is not None:
+                found[kind] = number
+                break
+    return Usage(**found) if found else None
+
+
+def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
+    """Return True for a span that failed, with the kind of error."""
+    named = _first(known, _ERROR)
+    if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
+        return False, ""
+    for event in items(decoded(events)):
+        for each in items(mapping(event).get("attributes")):
+            if mapping(each).get("key") == "exception.type":
+                named = named or string(_value(each.get("value")))
+    kind = masked(named).rsplit(".", 1)[-1] or spans.error_kind(status.get("message")) or "other"
+    return (False, "") if kind == spans.PARENT_COMMAND else (True, kind)
+
+
+def _routes(output: Any) -> tuple[str, ...]:
+    if not isinstance(output, str):
+        return ()
+    if output.startswith("{"):
+        return spans.langgraph_routes(decoded(output)) if '"goto"' in output or '"output"' in output else ()
+    return spans.langgraph_routes({"output": output})
+
+
+def _flat_calls(known: Mapping[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Calls whose every part is an attribute, such as `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in known.items():
+        for beginning, middle in _FLAT_CALLS if name.startswith(_FLAT) else ():
+            if name.startswith(beginning) and middle in name:
+                call, _, part = name.rpartition(middle)
+                if middle == ".tool_calls.":
+                    number, _, part = part.partition(".")
+                    call = f"{call}.{number}"
+                found.setdefault(call, {})[part.removeprefix("function.")] = value
+    for parts in found.values():
+        yield parts.get("id"), parts.get("name"), parts.get("arguments")
+
+
+def _calls_in(output: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Calls in an answer given as JSON or as values: GenAI's message parts, OpenAI's items, LangChain's messages."""
+    if isinstance(output, str):
+        if "_call" not in output:
+            return
+        output = decoded(output)
+    waiting = [output]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += reversed(value)
+        elif isinstance(value, dict):
+            if value.get("type") in ("tool_call", "function_call") and "name" in value:
+                yield value.get("call_id") or value.get("id"), value["name"], value.get("arguments", value.get("args"))
+                continue
+            calls = items(value.get("tool_calls"))
+            for call in map(mapping, calls):
+                function = mapping(call.get("function")) or call
+                yield call.get("id"), function.get("name"), function.get("arguments", function.get("args"))
+            if not calls:
+                waiting += [value[name] for name in _HOLDERS if name in value]
+
 
 _FORM = "otlp"
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
@@ -98,8 +385,6 @@ class _Program(NamedTuple):
 
 _Found = tuple[_Span | None, int, _Program]
 
-ties = spanfiles.ties
-
 
 def recognises(beginning: Head) -> bool:
     """Return True if a file begins with requests of spans, or with spans."""
@@ -108,17 +393,13 @@ def recognises(beginning: Head) -> bool:
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of the files.
-
-    Raises:
-        DataFileError: A file cannot be read, or holds no span that is an event.
-    """
+    """Yield the traces of the files."""
     found = Gathering(files)
     for file in files:
-        for record in spanfiles.records(file, found.report, _Request):
+        for record in records(file, found.report, _Request):
             for span, line, program in _spans(record):
                 _gather(span, file.name, line, program, privacy, found)
-    yield from found.traces(_FORM, "opentelemetry", privacy)
+    yield from found.traces(_FORM, "opentelemetry")
 
 
 def _spans(record: Record) -> Iterator[_Found]:

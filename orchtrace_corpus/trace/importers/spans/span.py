@@ -1,9 +1,9 @@
-"""Span trees: what three log formats have in common, and the way from their files to traces.
+"""Spans: what the log formats of span trees have in common, and the way from their files to traces.
 
-OpenAI Agents SDK, OpenTelemetry and LangSmith all write spans: something with a beginning, an end and a parent.
-The module of each format turns its records into `Span`s. From there on all go one way: `tree` makes a tree
-of whatever the records say, `usage` decides which token counts are counted, `team` finds the agents, and
-`events` writes the events.
+OpenAI Agents SDK, OpenTelemetry, LangSmith, Inspect AI and ATOF all write spans: something with a beginning, an end
+and a parent. The module of each format turns its records into `Span`s. From there on all go one way: `tree` makes a
+tree of whatever the records say and decides which token counts are counted, `team` finds the agents, and `events`
+writes the events.
 """
 
 import re
@@ -14,11 +14,15 @@ from typing import Any
 import msgspec
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, string
+from orchtrace_corpus.trace.model.trace import Status
 
 USER = "user"
 """The name under which people act in a trace."""
+
+_OK = {"status": Status.OK}
 
 PARENT_COMMAND = "ParentCommand"
 """With this, LangGraph's tasks hand over to another graph: it is raised like an error, and is none."""
@@ -49,87 +53,62 @@ class Call(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A node of a LangGraph graph at work, as the metadata of its runs tell.
+    """A node of a LangGraph graph at work, as the metadata of its runs tell."""
 
-    Attributes:
-        step: The superstep in which it ran.
-        node: The node's name.
-        triggers: The channels that made it run.
-        namespace: Tells this task from all others; runs inside the task carry it, too.
-    """
-
-    step: int
-    node: str
-    triggers: tuple[str, ...]
-    namespace: str
+    step: int  # the superstep in which it ran
+    node: str  # the node's name
+    triggers: tuple[str, ...]  # the channels that made it run
+    namespace: str  # tells this task from all others; runs inside the task carry it, too
 
 
 class Span(msgspec.Struct, gc=False):
-    """One span of a log.
+    """One span of a log."""
 
-    Attributes:
-        id: Its id, unique in its trace.
-        parent: The id of the span that it belongs to; empty for none.
-        kind: What it stands for.
-        name: Its name: of an agent or a tool, the agent's or the tool's.
-        file: The file it was read from, as events call it.
-        line: The line on which it begins.
-        other_parent: The id of a span that it belongs to where the parent is not in the log.
-        start: When it began, in seconds since 1970; None where the log does not say.
-        end: When it ended.
-        is_named: Whether an agent's name was given as such, not taken from the span's.
-        agent: The agent that the span says it belongs to, which counts where it lies in no agent's span.
-        target: Of a handoff, the agent that takes over.
-        follows: The agent that acted before this one, where the log says so by name.
-        usage: Its token counts.
-        is_cumulative: Whether the counts are the state of a shared counter rather than the span's own.
-        model: The model that answered.
-        call_id: The id of the tool call that the span carries out.
-        calls: Of a model's answer, the tool calls that it asks for.
-        arguments: A reference to what a tool was given.
-        output: A reference to what came out.
-        is_error: Whether it failed.
-        error_type: The kind of error.
-        is_triggered: Whether a guardrail has stopped something.
-        is_interrupted: Whether it stopped to ask a person.
-        task: The LangGraph task that it belongs to.
-        routes: The nodes that the task says shall run next.
-        unknown: What the log calls it, if the format does not know it.
-        library: What wrote it: the instrumentation, or else the dialect of its attributes.
-        is_free: Whether it is an answer that nobody paid for, since it was kept from an earlier run.
-        more: Further fields of its event, such as `run_time`; times are seconds since 1970.
-    """
+    id: str  # its id, unique in its trace
+    parent: str  # the id of the span that it belongs to; empty for none
+    kind: Kind  # what it stands for
+    name: str  # its name: of an agent or a tool, the agent's or the tool's
+    file: str  # the file it was read from, as events call it
+    line: int  # the line on which it begins
+    other_parent: str = ""  # the id of a span that it belongs to where the parent is not in the log
+    start: float | None = None  # when it began, in seconds since 1970; None where the log does not say
+    end: float | None = None  # when it ended
+    is_named: bool = False  # whether an agent's name was given as such, not taken from the span's
+    agent: str = ""  # the agent that the span says it belongs to, which counts where it lies in no agent's span
+    target: str = ""  # of a handoff, the agent that takes over
+    follows: str = ""  # the agent that acted before this one, where the log says so by name
+    usage: Usage | None = None  # its token counts
+    is_cumulative: bool = False  # whether the counts are the state of a shared counter rather than the span's own
+    model: str = ""  # the model that answered
+    call_id: str = ""  # the id of the tool call that the span carries out
+    calls: tuple[Call, ...] = ()  # of a model's answer, the tool calls that it asks for
+    arguments: str = ""  # a reference to what a tool was given
+    output: str = ""  # a reference to what came out
+    is_error: bool = False  # whether it failed
+    error_type: str = ""  # the kind of error
+    is_triggered: bool = False  # whether a guardrail has stopped something
+    is_interrupted: bool = False  # whether it stopped to ask a person
+    task: Task | None = None  # the LangGraph task that it belongs to
+    routes: tuple[str, ...] = ()  # the nodes that the task says shall run next
+    unknown: str = ""  # what the log calls it, if the format does not know it
+    library: str = ""  # what wrote it: the instrumentation, or else the dialect of its attributes
+    is_free: bool = False  # whether it is an answer that nobody paid for, since it was kept from an earlier run
+    more: dict[str, Any] | None = None  # further fields of its event, such as `run_time`; times are seconds since 1970
 
-    id: str
-    parent: str
-    kind: Kind
-    name: str
-    file: str
-    line: int
-    other_parent: str = ""
-    start: float | None = None
-    end: float | None = None
-    is_named: bool = False
-    agent: str = ""
-    target: str = ""
-    follows: str = ""
-    usage: Usage | None = None
-    is_cumulative: bool = False
-    model: str = ""
-    call_id: str = ""
-    calls: tuple[Call, ...] = ()
-    arguments: str = ""
-    output: str = ""
-    is_error: bool = False
-    error_type: str = ""
-    is_triggered: bool = False
-    is_interrupted: bool = False
-    task: Task | None = None
-    routes: tuple[str, ...] = ()
-    unknown: str = ""
-    library: str = ""
-    is_free: bool = False
-    more: dict[str, Any] | None = None
+    @property
+    def has_failed(self) -> bool:
+        """Return True if it failed; one that stopped to ask a person did not."""
+        return self.is_error and not self.is_interrupted
+
+    @property
+    def failure(self) -> dict[str, Any]:
+        """How it failed, in the schema's words; nothing where it did not."""
+        return {"status": Status.ERROR, "error_type": masked(self.error_type)} if self.has_failed else {}
+
+    @property
+    def ending(self) -> dict[str, Any]:
+        """How it ended, in the schema's words; nothing where it has not."""
+        return self.failure or (_OK if self.end is not None else {})
 
     @property
     def where(self) -> str:
@@ -138,23 +117,14 @@ class Span(msgspec.Struct, gc=False):
 
 
 class Bundle(msgspec.Struct):
-    """The spans of one trace, in the order of the log.
+    """The spans of one trace, in the order of the log."""
 
-    Attributes:
-        trace_id: The trace's id.
-        name: What ran, if the log names it.
-        system: The system that ran, if the log names it.
-        version: The version of the program that wrote the log.
-        spans: The spans.
-        scores: What people or evaluators gave the run, by the name of the score.
-    """
-
-    trace_id: str
-    name: str = ""
-    system: str = ""
-    version: str = ""
+    trace_id: str  # the trace's id
+    name: str = ""  # what ran, if the log names it
+    system: str = ""  # the system that ran, if the log names it
+    version: str = ""  # the version of the program that wrote the log
     spans: list[Span] = []
-    scores: dict[str, float] = {}
+    scores: dict[str, float] = {}  # what people or evaluators gave the run, by the name of the score
 
 
 def error_kind(message: Any) -> str:

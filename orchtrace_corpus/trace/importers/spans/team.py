@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -28,6 +29,7 @@ from orchtrace_corpus.trace.importers.spans.span import (
     TOOL,
     USER,
     Bundle,
+    Span,
     Task,
 )
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree
@@ -35,29 +37,20 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _PUSH = "__pregel_push"
 _END = "__end__"
-_MOST_PAIRS = 1_000
-"""Of two steps with more pairs of tasks, not every task is joined to every other: edges stay linear."""
+_MOST_PAIRS = 1_000  # of two steps with more pairs of tasks, not every task is joined to every other: edges stay linear
 
 Places = Mapping[int, tuple[int, int]]
 """Where each agent's span lies: in which activation, and below which tool's span."""
 
 
 class Transfer(NamedTuple):
-    """Control passes from one activation to another.
+    """Control passes from one activation to another."""
 
-    Attributes:
-        source: The number of the activation that passes it on.
-        target: The number of the activation that takes over.
-        span: The number of the handoff's span; `NOBODY` where the transfer is concluded.
-        is_push: Whether the target is brought into being by it.
-        is_routed: Whether the source has chosen the target.
-    """
-
-    source: int
-    target: int
-    span: int = NOBODY
-    is_push: bool = False
-    is_routed: bool = False
+    source: int  # the number of the activation that passes it on
+    target: int  # the number of the activation that takes over
+    span: int = NOBODY  # the number of the handoff's span; `NOBODY` where the transfer is concluded
+    is_push: bool = False  # whether the target is brought into being by it
+    is_routed: bool = False  # whether the source has chosen the target
 
 
 def transfers(
@@ -224,55 +217,33 @@ def _joined(task: Task, known: Mapping[str, int]) -> list[str]:
 
 
 class Activation(Struct):
-    """An agent at work for a time.
+    """An agent at work for a time."""
 
-    Attributes:
-        span: The number of its span; `NOBODY` where acts belong to no agent's span.
-        name: The agent's name.
-        start: When it began.
-        end: When it ended; None where the log does not say.
-        earliest: When the first of all that happens within began.
-        latest: When the last of it began or ended.
-        parent: The number of the activation that it lies in, or `NOBODY`.
-        wrapper: The number of the tool's or guardrail's span between it and that activation, or `NOBODY`.
-        agent: The agent's id in the trace.
-        spawner: The number of the activation that brought the agent into being, or `NOBODY`.
-        is_first: Whether it is the agent's first.
-        is_last: Whether it is the agent's last.
-        incoming: What passed control to it.
-        outgoing: What it passed control on by.
-    """
-
-    span: int
-    name: str
-    start: float
-    end: float | None
-    earliest: float
-    latest: float
-    parent: int = NOBODY
-    wrapper: int = NOBODY
-    agent: str = ""
-    spawner: int = NOBODY
-    is_first: bool = False
-    is_last: bool = False
-    incoming: list[Transfer] = []
-    outgoing: list[Transfer] = []
+    span: int  # the number of its span; `NOBODY` where acts belong to no agent's span
+    name: str  # the agent's name
+    start: float  # when it began
+    end: float | None  # when it ended; None where the log does not say
+    earliest: float  # when the first of all that happens within began
+    latest: float  # when the last of it began or ended
+    parent: int = NOBODY  # the number of the activation that it lies in, or `NOBODY`
+    wrapper: int = NOBODY  # the number of the tool's or guardrail's span between it and that activation, or `NOBODY`
+    agent: str = ""  # the agent's id in the trace
+    spawner: int = NOBODY  # the number of the activation that brought the agent into being, or `NOBODY`
+    is_first: bool = False  # whether it is the agent's first
+    is_last: bool = False  # whether it is the agent's last
+    incoming: list[Transfer] = []  # what passed control to it
+    outgoing: list[Transfer] = []  # what it passed control on by
 
 
 class Team:
-    """The activations of a tree, and which span belongs to which.
-
-    Attributes:
-        activations: The activations; those of agents without spans come when their first act does.
-        owner: For each span the number of the activation that it belongs to, or `NOBODY`; of an agent's span its own.
-        bearer_owner: The same for spans that bear tokens though they lie in no agent's span and are no act.
-        handoffs: For each handoff's span the number of the activation that took over.
-        lone: The numbers of the tools' spans that wrap one agent, which stand for it.
-    """
+    """The activations of a tree, and which span belongs to which."""
 
     def __init__(self, of: Tree, meanings: Meanings, bundle: Bundle, bearers: set[int], report: ImportReport) -> None:
+        # the activations; those of agents without spans come when their first act does
         self.activations: list[Activation] = []
+        # for each span the number of the activation that it belongs to, or `NOBODY`; of an agent's span its own
         self.owner = [NOBODY] * len(of.spans)
+        # the same for spans that bear tokens though they lie in no agent's span and are no act
         self.bearer_owner: dict[int, int] = {}
         self._of = of
         self._meanings = meanings
@@ -281,12 +252,14 @@ class Team:
         self._find(bearers)
         places = {each.span: (each.parent, each.wrapper) for each in self.activations if each.span != NOBODY}
         found = transfers(of, meanings, self.owner, places, report)
+        # for each handoff's span the number of the activation that took over
         self.handoffs = {each.span: each.target for each in found if each.span != NOBODY}
         for each in found:
             self.activations[each.source].outgoing.append(each)
             self.activations[each.target].incoming.append(each)
         self._name_agents()
         initial = Counter(each.wrapper for each in self.activations if each.wrapper != NOBODY and not each.incoming)
+        # the numbers of the tools' spans that wrap one agent, which stand for it
         self.lone = {wrapper for wrapper, number in initial.items() if number == 1}
 
     def _find(self, bearers: set[int]) -> None:
@@ -364,3 +337,85 @@ class Team:
             heappop(queue)  # it was at work since
         has_finished = bool(queue) and queue[0][0] <= activation.earliest
         return self.activations[heappop(queue)[1]].agent if has_finished else ""
+
+
+class Failure(NamedTuple):
+    """A span that failed, and the activation that bears it."""
+
+    span: int  # the number of the span
+    activation: int  # the number of the activation
+    time: float  # when it failed
+    is_outside: bool  # whether it lies in no span of that agent
+
+
+class Failures:
+    """The failures of a tree that no event tells."""
+
+    def __init__(self, of: Tree, meanings: Meanings, team: Team) -> None:
+        self.by_span: dict[int, Failure] = {}  # those that are to become an event, by the number of their span
+        self.runs: dict[str, Span] = {}  # the span with which the whole run has failed, by the agent that stops with it
+        self.last: dict[str, float] = {}  # for agents that bear what lies outside their spans: when the last of it was
+        self._of, self._meanings, self._team = of, meanings, team
+        failed = [number for number, span in enumerate(of.spans) if span.has_failed]
+        if not failed:
+            return
+        self._activations = {one.span: one for one in team.activations}
+        first = [(one.latest, place) for place, one in enumerate(team.activations) if one.spawner == NOBODY]
+        first.sort()
+        stopping = [(time, place) for time, place in first if _stops(team.activations[place])]
+        for number in self._untold(failed):
+            owner, time = team.owner[number], self._time(number)
+            is_outside = owner == NOBODY
+            bearer = _last_before(time, first) if is_outside else owner
+            if bearer != NOBODY:
+                self.by_span[number] = Failure(number, bearer, time, is_outside)
+            if bearer != NOBODY and is_outside:
+                self._note_last(bearer, time)
+        for number in failed:
+            time = self._time(number)
+            if of.parents[number] == team.owner[number] == NOBODY and (last := _last_before(time, stopping)) != NOBODY:
+                self.runs[team.activations[last].agent] = of.spans[number]
+                self._note_last(last, time)
+
+    def _time(self, number: int) -> float:
+        end = self._of.ends[number]
+        return self._of.latest[number] if end is None else end
+
+    def _note_last(self, activation: int, time: float) -> None:
+        agent = self._team.activations[activation].agent
+        self.last[agent] = max(self.last.get(agent, time), time)
+
+    def _untold(self, failed: list[int]) -> Iterator[int]:
+        """Yield the innermost failed spans that no event shows: their own, one below, or the agent's end."""
+        is_told = [False] * len(self._of.spans)
+        is_failed = set(failed).__contains__
+        for number in reversed(self._of.order):
+            if is_failed(number) and not is_told[number]:
+                is_told[number] = True
+                owner = self._team.owner[number]
+                around = self._team.activations[owner].span if owner != NOBODY else NOBODY
+                if not self._becomes_event(number) and not (is_failed(around) and self._becomes_event(around)):
+                    yield number
+            parent = self._of.parents[number]
+            if parent != NOBODY and is_told[number]:
+                is_told[parent] = True
+
+    def _becomes_event(self, number: int) -> bool:
+        kind, team = self._meanings.kinds[number], self._team
+        if kind is AGENT:
+            one = self._activations[number]
+            return _stops(one) or (one.parent != NOBODY and one.end is not None and not one.outgoing)
+        if kind is TOOL:
+            return number in team.lone or (not self._meanings.has_agents[number] and self._of.ends[number] is not None)
+        return kind is not CHAIN
+
+
+def _stops(one: Activation) -> bool:
+    """Return True if the activation's agent, which nobody spawned, stops at its end."""
+    return one.spawner == NOBODY and one.is_last and one.end is not None and not one.outgoing
+
+
+def _last_before(time: float, ended: list[tuple[float, int]]) -> int:
+    """Return the activation that ended last before a time, given all by their ends, else the first; or `NOBODY`."""
+    place = bisect_right(ended, time, key=itemgetter(0))
+    return ended[max(place - 1, 0)][1] if ended else NOBODY

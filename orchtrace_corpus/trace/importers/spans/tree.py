@@ -6,40 +6,33 @@ what the program was doing; some of these are wrappers: a trace that calls itsel
 framework around the same call of a client, the nodes of a graph that is one agent's loop.
 """
 
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.usage import Usage, divided, leave_out
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL, Span
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens, by_kind
 
 NOBODY = -1
 """Stands for the number of a span or agent that there is not."""
 
 
 class Tree(NamedTuple):
-    """Spans by number.
-
-    Attributes:
-        spans: The spans.
-        parents: The number of each one's parent, or `NOBODY`.
-        children: The numbers of each one's children, by time.
-        order: All numbers, parents before their children, children by time.
-        starts: When each began, in seconds; where the log does not say, a time that fits.
-        ends: When each ended; None where the log does not say.
-        earliest: When each one's first descendant began, or itself.
-        latest: When each one's last descendant began or ended, or itself.
-    """
+    """Spans by number."""
 
     spans: Sequence[Span]
-    parents: list[int]
-    children: list[list[int]]
-    order: list[int]
-    starts: list[float]
-    ends: list[float | None]
-    earliest: list[float]
-    latest: list[float]
+    parents: list[int]  # the number of each one's parent, or `NOBODY`
+    children: list[list[int]]  # the numbers of each one's children, by time
+    order: list[int]  # all numbers, parents before their children, children by time
+    starts: list[float]  # when each began, in seconds; where the log does not say, a time that fits
+    ends: list[float | None]  # when each ended; None where the log does not say
+    earliest: list[float]  # when each one's first descendant began, or itself
+    latest: list[float]  # when each one's last descendant began or ended, or itself
 
 
 def tree(found: Sequence[Span], report: ImportReport) -> Tree:
@@ -184,24 +177,17 @@ _ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON})
 class Meanings:
     """What spans stand for, by their number.
 
-    Attributes:
-        kinds: What each stands for.
-        names: What each agent or tool is called.
-        has_agents: Whether an agent's span lies below.
-        has_acts: Whether anything that an agent does lies below.
-        silent: The LangGraph tasks that only compute, without a model or a tool.
-
     Args:
         of: The tree.
         spent: The spans whose events are to have tokens, by number.
     """
 
     def __init__(self, of: Tree, spent: Collection[int] = ()) -> None:
-        self.kinds = [span.kind for span in of.spans]
-        self.names = [span.name for span in of.spans]
-        self.has_agents = [False] * len(of.spans)
-        self.has_acts = [False] * len(of.spans)
-        self.silent: set[int] = set()
+        self.kinds = [span.kind for span in of.spans]  # what each stands for
+        self.names = [span.name for span in of.spans]  # what each agent or tool is called
+        self.has_agents = [False] * len(of.spans)  # whether an agent's span lies below
+        self.has_acts = [False] * len(of.spans)  # whether anything that an agent does lies below
+        self.silent: set[int] = set()  # the LangGraph tasks that only compute, without a model or a tool
         tasks = _tasks(of)
         self._cast_nodes(of, tasks)
         self._look_below(of, tasks, spent)
@@ -289,3 +275,182 @@ def _tasks(of: Tree) -> list[int]:
             found.append(number)
         around[number] = task.namespace if task is not None else outer
     return found
+
+
+_MOST_SECONDS = 0.1  # by so much the two may begin and end apart
+_MOST_COMPARED = 10
+
+
+def merge_twins(of: Tree, report: ImportReport) -> None:
+    """Leave one of each two spans of one model call, with what only the other says of it.
+
+    The one that lies deeper is kept: it is in the agent that asked. Of one inside the other the inner is kept.
+    """
+    calls = [number for number in of.order if of.spans[number].kind is INFERENCE and of.spans[number].library]
+    if len({of.spans[number].library for number in calls}) < 2:
+        return
+    depths = _depths(of)
+    for one, other in _pairs(of, calls):
+        kept, left = (of.spans[n] for n in sorted((one, other), key=lambda n: (-depths[n], of.starts[n], n)))
+        report.note(Problem.TWIN_CALL, left.where)
+        left.kind = CHAIN
+        if left.usage is not None and kept.usage is not None:
+            leave_out(LedgerLine.TWIN, left.usage, report)
+        usages = filter(None, (kept.usage, left.usage))  # the one of which more is known
+        kept.usage, left.usage = min(usages, key=lambda usage: usage.count(None), default=None), None
+        kept.calls, left.calls = kept.calls or left.calls, ()
+        kept.model, kept.output = kept.model or left.model, kept.output or left.output
+        kept.agent = kept.agent or left.agent
+
+
+def _depths(of: Tree) -> list[int]:
+    depths = [0] * len(of.spans)
+    for number in of.order:
+        if of.parents[number] != NOBODY:
+            depths[number] = depths[of.parents[number]] + 1
+    return depths
+
+
+def _pairs(of: Tree, calls: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the twins: first those of one usage, then those of one answer."""
+    paired: set[int] = set()
+    for key in (_usage_key, lambda span: (span.output,) if span.output else ()):
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for number in calls:
+            if number not in paired and (found := key(of.spans[number])):
+                groups.setdefault(found, []).append(number)
+        for group in groups.values():
+            for pair in _pairs_of_group(of, group):
+                paired.update(pair)
+                yield pair
+
+
+def _usage_key(span: Span) -> tuple[object, ...]:
+    usage = span.usage
+    return (usage.input, usage.output) if usage is not None and (usage.input or usage.output) else ()
+
+
+def _pairs_of_group(of: Tree, group: list[int]) -> Iterator[tuple[int, int]]:
+    waiting: dict[str, deque[int]] = {}
+    for number in sorted(group, key=lambda n: (of.starts[n], n)):
+        library = of.spans[number].library
+        for other, earlier in waiting.items():
+            while earlier and of.starts[earlier[0]] < of.starts[number] - _MOST_SECONDS:
+                earlier.popleft()
+            if other == library:
+                continue
+            found = next((n for n in islice(earlier, _MOST_COMPARED) if _is_one_call(of, n, number)), NOBODY)
+            if found != NOBODY:
+                earlier.remove(found)
+                yield found, number
+                break
+        else:
+            waiting.setdefault(library, deque()).append(number)
+
+
+def _is_one_call(of: Tree, one: int, other: int) -> bool:
+    ends, models = (of.ends[one], of.ends[other]), (of.spans[one].model, of.spans[other].model)
+    short, long = sorted(models, key=len)
+    is_together = None not in ends and abs((ends[0] or 0.0) - (ends[1] or 0.0)) <= _MOST_SECONDS
+    return is_together and (long.startswith(short) or long.endswith(short))  # `openai/m` is m, and so is `m-2026-01-15`
+
+
+class Spending:
+    """What the spans of a tree spent; the report's ledger says why."""
+
+    def __init__(self, of: Tree, report: ImportReport) -> None:
+        self._of = of
+        self._report = report
+        count = len(of.spans)
+        self._usages = [span.usage and self._usable(span.usage) for span in of.spans]
+        self._calls = [0] * count  # model calls in the span, itself included
+        self._last_call = [NOBODY] * count
+        self._is_counted_below = [False] * count
+        self._is_counted = [False] * count  # by itself, or by a span around it
+        self._sums = [(0, 0)] * count  # counted input and output in the span
+        # what each span's event spent, by the number of the span, and how that is known
+        self.by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
+        for number in reversed(of.order):  # children first
+            self._account(number)
+        self._account_counters()
+        calls = [number for number, last in enumerate(self._last_call) if last == number]
+        asked = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
+        unknown = [n for n in asked if not of.spans[n].is_free]
+        if len(asked) > len(unknown):
+            report.enter(LedgerLine.KEPT_ANSWER, len(asked) - len(unknown))
+        if unknown:
+            report.enter(LedgerLine.SILENT_CALL, len(unknown))
+        # how many model calls have answered without saying what they spent, nor does a span around them
+        self.uncounted = sum(not self._is_counted[n] and not of.spans[n].is_error for n in unknown)
+
+    def _usable(self, usage: Usage) -> Usage | None:
+        """Return a span's usage, if it tells what went in or out."""
+        if usage.is_known and any(usage):
+            return usage
+        if usage.is_known:
+            self._report.enter(LedgerLine.ZERO)
+        elif usage.total:
+            self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
+        return None
+
+    def _account(self, number: int) -> None:
+        span, usage = self._of.spans[number], self._usages[number]
+        if span.kind is INFERENCE and not self._calls[number]:
+            self._calls[number], self._last_call[number] = 1, number
+        if usage is not None:
+            if span.is_cumulative:
+                if self._is_counted_below[number]:
+                    leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
+            elif self._is_counted_below[number]:
+                is_equal = self._sums[number] == (usage.input or 0, usage.output or 0)
+                leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage, self._report)
+                if not is_equal:
+                    self._report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
+            else:
+                self._count(number, usage)
+        parent = self._of.parents[number]
+        if parent != NOBODY and (self._calls[number] or self._is_counted_below[number]):
+            self._calls[parent] += self._calls[number]
+            self._last_call[parent] = self._later(self._last_call[parent], self._last_call[number])
+            self._is_counted_below[parent] |= self._is_counted_below[number]
+            (more_input, more_output), (known_input, known_output) = self._sums[number], self._sums[parent]
+            self._sums[parent] = (known_input + more_input, known_output + more_output)
+
+    def _later(self, one: int, other: int) -> int:
+        """Return the model call that ends later."""
+        if NOBODY in (one, other):
+            return max(one, other)
+        latest = self._of.latest
+        return other if (latest[other], other) > (latest[one], one) else one
+
+    def _account_counters(self) -> None:
+        """Counters of which nothing below or around is counted: the outermost holds what all within have added."""
+        for number in self._of.order:
+            parent = self._of.parents[number]
+            self._is_counted[number] |= parent != NOBODY and self._is_counted[parent]
+            usage = self._usages[number]
+            if usage is None or not self._of.spans[number].is_cumulative or self._is_counted_below[number]:
+                continue
+            if self._is_counted[number]:
+                leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
+            else:
+                self._is_counted[number] = True
+                self._bear(self._last_call[number], number, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
+
+    def _count(self, number: int, usage: Usage) -> None:
+        span, call = self._of.spans[number], self._last_call[number]
+        if call == number or (call == NOBODY and span.kind is TOOL):
+            self._bear(number, number, usage, LedgerLine.OWN, TokenBasis.REPORTED)
+        elif self._calls[number] == 1:
+            self._bear(call, number, usage, LedgerLine.AROUND, TokenBasis.REPORTED)
+        elif call != NOBODY:
+            self._bear(call, number, usage, LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER)
+        else:
+            self._bear(number, number, usage, LedgerLine.BLACK_BOX, TokenBasis.REPORTED)
+        self._is_counted[number] = self._is_counted_below[number] = True
+        self._sums[number] = (usage.input or 0, usage.output or 0)
+
+    def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
+        tokens = divided(usage, self._report)
+        self._report.enter_all(line, by_kind(tokens))
+        self.by_span[number if bearer == NOBODY else bearer] = tokens, basis

@@ -1,26 +1,27 @@
 """Claude Code transcripts: sessions with their sub-agents, teammates and workflows."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations.claude_code.family import Family, find_workflows
-from orchtrace_corpus.trace.importers.conversations.claude_code.linking import Links
-from orchtrace_corpus.trace.importers.conversations.claude_code.reading import Reading
-from orchtrace_corpus.trace.importers.conversations.claude_code.sources import beside, recognises, ties
-from orchtrace_corpus.trace.importers.conversations.claude_code.usage import account
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
+from orchtrace_corpus.trace.importers.conversations.claude_code.reading import ENDS, LEAST_ID_LENGTH, MAIN, Reading
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Part, Source, beside, recognises, ties
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.logs import LogFile
-from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.importers.core.values import mapping, objects, text_field
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Trace
 
 __all__ = ["beside", "read", "recognises", "ties"]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the trace of a session.
-
-    Raises:
-        DataFileError: A file cannot be read, or none has a row of a conversation.
-    """
+    """Yield the trace of a session."""
     run = Run("claude_code", privacy)
     run.system = "claude-code"
     reading = Reading(files, run)
@@ -33,3 +34,405 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     links.link()
     account(reading, family, links)
     yield run.trace(nothing=f"no row of a conversation in {reading.sources[0].shown}")
+
+
+_MAX_SAME_TASK = 100  # among so many spawns with the same task, that of the same name is looked for
+
+
+class Family:
+    """The sub-agents of a session and their spawns."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.children: dict[str, rows.Spawn] = {}  # the spawn that each child comes from, by the child's key
+        # the keys of agents, by every name under which the log speaks of them
+        self.keys = {key: MAIN if thread.aside else key for key, thread in reading.threads.items()}
+        self._run, self._reading, self._threads = reading.run, reading, reading.threads
+        self._evidence = reading.content.evidence
+        self._meta = dict(self._meta_files())
+        results: dict[tuple[str, str], rows.Result] = {}
+        for result in reading.content.results:
+            results.setdefault((result.thread.key, result.id), result)
+        calls: list[rows.Spawn | rows.Addressed] = [*self._evidence.spawns, *self._evidence.addressed]
+        for call in calls:
+            call.result = results.get((call.thread.key, call.id)) if call.id else None
+
+    def _meta_files(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield what the files beside transcripts say of agents."""
+        for source in self._reading.sources:
+            if source.part is not Part.META:
+                continue
+            try:
+                value = logs.JsonDocument(source.file).value
+            except DataFileError:
+                value = None
+            if isinstance(value, dict):
+                yield source.agent, value
+                if source.agent in self._threads:
+                    self._threads[source.agent].role = masked(text_field(value, "agentType"))
+            else:
+                self._run.report.note(Problem.UNREADABLE_META, source.shown)
+
+    def find_by_ids(self) -> None:
+        """Find children by what names the call or the child."""
+        spawns = self._evidence.spawns
+        by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
+        by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
+        for key, details in self._meta.items():
+            self.take(key, by_id.get(text_field(details, "toolUseId")))
+        for spawn in spawns:
+            if spawn.result is not None:
+                self.take(spawn.result.agent, spawn)
+        for key, call in self._evidence.progress.items():
+            self.take(key, by_id.get(call))
+        for spawn in spawns:
+            if spawn.result is not None and not spawn.result.agent:
+                self.take(spawn.result.tail, spawn)
+        for key, beginning in self._evidence.beginnings.items():
+            if key not in self.children:
+                self.take(key, by_row.get(beginning.parent_row))
+
+    def find_by_task(self) -> None:
+        """Find children by their task: first where the names agree, too, then where one side has none."""
+        for must_have_name in (True, False):
+            free: dict[int, list[rows.Spawn]] = {}
+            for spawn in self._evidence.spawns:
+                if not spawn.child and spawn.prompt and spawn.call.tool != rows.WORKFLOW_TOOL:
+                    free.setdefault(spawn.prompt, []).append(spawn)
+            for key, beginning in self._evidence.beginnings.items():
+                if key in self.children or key not in self._threads:
+                    continue
+                name = text_field(self._meta.get(key), "name")
+                for spawn in free.get(beginning.prompt, [])[:_MAX_SAME_TASK]:
+                    agree = name == spawn.name if must_have_name else not name or not spawn.name
+                    if agree and (name or not must_have_name) and self.take(key, spawn):
+                        free[beginning.prompt].remove(spawn)
+                        break
+
+    def take(self, key: str, spawn: rows.Spawn | None) -> bool:
+        """Make an agent the child of a spawn, and return True if it became that; a second spawn sets it going again."""
+        thread = self._threads.get(key)
+        if spawn is None or spawn.child or thread is None or thread is spawn.thread or thread.is_root or thread.aside:
+            return False
+        spawn.child = key
+        self._run.spawn(key, self.keys[spawn.thread.key], spawn.call, waits=False)
+        if key in self.children:
+            return False
+        self.children[key] = spawn
+        thread.is_warm_up = False
+        thread.role = spawn.call.role or thread.role
+        self._run.agent(key, spawn.name)
+        if spawn.name:
+            self.keys.setdefault(spawn.name, key)
+        return True
+
+    def name_agents(self) -> None:
+        """Name agents as their own files do, where nobody who spawned them did, and add those without a transcript."""
+        for key, details in self._meta.items():
+            if key in self._run.agents and not self._run.agents[key].is_root:
+                self._run.agent(key, text_field(details, "name"))
+        for spawn in self._evidence.spawns:
+            call, result = spawn.call, spawn.result
+            if spawn.child:
+                continue
+            named = (result.agent or result.run or result.tail) if result is not None else ""
+            if result is not None and result.answer.status is Status.ERROR and not named:
+                call.purpose = steps.TOOL  # nothing came into being
+                continue
+            spawn.child = f"{spawn.thread.key} {call.order} (absent)"
+            absent = self._run.agent(spawn.child, spawn.name or named or f"{call.role or 'agent'}:{call.id[-8:]}")
+            absent.role = call.role
+            if call.tool == rows.WORKFLOW_TOOL:
+                absent.kind = steps.SCRIPT
+            self._run.spawn(spawn.child, self.keys[spawn.thread.key], call, waits=False)
+            for name in (named, spawn.name, spawn.id):
+                if name:
+                    self.keys.setdefault(name, spawn.child)
+
+
+def find_workflows(reading: Reading, family: Family) -> None:
+    """Give each run of a workflow a thread of its own, which spawns the agents of its folder."""
+    runs: dict[str, list[Source]] = {}
+    for source in reading.sources:
+        if source.run:
+            runs.setdefault(source.run, []).append(source)
+    starts = {spawn.result.run: spawn for spawn in reading.content.evidence.spawns if spawn.result is not None}
+    for run_id, sources in runs.items():
+        _find_run(run_id, sources, starts.get(run_id), reading, family)
+
+
+def _find_run(run_id: str, sources: list[Source], start: rows.Spawn | None, reading: Reading, family: Family) -> None:
+    members = [source.agent for source in sources if source.part is Part.AGENT and reading.threads[source.agent].steps]
+    members = [key for key in dict.fromkeys(members) if key not in family.children]
+    if not members:
+        return
+    run, summary = reading.run, _summary(sources, reading)
+    thread = reading.threads[run_id] = run.agent(run_id, role="workflow")
+    thread.kind = steps.SCRIPT
+    family.keys.setdefault(run_id, run_id)
+    labels = _labels(summary, reading)
+    returned: set[str] | None = None  # the agents of which the run's journal has a result
+    if journal := next((source for source in sources if source.part is Part.JOURNAL), None):
+        noted = logs.rows(journal.file._replace(name=journal.shown), run.report)
+        returned = {text_field(row, "agentId") for _, row in noted if row.get("type") == "result"}
+    for key in members:
+        child = reading.threads[key]
+        child.role = labels.get(key, "") or child.role
+        first = min(child.steps, key=lambda step: step.at)
+        last = max(child.steps, key=lambda step: (step.last_time, step.order))
+        call = steps.ToolCall(first.time, first.place, is_inferred=True)
+        thread.add(call)
+        run.spawn(key, run_id, call, waits=False)
+        family.children[key] = rows.Spawn(call, thread, "", child=key)
+        if returned is None or key in returned:
+            run.returned(key, steps.Note(last.last_time, last.place, call.order), is_inferred=True)
+    if start is not None and not start.child:
+        start.call.role = masked(text_field(summary, "workflowName")) or thread.role
+        family.take(run_id, start)
+
+
+def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
+    """Return the summary of a run that the program writes when it is over; empty if there is none."""
+    summary: dict[str, Any] = {}
+    source = next((source for source in sources if source.part is Part.RUN), None)
+    if source is not None:
+        try:
+            summary = mapping(logs.JsonDocument(source.file).value)
+        except DataFileError:
+            reading.run.report.note(Problem.UNREADABLE_WORKFLOW, source.shown)
+    total = summary.get("totalTokens")
+    if type(total) is int and total >= 0:
+        reading.run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
+    return summary
+
+
+def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
+    """Return the names that the script gives its agents, by their keys."""
+    labels = {}
+    for progress in objects(summary.get("workflowProgress")):
+        key = text_field(progress, "agentId")
+        if key:
+            labels[key] = masked(text_field(progress, "label"))
+            if key not in reading.threads:
+                reading.run.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
+    return labels
+
+
+LEAD = "team-lead"
+"""The name by which teammates know the agent that the user talks to."""
+
+_MAX_SAME_TEXT = 10  # among so many messages of the same text, the one that arrives is looked for
+
+
+class Links:
+    """Adds what comes back to the run, and addresses messages, waits and ends to agents."""
+
+    def __init__(self, reading: Reading, family: Family) -> None:
+        # the step with which the last result of each agent arrived that ended well, by the agent's key, with a
+        # reference to that result
+        self.answers: dict[str, tuple[steps.Step, str]] = {}
+        self._run, self._reading, self._family = reading.run, reading, family
+        self._evidence = reading.content.evidence
+
+    def link(self) -> None:
+        """Link all that the log records."""
+        for addressed in self._evidence.addressed:
+            self._address(addressed)
+        for spawn in self._evidence.spawns:
+            result = spawn.result
+            if spawn.child and result is not None and not result.launched and not result.answer.is_repeated:
+                answer = result.answer
+                self._return(spawn.child, spawn.thread, answer, answer.status, answer.ref, answer.error)
+        self._return_notices()
+        for addressed in self._evidence.addressed:
+            result = addressed.result
+            is_wait = addressed.call.purpose is steps.JOIN
+            if is_wait and result is not None and result.done and not result.answer.is_repeated:
+                self._return(self._find(addressed), addressed.thread, result.answer, ref=result.answer.ref)
+        for key, step, spawn in self._unrecorded_returns():
+            self._run.returned(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
+        self._deliver_messages()
+
+    def _return(
+        self,
+        child: str,
+        receiver: steps.Transcript,
+        step: steps.Step,
+        status: Status = Status.OK,
+        ref: str = "",
+        error: str = "agent_error",
+    ) -> None:
+        self._run.returned(child, step, status, ref, error, receiver.key)
+        if status is Status.OK and (child not in self.answers or self.answers[child][0].at <= step.at):
+            self.answers[child] = step, ref
+
+    def _return_notices(self) -> None:
+        by_task = {spawn.result.task: spawn for spawn in self._evidence.spawns if spawn.result and spawn.result.task}
+        by_call = {spawn.id: spawn for spawn in self._evidence.spawns if spawn.id}
+        for notice in self._evidence.notices:
+            task = notice.task
+            spawn = by_task.get(task.task) or by_call.get(task.call)
+            child = spawn.child if spawn is not None else self._family.keys.get(task.task, "")
+            status = ENDS.get(task.status) if task.status else Status.OK
+            if child and child != notice.thread.key and status is not None:
+                self._return(child, notice.thread, notice.step, status, notice.ref, task.status)
+
+    def _unrecorded_returns(self) -> Iterator[tuple[str, steps.ModelCall, rows.Spawn]]:
+        """Yield the last answers of agents whose call has no result, though the caller went on when they were given.
+
+        Such a call waits for the child, so a caller that did something before, or was interrupted, had no answer.
+        """
+        for key, spawn in self._family.children.items():
+            call, done = spawn.call, self._reading.threads[key].steps
+            if spawn.result is not None or spawn.in_background or call.is_inferred or not done:
+                continue
+            last = max(done, key=lambda step: (step.last_time, step.order))
+            later = (step for step in spawn.thread.steps if step.order > call.order and step is not call.call)
+            after = next((step for step in later if isinstance(step, (steps.ModelCall, steps.UserInput))), None)
+            if not (isinstance(last, steps.ModelCall) and last.final and isinstance(after, steps.ModelCall)):
+                continue
+            if after.time >= last.end:
+                arrival = steps.ModelCall(last.end, last.place, call.order, ref=last.ref)
+                yield key, arrival, spawn
+
+    def _address(self, addressed: rows.Addressed) -> None:
+        call, key, result = addressed.call, self._find(addressed), addressed.result
+        if call.purpose is steps.MESSAGE:
+            self._run.address(call, key or self._add_stranger(addressed.name or "(nobody)"))
+            return
+        is_done = result is not None and not result.refused and result.answer.status is Status.OK
+        if key and key != addressed.thread.key and (call.purpose is steps.JOIN or is_done):
+            self._run.address(call, key, call.purpose)
+            return
+        call.purpose = steps.TOOL
+        for spawn in self._evidence.spawns if call.tool == "TeamDelete" and is_done else ():
+            if spawn.team and spawn.thread is addressed.thread and spawn.child:  # who dissolves a team ends it
+                end = steps.ToolCall(call.time, call.place, call.order, call=call.call)
+                self._run.address(end, spawn.child, steps.CLOSE)
+                addressed.thread.steps.append(end)
+
+    def _find(self, addressed: rows.Addressed) -> str:
+        return self._find_by_name(addressed.name, addressed.thread) if addressed.name else ""
+
+    def _find_by_name(self, name: str, thread: steps.Transcript) -> str:
+        """Return the key of an agent by a name, or by a name and its team; empty where there is none."""
+        key = self._family.keys.get(name) or self._family.keys.get(name.partition("@")[0], "")
+        if key or name != LEAD:
+            return key
+        return self._family.children[thread.key].thread.key if thread.key in self._family.children else MAIN
+
+    def _add_stranger(self, name: str) -> str:
+        """Add an agent of which the log says nothing but its name."""
+        if name not in self._family.keys:
+            self._family.keys[name] = f"{name} (stranger)"
+            self._run.agent(self._family.keys[name], name)
+        return self._family.keys[name]
+
+    def _deliver_messages(self) -> None:
+        """Join the messages that arrive to those that were sent, where the log has both."""
+        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
+        for addressed in self._evidence.addressed:
+            if addressed.call.purpose is steps.MESSAGE and addressed.mark:
+                key = self._find(addressed) or self._add_stranger(addressed.name or "(nobody)")
+                sent.setdefault((key, addressed.mark), []).append(addressed.call)
+        for arrival in self._evidence.arrivals:
+            step, thread = arrival.step, arrival.thread
+            sender = self._find_by_name(arrival.name, thread) or self._add_stranger(arrival.name)
+            calls = sent.get((thread.key, arrival.mark), [])
+            earlier = next((call for call in calls[:_MAX_SAME_TEXT] if call.time <= step.time), None)
+            if earlier is not None:
+                calls.remove(earlier)
+                step.sent = earlier
+            elif sender != thread.key:  # what it tells itself is but a note
+                self._run.sent_by(step, sender)
+
+
+_OPEN, _WHOLE, _ANSWER = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW, LedgerLine.RESULT_ANSWER
+_PLACEHOLDER, _REPORTED, _ONCE = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, TokenBasis.DEDUPLICATED
+"""Members of enumerations, which Python 3.11 takes long to find."""
+
+
+def account(reading: Reading, family: Family, links: Links) -> None:
+    """Give every answer its tokens, and enter them in the ledger."""
+    run, written = reading.run, reading.content.evidence.written
+    by_call = {id(answer.call): answer for answer in written}
+    replaced: set[int] = set()
+    for answer in written:
+        call = answer.call
+        if answer.tokens is not None:
+            call.basis = _PLACEHOLDER if rows.is_placeholder(answer) else _ONCE if answer.rows > 1 else _REPORTED
+    for key, spawn in family.children.items():
+        if spawn.result is None or spawn.result.launched:
+            continue
+        if spawn.result.total is not None:
+            run.report.enter(LedgerLine.RESULT_CONTEXT, total=spawn.result.total)
+        last = _last_answer(reading.threads[key])
+        answer_of_last = by_call.get(id(last))
+        if last is None or answer_of_last is None or (key in reading.relayed and not last.final):
+            continue
+        if _takes_output(answer_of_last, spawn, run.report):
+            replaced.add(id(last))
+        if last.basis is _REPORTED:
+            answer_of_last.is_open = False
+            last.basis = _PLACEHOLDER if rows.is_placeholder(answer_of_last) else _REPORTED
+    _add_last_answers(reading, family, links)
+    for answer in written:
+        call, tokens = answer.call, answer.tokens
+        if answer.is_odd:
+            run.miss_number(call)
+        if tokens is None:
+            continue
+        if not any(tokens.values()) and not call.error:  # as programs write that know nothing of it
+            call.basis = TokenBasis.UNKNOWN
+            run.miss_zero(call)
+            continue
+        line = _OPEN if call.basis is _PLACEHOLDER else _WHOLE
+        run.count(call, Tokens(**tokens), LedgerLine.RESULT_OUTPUT if id(call) in replaced else line)
+
+
+def _last_answer(thread: steps.Transcript) -> steps.ModelCall | None:
+    calls = [step for step in thread.steps if isinstance(step, steps.ModelCall)]
+    return max(calls, key=lambda call: call.at, default=None)
+
+
+def _takes_output(answer: rows.Written, spawn: rows.Spawn, report: ImportReport) -> bool:
+    """Take the output of a sub-agent's last answer from its result, and return True if that changed it."""
+    stated = spawn.result.usage if spawn.result is not None else None
+    if not stated or answer.tokens is None:
+        return False
+    more = stated.get("output", 0) - answer.tokens.get("output", 0)
+    if more < 0 or any(
+        stated.get(kind, 0) != answer.tokens.get(kind, 0) for kind in ("input", "cache_read", "cache_write")
+    ):
+        report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.call.place))
+        return False
+    if answer.call.basis is _PLACEHOLDER or more:
+        answer.tokens = {**answer.tokens, "output": stated.get("output", 0)}
+        answer.call.basis = _REPORTED
+    return more > 0
+
+
+def _add_last_answers(reading: Reading, family: Family, links: Links) -> None:
+    """Add the last answers of sub-agents of which only progress is known, which their results alone have.
+
+    Their counts of output are as sure as those of the answers before.
+    """
+    for key in sorted(reading.relayed):
+        thread = reading.threads[key]
+        before = _last_answer(thread)
+        if before is None or before.final or key not in links.answers:
+            continue
+        arrival, ref = links.answers[key]
+        if arrival.time < before.end:
+            continue
+        result = family.children[key].result if key in family.children else None
+        answer = steps.ModelCall(arrival.time, arrival.place, end=arrival.time, model=before.model, ref=ref)
+        thread.add(answer)
+        if result is None or result.launched or not result.usage:
+            continue
+        if len(result.id) >= LEAST_ID_LENGTH:
+            current_answers().note(result.id, "last answer", arrival.place.file, arrival.place.line)
+        answer.basis = _REPORTED
+        if before.basis is _PLACEHOLDER:
+            answer.basis = _PLACEHOLDER
+            reading.run.report.enter(_OPEN, 0)
+        reading.run.count(answer, Tokens(**result.usage), _ANSWER)

@@ -1,30 +1,436 @@
-"""Reads the files of a Claude Code session into a run: a thread for the session itself, and one for each sub-agent."""
+"""Commands and monitors of a Claude Code session that go on in the background, until the log shows their end.
 
-from collections.abc import Sequence
+The result of such a call only says that its task has begun, and how it is called. The task ends with the first sign of
+its end: a notification with a status, in the queue of the program or among the rows of the agent; the result of a call
+that asks for its output; or the result of a call that stops it. Notifications without a status, and outputs of a task
+that runs, are signs that it goes on. A task without a sign of its end was at work at least until its last sign.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from orchtrace_corpus.trace.importers.conversations.claude_code import background, rows
-from orchtrace_corpus.trace.importers.conversations.claude_code.content import Content, Entry
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line
-from orchtrace_corpus.trace.importers.conversations.claude_code.sources import Part, Source, source
+from msgspec import Struct
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Line, Part, Source, Speaker, details, source
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
-from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
-from orchtrace_corpus.trace.importers.core.values import string, text_field
-from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Problem
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
+from orchtrace_corpus.trace.importers.core.values import mapping, string, text_field
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Status
+
+_LAUNCHED = re.compile(
+    r"(?:Command [^\n]{1,120}?\bbackground(?:ed by user)? with ID: |Monitor started \(task )([\w-]+)"
+)
+"""The words with which a result says that its call goes on, if it has no structured part."""
+
+ENDS = {
+    "completed": Status.OK,
+    "failed": Status.ERROR,
+    "error": Status.ERROR,
+    "killed": Status.CANCELLED,
+    "stopped": Status.CANCELLED,
+    "cancelled": Status.CANCELLED,
+    "timeout": Status.CANCELLED,
+    "timed_out": Status.CANCELLED,
+}
+"""The words for the end of a task; under any other word it goes on."""
+
+POLLS = frozenset(("BashOutput", "TaskOutput", "AgentOutputTool"))
+"""The tools that ask for the output of a task."""
+
+STOPS = frozenset(("KillBash", "KillShell", "TaskStop"))
+"""The tools that stop a task."""
+
+
+class Launch(NamedTuple):
+    """A call that has begun a task: the task, the id of the call in the log, and the call."""
+
+    task: str
+    id: str
+    tool_call: steps.ToolCall
+
+
+class Sign(Struct):
+    """A sign of life or of the end of a task."""
+
+    task: str  # the task; empty if only the call is named
+    call: str  # the id of the call that began it; empty if only the task is named
+    step: steps.Step  # the time and the place of the sign
+    end: Status | None  # the status of the ended task; None if it goes on
+
+
+def launched_task(text: str, row: rows.Line) -> str:
+    """Return the task that a call has begun, as its result says; empty where it has begun none."""
+    if "background" not in text and not text.startswith("Monitor started"):
+        return ""
+    details = rows.details(row)
+    if details is not None:
+        is_monitor = text.startswith("Monitor started")
+        return string(details.background_task) or (string(details.task) if is_monitor else "")
+    match = _LAUNCHED.match(text)
+    return match[1] if match else ""
+
+
+def end_background_calls(launches: Iterable[Launch], signs: Iterable[Sign], notices: Sequence[rows.Notice]) -> None:
+    """Give the calls in the background their ends, and join notices to them.
+
+    Args:
+        launches: The calls that have begun tasks, whose results are joined.
+        signs: The signs of all tasks.
+        notices: The notices among the rows of agents.
+    """
+    by_task: dict[str, list[steps.ToolCall]] = {}
+    by_call: dict[str, steps.ToolCall] = {}
+    for launch in launches:
+        by_task.setdefault(launch.task, []).append(launch.tool_call)
+        by_call.setdefault(launch.id, launch.tool_call)
+    if not by_task:
+        return
+    for calls in by_task.values():
+        calls.sort(key=lambda call: call.at)
+    signs_of: dict[int, list[Sign]] = {}
+    for sign in sorted(signs, key=lambda sign: sign.step.at):
+        call = _launch(sign.task, sign.call, sign.step.time, by_task, by_call)
+        if call is not None:
+            signs_of.setdefault(id(call), []).append(sign)
+            poll = sign.step.tool_call if isinstance(sign.step, steps.ToolResult) else None
+            if poll is not None and poll.tool in POLLS:  # which does nothing itself: while it waits, the task works
+                poll.more = {**(poll.more or {}), "run_time": 0.0}
+    for notice in notices:
+        notice.step.tool_call = _launch(notice.task.task, notice.task.call, notice.step.time, by_task, by_call)
+    for calls in by_task.values():
+        for call in calls:
+            _end(call, signs_of.get(id(call), []))
+
+
+def _launch(
+    task: str,
+    call_id: str,
+    time: float,
+    by_task: Mapping[str, Sequence[steps.ToolCall]],
+    by_call: Mapping[str, steps.ToolCall],
+) -> steps.ToolCall | None:
+    """Return the call that began a task: the one that is named, else the last of the task's name before a time."""
+    if call_id and call_id in by_call:
+        return by_call[call_id]
+    earlier = [call for call in by_task.get(task, ()) if call.time <= time]
+    return earlier[-1] if earlier else None
+
+
+def _end(call: steps.ToolCall, signs: Sequence[Sign]) -> None:
+    launched = call.answer.time if call.answer is not None else call.time
+    last = next((sign for sign in signs if sign.end is not None), None)
+    call.more = call.more or {}
+    call.more["background"] = True
+    if last is None:
+        call.more["unfinished"] = True
+        call.more["t_end"] = max([launched, *(sign.step.time for sign in signs)])
+        return
+    call.more["t_end"] = max(launched, last.step.time)
+    call.more["status"] = last.end
+    if last.end is Status.ERROR:
+        call.more["error_type"] = "failed"
+
+
+_PURPOSES = {
+    **dict.fromkeys(("Task", "Agent", "Workflow"), steps.SPAWN),
+    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"), steps.ASK),
+    **dict.fromkeys(("TaskOutput", "AgentOutputTool"), steps.JOIN),
+    **dict.fromkeys(("TaskStop", "KillShell", "KillBash", "TeamDelete"), steps.CLOSE),
+    "SendMessage": steps.MESSAGE,
+}
+
+_EARLIER, _OK, _ERROR = LedgerLine.EARLIER_ROW, Status.OK, Status.ERROR  # which Python 3.11 takes long to find
+_WARM_UP = "Warmup"
+"""The only prompt of the sub-agents with which the program fills caches, sometimes days before the session."""
+
+_HOOK_FEEDBACK = "Stop hook feedback"  # how the text begins with which a hook lets an agent go on that was done
+
+_NO_MODEL = "<synthetic>"  # the model of answers that the program itself has written
+
+LEAST_ID_LENGTH = 20
+"""Shorter ids are made up by people; those of the service have 28 characters, those of rows 36."""
+
+
+class Entry(Struct, gc=False):
+    """A row, its message or attachment, and where it belongs."""
+
+    row: Line
+    message: dict[str, Any]
+    thread: steps.Transcript
+    time: float
+    place: steps.Place
+
+
+class Content:
+    """The content of the rows read so far."""
+
+    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
+        self.evidence = rows.SpawnEvidence()  # the evidence of who spawned whom
+        self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}  # the calls of tools, by thread and id
+        self.results: list[rows.Result] = []  # the results of calls, in the order of the log
+        # the time at which a command began to run, by the id of its call, as far as progress shows it
+        self.run_begins: dict[str, float] = {}
+        self.signs: list[Sign] = []  # the signs of life and of the end of tasks in the background
+        self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
+        self._privacy = privacy
+        self._report = report
+        self._written: dict[tuple[str, str, str] | None, rows.Written] = {}
+        self._mask = cache(masked)  # of models and tools there are few, which are met again and again
+        self._answers = current_answers()
+
+    def take_assistant(self, entry: Entry) -> None:
+        """Add a row of a model's answer."""
+        row, message, thread = entry.row, entry.message, entry.thread
+        time, place = entry.time, entry.place
+        if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
+            thread.add(steps.Note(time, place))
+            return
+        written = self._find_answer(entry)
+        if written is None:
+            return
+        call = written.call
+        stop, content = message.get("stop_reason", ""), message.get("content")
+        written.is_open = stop is None
+        if row.is_api_error_message is True:
+            call.error = "api_error"
+        if stop == "refusal":
+            thread.add(steps.SafetyEvent(time, place, error="refusal"))
+        for block in content if type(content) is list else [{"type": "text", "text": content}]:
+            kind = block.get("type") if type(block) is dict else None
+            if kind == "text":
+                words = text_field(block, "text")
+                written.characters += len(words)
+                call.note_text(words, self._privacy)
+            elif kind == "thinking":
+                written.characters += len(text_field(block, "thinking"))
+            elif kind == "tool_use" or (type(kind) is str and kind.endswith("tool_use")):
+                self._take_use(entry, block, call)
+            elif type(kind) is str and kind.endswith("tool_result"):
+                self._take_result(entry, block)
+
+    def _find_answer(self, entry: Entry) -> rows.Written | None:
+        """Return the answer that a row is a part of; None if another thread has it already."""
+        message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
+        answer, key = string(message.get("id")), None
+        # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
+        # and says nothing beyond its thread.
+        request = string(entry.row.request_id) if len(answer) < LEAST_ID_LENGTH else ""
+        if answer:
+            key = answer, request, thread.key if not request and len(answer) < LEAST_ID_LENGTH else ""
+        spent, is_odd = rows.usage_of(message.get("usage"))
+        written = self._written.get(key)
+        if written is None:
+            uuid, model = string(entry.row.uuid), text_field(message, "model")
+            if len(answer) >= LEAST_ID_LENGTH or (answer and request):
+                self._answers.note(answer, request, place.file, place.line)
+            elif len(uuid) >= LEAST_ID_LENGTH:
+                self._answers.note(uuid, "", place.file, place.line)
+            if model == _NO_MODEL:
+                model, spent = "", spent or dict.fromkeys(("input", "output"), 0)
+            written = rows.Written(steps.ModelCall(time, place, 0.0, time, self._mask(model)), thread)
+            thread.add(written.call)
+            self.evidence.written.append(written)
+            if key is not None:
+                self._written[key] = written
+        elif written.thread is thread:
+            self._report.enter_all(_EARLIER, written.tokens or {})
+            written.rows += 1
+        else:
+            self._report.enter_all(LedgerLine.SECOND_FILE, spent or {})
+            thread.add(steps.Note(time, place))
+            return None
+        call = written.call
+        if time > call.end:
+            call.end = time
+        if NO_TIME != time < call.time:  # rows may stand in any order
+            call.time = time
+        written.tokens = spent or written.tokens
+        written.is_odd = is_odd
+        return written
+
+    def _take_use(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
+        """Add a call of a tool."""
+        thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
+        if use and (thread.key, use) in self.tool_calls:
+            self._report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
+            return
+        purpose, tool = _PURPOSES.get(name, steps.TOOL), self._mask(name) or "(no name)"
+        tool_call = steps.ToolCall(entry.time, entry.place, 0.0, purpose, call, masked(use), tool)
+        call.final = False
+        thread.add(tool_call)
+        if use:
+            self.tool_calls[thread.key, use] = tool_call
+        if purpose is steps.TOOL and name not in POLLS:
+            tool_call.ref = self._privacy.reference(given)
+            return
+        details = mapping(given)
+        match purpose:
+            case steps.SPAWN:
+                prompt = text_field(details, "prompt") or text_field(details, "script")
+                tool_call.ref = self._privacy.reference(prompt)
+                tool_call.role = masked(text_field(details, "subagent_type"))
+                team, is_workflow = text_field(details, "team_name"), name == rows.WORKFLOW_TOOL
+                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"), team,
+                              string(entry.row.uuid))  # fmt: skip
+                spawn.in_background = is_workflow or bool(team) or details.get("run_in_background") is True
+                self.evidence.spawns.append(spawn)
+            case steps.MESSAGE:
+                body = text_field(details, "content") or text_field(details, "message")
+                tool_call.ref = self._privacy.reference(body or given)
+                name = text_field(details, "recipient") or text_field(details, "to")
+                self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, name, steps.mark(body)))
+            case _:
+                tool_call.ref = self._privacy.reference(given)
+                if purpose is steps.ASK:
+                    return
+                names = (text_field(details, field) for field in ("task_id", "agentId", "shell_id", "bash_id"))
+                task = next(filter(None, names), "")
+                self._asked_tasks[thread.key, use] = name, task
+                if purpose is not steps.TOOL:
+                    self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, task))
+
+    def take_user(self, entry: Entry) -> None:
+        """Add a row that goes to the model: results of calls, and text of a person or of the program."""
+        content = entry.message.get("content")
+        if not isinstance(content, list):
+            self._take_text(entry, content if isinstance(content, str) else "", content)
+            return
+        others = []
+        for block in content:
+            if text_field(block, "type") == "tool_result":
+                self._take_result(entry, block)
+            else:
+                others.append(block)
+        if others:
+            self._take_text(entry, rows.text_of(others), others)
+
+    def _take_text(self, entry: Entry, text: str, content: Any) -> None:
+        row, thread, time, place = entry.row, entry.thread, entry.time, entry.place
+        begins = not thread.steps and not thread.is_root
+        if begins:
+            bodies = [body for sender, body in rows.teammate_messages(text) if sender == "team-lead"]
+            beginning = self.evidence.beginnings.setdefault(thread.key, rows.Beginning())
+            beginning.prompt = steps.mark(bodies[0] if bodies else text)
+            thread.is_warm_up = text.strip() == _WARM_UP
+        elif thread.is_warm_up:
+            thread.is_warm_up = False
+        speaker = rows.speaker(text)
+        is_put_there = row.is_meta is True or row.is_compact_summary is True
+        is_put_there = is_put_there or text_field(row.origin, "kind") not in ("", "human")
+        if speaker is Speaker.TASK:
+            self._take_notice(entry, text)
+        elif speaker is Speaker.TEAMMATE and not begins:
+            for sender, body in rows.teammate_messages(text):
+                if sender == "system":
+                    thread.add(steps.Note(time, place))
+                    continue
+                delivery = steps.Delivery(time, place, ref=self._privacy.reference(body))
+                thread.add(delivery)
+                self.evidence.arrivals.append(rows.Arrival(delivery, thread, sender, steps.mark(body)))
+        elif not thread.is_root or speaker is Speaker.PROGRAM or is_put_there:
+            thread.add(steps.Note(time, place, prolongs=text.startswith(_HOOK_FEEDBACK)))
+        elif speaker is Speaker.INTERRUPTION:
+            thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+        else:
+            ref, is_command = self._privacy.reference(text or content), speaker is Speaker.COMMAND
+            thread.add(steps.UserInput(time, place, ref=ref, is_command=is_command))
+
+    def _take_notice(self, entry: Entry, text: str) -> None:
+        for task in rows.tasks(text):
+            notice = steps.Notice(entry.time, entry.place)
+            entry.thread.add(notice)
+            ref = self._privacy.reference(task.result)
+            self.evidence.notices.append(rows.Notice(notice, entry.thread, task._replace(result=""), ref))
+            self._take_sign(task, notice)
+
+    def take_queued(self, row: Line, time: float, place: steps.Place) -> None:
+        """Note the signs in a row of the program's queue, which is written before the agent is told."""
+        text = string(row.content)
+        if time != NO_TIME and rows.speaker(text) is Speaker.TASK:
+            for task in rows.tasks(text):
+                self._take_sign(task, steps.Note(time, place))
+
+    def _take_sign(self, task: rows.Task, step: steps.Step) -> None:
+        self.signs.append(Sign(task.task, task.call, step, ENDS.get(task.status)))
+
+    def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
+        content, thread, use = block.get("content"), entry.thread, text_field(block, "tool_use_id")
+        text = rows.text_of(content)
+        ref, status, error = self._privacy.reference(text or content), _OK, ""
+        if block.get("is_error") is True:
+            status, error = _ERROR, rows.error(text)
+            if error == rows.FORBIDDEN:
+                thread.add(steps.SafetyEvent(entry.time, entry.place, error=error))
+        tool_call = self.tool_calls.get((thread.key, use))
+        purpose = tool_call.purpose if tool_call is not None else None
+        if purpose is steps.JOIN and error == steps.REJECTED:
+            error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
+        answer = steps.ToolResult(entry.time, entry.place, 0.0, None, False, status, error, ref)
+        thread.add(answer)
+        if self._asked_tasks and status is _OK:
+            tool, task = self._asked_tasks.get((thread.key, use), ("", ""))
+            if task:  # the result of a call that asked for the output of a task, or stopped it
+                end = Status.CANCELLED if tool in STOPS else ENDS.get(rows.element(text, "status"))
+                self.signs.append(Sign(task, "", answer, end))
+        if purpose is steps.TOOL or purpose is steps.ASK:
+            result = rows.Result(answer, thread, use)
+        else:
+            result = rows.result(answer, thread, use, text, details(entry.row))
+        if purpose is steps.TOOL or purpose is None:  # the row of the call may stand behind
+            if status is _ERROR:
+                result.time_limit = rows.time_limit(text)
+            else:
+                result.background = launched_task(text, entry.row)
+        self.results.append(result)
+
+    def take_attachment(self, entry: Entry) -> None:
+        """Add a row beside the conversation: a guard that blocked, a command that waited in the queue."""
+        attachment, thread, time, place = entry.message, entry.thread, entry.time, entry.place
+        kind = attachment.get("type")
+        if kind == "hook_blocking_error":
+            thread.add(steps.SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
+        elif kind == "queued_command":
+            prompt = attachment.get("prompt")
+            text = rows.text_of(prompt)
+            speaker = rows.speaker(text)
+            if speaker is Speaker.TASK:
+                self._take_notice(entry, text)
+            elif speaker in (Speaker.PERSON, Speaker.COMMAND) and thread.is_root:
+                thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
+        else:
+            self._report.pass_over("attachment")
+
+    def take_progress(self, row: Line, time: float) -> None:
+        """Note when a command began to run: a row of its progress says for how long it has."""
+        call_id, elapsed = string(row.parent_tool_use), mapping(row.data).get("elapsedTimeSeconds")
+        if call_id and time != NO_TIME and type(elapsed) in (int, float):
+            begin = time - duration(elapsed)
+            self.run_begins[call_id] = min(self.run_begins.get(call_id, begin), begin)
+
+    def take_turn_end(self, row: Line, thread: steps.Transcript, time: float, place: steps.Place) -> None:
+        """Add the end of a turn with its stated duration, which excludes the time of questions to a person."""
+        run_time = duration(row.duration_ms, 1000.0)
+        if time != NO_TIME and run_time > 0:
+            thread.add(steps.TurnEnd(time, place, run_time=run_time))
+
 
 MAIN = "main"
 """The agent that the user talks to."""
 
-_STOPPING_SECONDS = 10.0
-"""The longest time that stopping a command at its limit takes."""
+_STOPPING_SECONDS = 10.0  # the longest time that stopping a command at its limit takes
 
-_PROGRESS_SECONDS = 2.0
-"""The inaccuracy of progress, which counts whole seconds."""
+_PROGRESS_SECONDS = 2.0  # the inaccuracy of progress, which counts whole seconds
 
 
 _SILENT = frozenset(
@@ -38,40 +444,39 @@ _SILENT = frozenset(
 
 
 class Reading:
-    """A session as far as its rows are read, before its agents are linked.
-
-    Attributes:
-        run: The run that has its agents.
-        sources: Its files, those of the session itself first.
-        threads: The threads, each by its name in the log; that of the session is `MAIN`.
-        content: What the rows hold.
-        relayed: The sub-agents that only rows of progress show, by their names in the log.
-
-    Raises:
-        DataFileError: A file cannot be read, or no file has a row of a conversation.
-    """
+    """A session as far as its rows are read, before its agents are linked."""
 
     def __init__(self, files: Sequence[LogFile], run: Run) -> None:
         self.run, self.report = run, run.report
-        self.content = Content(run.privacy, run.report)
+        self.content = Content(run.privacy, run.report)  # what the rows hold
+        # the threads, each by its name in the log; that of the session is `MAIN`
         self.threads: dict[str, steps.Transcript] = {}
-        self.relayed: set[str] = set()
+        self.relayed: set[str] = set()  # the sub-agents that only rows of progress show, by their names in the log
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
         self._copies: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
         self.thread(MAIN)  # whose name no other agent gets
+        # its files, those of the session itself first
         self.sources = sorted(map(source, files), key=lambda file: (file.part is not Part.MAIN, file.run, file.shown))
         self._agents_with_files = {file.agent for file in self.sources if file.part is Part.AGENT}
         for file in self.sources:
             if file.part in (Part.MAIN, Part.AGENT):
                 self._read(file)
-        for key, spent in self._copies.items():
-            self._add_copies(self.threads[key], spent)
+        for key, spent in self._copies.items():  # at the time of the first step behind them
+            copied, *others = self.threads[key].steps
+            if isinstance(copied, steps.CopiedHistory) and spent:
+                copied.tokens = {kind: sum(tokens.get(kind, 0) for tokens in spent.values()) for kind, _ in rows.USAGE}
+                self.report.enter(LedgerLine.COPIED_HISTORY, len(spent), **copied.tokens)
+            copied.time = min((step.time for step in others if step.time != NO_TIME), default=copied.time)
         if not any(thread.steps for thread in self.threads.values()):
             raise EmptyLogError(f"no row of a conversation in {', '.join(file.shown for file in self.sources[:3])}")
         run.name = run.name or self.sources[0].shown.partition(".")[0]
-        self._drop_silent_agents()
+        for key in sorted(self.relayed):  # agents whose rows of progress have their task alone
+            if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
+                del self.threads[key], self.run.agents[key]
+                self.relayed.discard(key)
+                self.content.evidence.beginnings.pop(key, None)
         self._join_results()
 
     def _read(self, file: Source) -> None:
@@ -180,14 +585,6 @@ class Reading:
         self.relayed.add(key)
         self._take(copy, copy.kind, self.thread(key), time if inner_time == NO_TIME else inner_time, place)
 
-    def _drop_silent_agents(self) -> None:
-        """Remove agents whose rows of progress have their task alone."""
-        for key in sorted(self.relayed):
-            if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
-                del self.threads[key], self.run.agents[key]
-                self.relayed.discard(key)
-                self.content.evidence.beginnings.pop(key, None)
-
     def _note_copy(self, row: Line, thread: steps.Transcript, place: steps.Place) -> None:
         """Note a row that was copied from another session, where its tokens count."""
         self.run.name = self.run.name or string(row.session_id).partition("#")[0]
@@ -201,14 +598,6 @@ class Reading:
             spent[text_field(message, "id") or string(row.uuid), string(row.request_id)] = tokens
         else:
             self.report.pass_over("row copied from another session")
-
-    def _add_copies(self, thread: steps.Transcript, spent: dict[tuple[str, str], dict[str, int]]) -> None:
-        """Enter the tokens of copied history, at the time of the first step behind it."""
-        copied, *others = thread.steps
-        if isinstance(copied, steps.CopiedHistory) and spent:
-            copied.tokens = {kind: sum(tokens.get(kind, 0) for tokens in spent.values()) for kind, _ in rows.USAGE}
-            self.report.enter(LedgerLine.COPIED_HISTORY, len(spent), **copied.tokens)
-        copied.time = min((step.time for step in others if step.time != NO_TIME), default=copied.time)
 
     def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: steps.Place) -> bool:
         """Return True if the row was read before, as in a session that goes on in a second file."""
@@ -232,21 +621,15 @@ class Reading:
         launches = []
         for result in self.content.results:
             tool_call = self.content.tool_calls.get((result.thread.key, result.id))
-            if tool_call is None:
-                self.report.note(Problem.RESULT_WITHOUT_CALL, str(result.answer.place))
-            elif tool_call.answer is not None:
-                result.answer.is_repeated = True
-                self.report.note(Problem.SECOND_RESULT, str(result.answer.place))
-            else:
-                steps.answer(tool_call, result.answer)
+            if steps.join(tool_call, result.answer, self.report) and tool_call is not None:
                 if result.time_limit:
                     _note_run_time(tool_call, result, result.time_limit, _STOPPING_SECONDS)
                 elif result.id in self.content.run_begins and tool_call.purpose is steps.TOOL:
                     ran = result.answer.time - self.content.run_begins[result.id]
                     _note_run_time(tool_call, result, ran, _PROGRESS_SECONDS)
                 if result.background and tool_call.purpose is steps.TOOL:
-                    launches.append(background.Launch(result.background, result.id, tool_call))
-        background.end_background_calls(launches, self.content.signs, self.content.evidence.notices)
+                    launches.append(Launch(result.background, result.id, tool_call))
+        end_background_calls(launches, self.content.signs, self.content.evidence.notices)
 
 
 def _note_run_time(tool_call: steps.ToolCall, result: rows.Result, seconds: float, tolerance: float) -> None:

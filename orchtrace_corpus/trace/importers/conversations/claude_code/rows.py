@@ -3,8 +3,9 @@
 Decoding skips everything else. Fields have no types here, since each of them has another type in some version.
 """
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +13,11 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import masked_path
+from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.transcript import Transcript
 from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string
 
@@ -20,13 +25,9 @@ _NOTHING = Raw(b"null")
 
 
 class Opening(Struct, gc=False, rename="camel"):
-    """A row among the first of a file, with the fields that identify the file and its session.
+    """A row among the first of a file, with the fields that identify the file and its session."""
 
-    Attributes:
-        kind: Its type.
-    """
-
-    kind: Any = field(default=None, name="type")
+    kind: Any = field(default=None, name="type")  # its type
     timestamp: Any = None
     uuid: Any = None
     is_sidechain: Any = None
@@ -35,12 +36,7 @@ class Opening(Struct, gc=False, rename="camel"):
 
 
 class Line(Opening, gc=False, rename="camel"):
-    """A row.
-
-    Attributes:
-        forked_from: The session and the row of which this row is a copy.
-        tool_use_result: The structured part of a result, which repeats the output of the tool; `details` decodes it.
-    """
+    """A row."""
 
     parent_uuid: Any = None
     version: Any = None
@@ -49,7 +45,7 @@ class Line(Opening, gc=False, rename="camel"):
     is_compact_summary: Any = None
     is_api_error_message: Any = None
     origin: Any = None
-    forked_from: Any = None
+    forked_from: Any = None  # the session and the row of which this row is a copy
     message: Any = None
     attachment: Any = None
     data: Any = None
@@ -57,6 +53,7 @@ class Line(Opening, gc=False, rename="camel"):
     subtype: Any = None
     duration_ms: Any = None
     content: Any = None
+    # the structured part of a result, which repeats the output of the tool; `details` decodes it
     tool_use_result: Raw = _NOTHING
 
 
@@ -222,27 +219,18 @@ WORKFLOW_TOOL = "Workflow"
 
 
 class Written(Struct):
-    """An answer of a model, as far as its rows have been read.
-
-    Attributes:
-        rows: The number of its rows.
-        characters: The characters of text and thinking in them.
-        is_open: Whether its last row was written before the model stopped: its output is a placeholder.
-        is_odd: Whether the usage of its last row has a count that is no number.
-        tokens: What it spent, by kind, as its last row says.
-    """
+    """An answer of a model, as far as its rows have been read."""
 
     call: steps.ModelCall
     thread: Transcript
-    tokens: dict[str, int] | None = None
-    rows: int = 1
-    characters: int = 0
-    is_open: bool = False
-    is_odd: bool = False
+    tokens: dict[str, int] | None = None  # what it spent, by kind, as its last row says
+    rows: int = 1  # the number of its rows
+    characters: int = 0  # the characters of text and thinking in them
+    is_open: bool = False  # whether its last row was written before the model stopped: its output is a placeholder
+    is_odd: bool = False  # whether the usage of its last row has a count that is no number
 
 
-_CHARACTERS_A_TOKEN = 40
-"""More than a token has, even of lines and blanks; in words it has four."""
+_CHARACTERS_A_TOKEN = 40  # more than a token has, even of lines and blanks; in words it has four
 _CHARACTERS_OF_NO_ACCOUNT = 400
 
 
@@ -258,45 +246,26 @@ def is_placeholder(written: Written) -> bool:
 
 
 class Result(Struct):
-    """A result, with what it says of agents.
-
-    Attributes:
-        agent: The agent that its structured part names.
-        tail: The agent that its text names at the end.
-        run: The workflow that it has started.
-        task: The background task that it has started.
-        launched: Whether it only says that an agent or workflow has begun.
-        done: Whether it says that what was waited for is done.
-        refused: Whether it says that nothing was done.
-        usage: The usage that it states.
-        total: Its `totalTokens`.
-        background: The task in the background that the call of a tool has begun.
-        time_limit: The seconds after which the call was stopped, as it says; 0 where it was not.
-    """
+    """A result, with what it says of agents."""
 
     answer: steps.ToolResult
     thread: Transcript
     id: str
-    agent: str = ""
-    tail: str = ""
-    run: str = ""
-    task: str = ""
-    launched: bool = False
-    done: bool = False
-    refused: bool = False
-    usage: dict[str, int] | None = None
-    total: int | None = None
-    background: str = ""
-    time_limit: float = 0.0
+    agent: str = ""  # the agent that its structured part names
+    tail: str = ""  # the agent that its text names at the end
+    run: str = ""  # the workflow that it has started
+    task: str = ""  # the background task that it has started
+    launched: bool = False  # whether it only says that an agent or workflow has begun
+    done: bool = False  # whether it says that what was waited for is done
+    refused: bool = False  # whether it says that nothing was done
+    usage: dict[str, int] | None = None  # the usage that it states
+    total: int | None = None  # its `totalTokens`
+    background: str = ""  # the task in the background that the call of a tool has begun
+    time_limit: float = 0.0  # the seconds after which the call was stopped, as it says; 0 where it was not
 
 
 class Spawn(Struct):
-    """A call that spawns an agent; `result` is None while none has come.
-
-    Attributes:
-        in_background: Whether the call does not wait for the agent.
-        child: The key of the agent; empty while none is known.
-    """
+    """A call that spawns an agent; `result` is None while none has come."""
 
     call: steps.ToolCall
     thread: Transcript
@@ -305,9 +274,9 @@ class Spawn(Struct):
     name: str = ""
     team: str = ""
     row: str = ""
-    in_background: bool = False
+    in_background: bool = False  # whether the call does not wait for the agent
     result: Result | None = None
-    child: str = ""
+    child: str = ""  # the key of the agent; empty while none is known
 
 
 class Addressed(Struct):
@@ -347,20 +316,16 @@ class Beginning(Struct):
 
 
 class SpawnEvidence(Struct):
-    """All evidence of a session.
-
-    Attributes:
-        progress: The call that spawned an agent, by the agent, as rows of progress say.
-        beginnings: How threads begin, by the agent's id in the log.
-    """
+    """All evidence of a session."""
 
     written: list[Written] = field(default_factory=list)
     spawns: list[Spawn] = field(default_factory=list)
     addressed: list[Addressed] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
+    # the call that spawned an agent, by the agent, as rows of progress say
     progress: dict[str, str] = field(default_factory=dict)
-    beginnings: dict[str, Beginning] = field(default_factory=dict)
+    beginnings: dict[str, Beginning] = field(default_factory=dict)  # how threads begin, by the agent's id in the log
 
 
 def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
@@ -397,3 +362,137 @@ def result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, s
         result.usage, _ = usage_of(structured.usage)
         result.total = count(structured.total)
     return result
+
+
+_ROW_TYPES = frozenset(
+    ("user", "assistant", "system", "summary", "progress", "attachment", "queue-operation", "file-history-snapshot")
+)
+_DOCUMENTS = ({"agentType"}, {"toolUseId"}, {"runId", "workflowName"}, {"runId", "workflowProgress"})
+"""The fields that identify the files beside transcripts."""
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".meta")
+_AGENT = "agent-"
+_LEAST_ID_LENGTH = 32  # shorter ids are made up by people, so that the same id in two files joins nothing
+
+
+class Part(StrEnum):
+    """The part of a session that a file is."""
+
+    MAIN = "main"
+    AGENT = "agent"
+    META = "meta"
+    JOURNAL = "journal"
+    RUN = "run"
+
+
+class Source(NamedTuple):
+    """A file of a session."""
+
+    file: LogFile
+    part: Part  # the part that it is
+    shown: str  # its name in events: the path from the session's own folder on, which names no project
+    agent: str = ""  # the agent that it is about, by its file name; empty if it is about none
+    run: str = ""  # the workflow that it belongs to; empty if it belongs to none
+
+
+def beside(opened: Opened) -> list[LogFile]:
+    """Return the files beside a log that may be transcripts of its sub-agents.
+
+    They are in `SESSION/` for `SESSION.jsonl`, or, as `agent-ID.jsonl`, in its own folder. Their ties say whether
+    they belong to the session.
+    """
+    path = opened.file.path
+    folder, name = os.path.split(path)
+    session, ending = os.path.splitext(path)
+    if ending not in logs.SUFFIXES or name.startswith(_AGENT):
+        return []
+    files = []
+    if os.path.isdir(session) and os.listdir(session):
+        files += logs.find(session).files
+    for name in sorted(os.listdir(folder or os.curdir)):
+        agent = os.path.join(folder, name)
+        if name.startswith(_AGENT) and name.endswith(ending) and os.path.isfile(agent):
+            files.append(LogFile(agent, masked_path(name)))
+    return files
+
+
+def recognises(beginning: Head) -> bool:
+    """Return True if a file with this beginning belongs to a Claude Code session."""
+    if not any(map(_is_row, beginning.rows)) and not any(names <= beginning.outline for names in _DOCUMENTS):
+        return False
+    is_qwen_code = any(map(is_qwen, beginning.rows)) or {"agentType", "parentSessionId"} <= beginning.outline
+    return not is_qwen_code and not program_of(beginning)
+
+
+def _is_row(row: dict[str, Any]) -> bool:
+    kind = row.get("type")
+    if kind in ("started", "result") and "agentId" in row and "key" in row:
+        return True
+    if not isinstance(kind, str) or kind not in _ROW_TYPES:
+        return False
+    if kind in ("user", "assistant"):
+        content = row["message"].get("content") if isinstance(row.get("message"), dict) else None
+        blocks = content if isinstance(content, list) else []
+        return isinstance(content, str) or any(isinstance(block, dict) and "type" in block for block in blocks)
+    return "sessionId" in row or "uuid" in row or "leafUuid" in row or "messageId" in row
+
+
+def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
+    """Return a file as a part of its session, by its path, or by its first rows if it was renamed.
+
+    Args:
+        file: The file.
+        openings: The first rows of its conversation, where they are at hand.
+    """
+    folders = file.path_text.replace(os.sep, "/").split("/")
+    name = folders.pop()
+    below = folders.index("subagents") if "subagents" in folders else -1
+    if below < 0 and folders[-1:] == ["workflows"] and name.endswith(".json"):
+        return Source(file, Part.RUN, masked_path("/".join((*folders[-2:], name))), run=name.removesuffix(".json"))
+    agent = name.removeprefix("agent-")
+    for suffix in _SUFFIXES:
+        agent = agent.removesuffix(suffix)
+    if below < 0:
+        if not name.startswith("agent-"):
+            if openings is None:
+                with Opened(file) as opened:
+                    openings = _openings(opened)
+            agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in openings}
+            agent = agents.pop() if len(agents) == 1 else ""
+        return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
+    shown = masked_path("/".join((*folders[max(below - 1, 0) :], name)))
+    run = folders[below + 2] if folders[below + 1 : below + 2] == ["workflows"] and len(folders) > below + 2 else ""
+    if name == "journal.jsonl":
+        return Source(file, Part.JOURNAL, shown, run=run)
+    return Source(file, Part.META if name.endswith(".meta.json") else Part.AGENT, shown, agent, run)
+
+
+def _openings(opened: Opened) -> list[Opening]:
+    """Return the rows of the conversation among the first of a file."""
+    return [row for row in opened.rows(Opening) if row.kind in ("user", "assistant")]
+
+
+def ties(opened: Opened) -> list[str]:
+    """Return the ties of a file to others of its session.
+
+    Sub-agents belong to the session in whose folder they are, or else to the one that their rows name. A session
+    that goes on in a second file, which repeats rows of the first or names its session, is one session.
+    """
+    file = opened.file
+    folder, _, name = file.path.replace(os.sep, "/").rpartition("/")
+    inside = folder.split("/")
+    if "subagents" in inside:
+        return ["/".join(inside[: inside.index("subagents")])]
+    openings = _openings(opened)
+    part = source(file, openings).part
+    if part is Part.RUN:
+        return ["/".join(inside[:-1])]
+    session = next((row.session_id for row in openings if isinstance(row.session_id, str)), "")
+    if part is Part.AGENT and session:
+        return [f"{folder}/{session.partition('#')[0]}"]
+    names = [f"{folder}/{name.removesuffix('.jsonl')}"]
+    if part is Part.MAIN:
+        if len(session) >= _LEAST_ID_LENGTH:
+            names.append(f"{folder}/{session}")
+        ids = [row for row in openings[:2] if len(string(row.uuid)) >= _LEAST_ID_LENGTH]
+        names += [f"{folder}\n{row.uuid} {row.timestamp}" for row in ids]
+    return names

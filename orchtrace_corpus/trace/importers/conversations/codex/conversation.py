@@ -1,35 +1,246 @@
-"""The items and events of a Codex rollout as steps of a thread.
+"""The token counter of a Codex thread: cumulative totals turned into what each answer spent.
 
-A model's answer is a run of items without input between them; the counter of tokens that moves behind it says what it
-spent. Most texts stand there twice, as an item of the conversation and as an event for the screen: the items count,
-and the events only where a rollout has none.
+Most totals are written twice, and only one that has moved counts. A thread that another spawned may begin with
+the history of its parent, at the parent's total, or at zero; each total is set against what its row says of the
+last answer alone, so that none of these is taken for the others.
+
+A counter may begin anew, or go on from one of its earlier states. What it then stands at beside the last answer, where
+no earlier state explains it, was spent by answers that the log does not have.
 """
 
+from operator import sub
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.codex import rows
-from orchtrace_corpus.trace.importers.conversations.codex.counting import Amounts, Count, is_odd, read_amounts
-from orchtrace_corpus.trace.importers.conversations.codex.evidence import (
-    Addressed,
-    Arrival,
-    Ending,
-    Evidence,
-    Spawn,
-    Start,
-)
-from orchtrace_corpus.trace.importers.conversations.codex.outputs import FORBIDDEN, Output, read_output
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Payload, as_payload
+from orchtrace_corpus.trace.importers.conversations.codex.rows import FORBIDDEN, Payload, as_payload, read_output
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration
-from orchtrace_corpus.trace.importers.core.transcript import Delivery, ModelCall, Step, ToolCall, ToolResult, UserInput
-from orchtrace_corpus.trace.importers.core.values import mapping, string, text_field
-from orchtrace_corpus.trace.model.import_report import Problem
-from orchtrace_corpus.trace.model.trace import Excluded, Status
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, ToolCall, ToolResult, UserInput
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string, text_field
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import Excluded, Status, TokenBasis, Tokens
+
+_FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_NOTHING = (None,) * len(_FIELDS)
+_SAME_TOTAL = LedgerLine.SAME_TOTAL  # which Python 3.11 takes long to find
+_OF_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
+_OF_LAST = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
+
+Amounts = tuple[int, ...]
+"""Tokens in the order of `_FIELDS`, as Codex counts them: input with what came from caches."""
+
+
+class Count(Struct, gc=False):
+    """A `token_count` row."""
+
+    row: int  # its number in the thread
+    place: Place  # where it is
+    total: Amounts | None  # the tokens of all answers so far; None where it does not say
+    last: Amounts | None  # those of the last answer; None where it does not say
+    answer: ModelCall | None  # the answer that it is about; None where its total has not moved
+    has_moved: bool = True  # whether its total is another than that of the row before
+
+
+def read_amounts(usage: Any) -> Amounts | None:
+    """Return the amounts of a usage; None where it has none, or one that is no number."""
+    stated: tuple[Any, ...] = tuple(map(usage.get, _FIELDS)) if type(usage) is dict else _NOTHING
+    for amount in stated:  # mostly all of them are
+        if type(amount) is not int or not 0 <= amount <= MAX_COUNT:
+            break
+    else:
+        return stated
+    return None if stated == _NOTHING or is_odd(usage) else tuple([count(amount) or 0 for amount in stated])
+
+
+def is_odd(usage: Any) -> bool:
+    """Return True if a usage states something for tokens that is no number of them."""
+    stated = map(usage.get, _FIELDS) if type(usage) is dict else ()
+    return any(amount is not None and count(amount) is None for amount in stated)
+
+
+def by_kind(spent: Amounts) -> dict[str, int]:
+    """Return tokens as the schema has them: input without what came from caches; reasoning within the output."""
+    read, cached, written, thought = spent
+    return {
+        "input": read - cached if read > cached else 0, "cache_read": cached,
+        "output": max(written, thought), "reasoning": thought,
+    }  # fmt: skip
+
+
+class Spending(NamedTuple):
+    """A thread's counter, beside what its answers spent."""
+
+    copied: dict[str, int] | None  # what the copied history had spent; None where none was copied
+    restarts: int  # how often the counter began anew with tokens of answers that the log does not have
+
+
+def spend(counts: list[Count], boundary: int, *, is_child: bool, report: ImportReport) -> Spending:
+    """Give each answer of a thread what it spent.
+
+    Args:
+        counts: The thread's counter, row by row.
+        boundary: The last row of history that was copied from another thread; 0 where none was.
+        is_child: Whether another thread spawned this one, or gave it its history.
+        report: Where the ledger is kept.
+    """
+    counter = _Counter(report)
+    copied: list[Amounts] = []
+    by_answer: dict[int, dict[str, int]] = {}
+    for state in counts:
+        is_copied = state.row <= boundary
+        spent = counter.take(state, may_inherit=is_child and not copied, is_copied=is_copied)
+        if spent is None:
+            if not is_copied:
+                report.enter_all(_SAME_TOTAL, by_kind(state.last) if state.last else {})
+        elif is_copied:
+            copied.append(spent)
+        elif state.answer is not None:
+            tokens = by_kind(spent)
+            state.answer.basis, line = _OF_TOTAL if state.total else _OF_LAST
+            report.enter_all(line, tokens)
+            earlier = by_answer.get(id(state.answer))
+            if earlier is not None:
+                tokens = {kind: amount + earlier[kind] for kind, amount in tokens.items()}
+            by_answer[id(state.answer)] = tokens
+            state.answer.spent = Tokens(**tokens)
+    if not copied:
+        return Spending(None, counter.restarts)
+    total = by_kind(tuple(map(sum, zip(*copied, strict=True))))
+    report.enter(LedgerLine.COPIED_HISTORY, len(copied), **total)
+    return Spending(total, counter.restarts)
+
+
+class _Counter:
+    """The states of a counter, one after another."""
+
+    def __init__(self, report: ImportReport) -> None:
+        self.restarts = 0  # how often it began anew with tokens of answers that the log does not have
+        self._report, self._unused = report, ImportReport()
+        self._before: Amounts | None = None
+        self._states: set[Amounts] = set()
+
+    def take(self, count: Count, *, may_inherit: bool, is_copied: bool) -> Amounts | None:
+        """Return what a row of the counter adds to the rows before; None where it repeats the last.
+
+        Args:
+            count: The row.
+            may_inherit: Whether the first total may be another thread's, which gave this one its history.
+            is_copied: Whether the row was copied from another thread, where it is reported.
+        """
+        report = self._unused if is_copied else self._report
+        total, last, before = count.total, count.last, self._before
+        if total is None:
+            return last if count.has_moved else None
+        if total == before:
+            return None
+        self._before = total
+        self._states.add(total)
+        difference = total if before is None else tuple(map(sub, total, before))
+        if difference == last:
+            return difference
+        if last is None:
+            if min(difference) < 0:
+                report.note(Problem.COUNTER_RESTARTED, str(count.place))
+                return total
+            return difference
+        start = tuple(max(amount - of_last, 0) for amount, of_last in zip(total, last, strict=True))
+        if before is None:
+            if not may_inherit:
+                return total
+            report.enter(LedgerLine.INHERITED_TOTAL, **by_kind(start))
+            return last
+        is_known_state = start in self._states
+        if is_known_state or min(difference) < 0 or min(map(sub, difference, last)) < 0:
+            report.note(Problem.COUNTER_RESTARTED, str(count.place))
+            if any(start) and not is_known_state:
+                self.restarts += not is_copied
+                report.enter(LedgerLine.RESTARTED, **by_kind(start))
+            return last
+        report.note(Problem.TOTAL_DIFFERS, str(count.place))
+        return difference
+
+
+class Spawn(Struct):
+    """A call that spawns an agent."""
+
+    call: ToolCall
+    call_id: str  # its id in the log
+    task_mark: int = 0  # a mark of the sub-agent's task
+    # what the call and its output call the sub-agent: its thread, its path, its name
+    names: list[str] = field(default_factory=list)
+    nickname: str = ""  # the name that the output gives it for people; empty where it gives none
+    # whether the output is no object, as it is where an agent came into being, but a sentence
+    is_declined: bool = False
+
+
+class Addressed(Struct):
+    """A call that is about an agent under some name: a message to it, or its end."""
+
+    call: ToolCall
+    name: str
+    text_mark: int = 0
+
+
+class Ending(Struct):
+    """The end of another agent, reported to the thread at a step; `ref` refers to its result."""
+
+    step: steps.Step
+    name: str
+    status: Status
+    ref: str
+
+
+class Arrival(Struct):
+    """A text that the agent is given, and that another may have sent."""
+
+    step: steps.Delivery  # the step at which it arrives
+    text_mark: int  # a mark of the text; 0 where it is encrypted
+    author: str = ""  # what the log calls the agent that sent it; empty where it does not say
+
+
+class Start(Struct):
+    """An agent comes into being."""
+
+    call_id: str  # the id of the call that spawned it; empty where the log does not say
+    path: str  # its path; empty where the log does not say
+    concluded: ToolCall  # what stands for that call where the log has none, as for calls that a script makes
+
+
+class Evidence(Struct):
+    """All evidence of a thread."""
+
+    spawns: list[Spawn] = field(default_factory=list)  # its calls that spawn agents
+    addressed: list[Addressed] = field(default_factory=list)  # its calls that are about agents
+    endings: list[Ending] = field(default_factory=list)  # the ends of agents that were reported to it
+    arrivals: list[Arrival] = field(default_factory=list)  # what others may have sent it
+    started: dict[str, Start] = field(default_factory=dict)  # the agents whose beginning it mentions, by thread
+    failed: set[str] = field(default_factory=set)  # the ids of calls that spawned no agent, as it says
+
+    def refused(self) -> set[int]:
+        """Return the calls, by `id`, that spawned no agent.
+
+        The log says so, or has a sentence where it would name the agent.
+        """
+        started = {start.call_id for start in self.started.values()}
+        return {
+            id(spawn.call)
+            for spawn in self.spawns
+            if spawn.call_id in self.failed or (spawn.is_declined and spawn.call_id not in started)
+        }
+
+    def leave_out(self, row: int) -> None:
+        """Leave out what stands in rows up to this one, which were copied from another thread."""
+        self.spawns = [spawn for spawn in self.spawns if spawn.call.order > row]
+        self.addressed = [addressed for addressed in self.addressed if addressed.call.order > row]
+        self.endings = [ending for ending in self.endings if ending.step.order > row]
+        self.arrivals = [arrival for arrival in self.arrivals if arrival.step.order > row]
+        self.started = {thread: start for thread, start in self.started.items() if start.concluded.order > row}
+
 
 _PURPOSES = {
     "spawn_agent": steps.SPAWN,
@@ -39,10 +250,8 @@ _PURPOSES = {
     "request_user_input": steps.ASK,
 }
 _ABOUT_AGENTS = (steps.SPAWN, steps.MESSAGE, steps.CLOSE)
-_WRITING_SECONDS = 1.0
-"""A row is written a moment after what it is about."""
-_LONG_SECONDS = 30.0
-"""A call that took longer has its run time in the trace, which settles that it did not wait."""
+_WRITING_SECONDS = 1.0  # A row is written a moment after what it is about
+_LONG_SECONDS = 30.0  # A call that took longer has its run time in the trace, which settles that it did not wait
 _HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))
 _UNFINISHED = frozenset(("in_progress", "searching", "generating"))
 _OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
@@ -71,38 +280,24 @@ class Moment(Struct, gc=False):
 
 
 class _Result(NamedTuple):
-    """A result whose call is to be found.
+    """A result whose call is to be found."""
 
-    Attributes:
-        call_id: The id of the call in the log.
-        result: The result.
-        run_time: How long it says that the tool ran; None where it does not.
-        command_times: How long each command of a script ran, as `Output` has it; None where the tool is no script.
-    """
-
-    call_id: str
+    call_id: str  # the id of the call in the log
     result: ToolResult
-    run_time: float | None
+    run_time: float | None  # how long it says that the tool ran; None where it does not
+    # how long each command of a script ran, as `Output` has it; None where the tool is no script
     command_times: tuple[float | None, ...] | None
 
 
 class Conversation:
-    """Reads the rows of a thread into steps.
-
-    Attributes:
-        thread: The thread.
-        counts: Its counter of tokens, row by row.
-        evidence: What it says of other threads.
-        model: The model that answers from now on.
-        odd: How many states of its counter are no numbers, with none behind them that would contain theirs.
-    """
+    """Reads the rows of a thread into steps."""
 
     def __init__(self, thread: steps.Transcript, run: Run, *, is_child: bool) -> None:
         self.thread = thread
-        self.counts: list[Count] = []
-        self.evidence = Evidence()
-        self.model = ""
-        self.odd = 0
+        self.counts: list[Count] = []  # its counter of tokens, row by row
+        self.evidence = Evidence()  # what it says of other threads
+        self.model = ""  # the model that answers from now on
+        self.odd = 0  # how many states of its counter are no numbers, with none behind them that would contain theirs
         self._privacy, self._report, self._is_child = run.privacy, run.report, is_child
         self._mask = run.masked
         self._answer: ModelCall | None = None  # the answer whose items come in
@@ -112,7 +307,7 @@ class Conversation:
         self._approval: tuple[Moment, str] | None = None  # when a person was asked to approve, and which call
         self._items: set[str] = set()
         self._has_typed_events = False
-        self._typed_items: list[Step] = []
+        self._typed_items: list[steps.Step] = []
         self._calls: dict[str, list[ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
         self._results: list[_Result] = []
@@ -128,7 +323,7 @@ class Conversation:
         if self._approval is not None:
             self._end_approval(*self._approval, at, string(payload.call_id))
         kind = string(payload.type) or "message"
-        if kind == "message" and string(payload.role) != "assistant":
+        if kind == "message" and payload.role != "assistant":
             self._take_input(payload, at)
         elif kind in ("message", "reasoning"):
             self._items.add(kind)
@@ -149,16 +344,21 @@ class Conversation:
 
     def take_event(self, payload: Payload, at: Moment) -> bool:
         """Take an event for the screen, and return True if it says that the counter of tokens has moved."""
-        kind = string(payload.type)
-        if kind == "token_count":
-            return self._take_count(mapping(payload.info), at)
+        if payload.type == "token_count":
+            return self._take_count(payload.info if type(payload.info) is dict else {}, at)
+        kind, item = string(payload.type), payload.item
         if self._approval is not None:
             self._end_approval(*self._approval, at, "")
-        item = payload.item
         if kind == "item_completed" and text_field(item, "type").replace("_", "").lower() == "subagentactivity":
             kind, payload = "sub_agent_activity", as_payload(item)
         if kind == "user_message":
-            self._take_typed(string(payload.message), at)
+            text = string(payload.message)
+            self._answer = None
+            if self._is_child:
+                self._take_arrival(Arrival(steps.Delivery(at.time, at.place), steps.mark(text)), at)
+            elif not rows.is_injected(text):
+                self._has_typed_events = True
+                self._add(UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
         elif kind in _ANSWERS:
             if _ANSWERS[kind] not in self._items:
                 text = string(payload.message) or string(payload.text)
@@ -202,19 +402,11 @@ class Conversation:
             self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
         self.thread.fill_times()
         for call_id, result, run_time, command_times in self._results:
-            calls = self._calls.get(call_id)
-            if calls is None:
-                self._report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
-                continue
+            calls = self._calls.get(call_id, [])
             while len(calls) > 1 and calls[0].answer is not None:
                 del calls[0]  # an id that is used again
-            call = calls[0]
-            if call.answer is not None:
-                result.is_repeated = True
-                self._report.note(Problem.SECOND_RESULT, str(result.place))
-                continue
-            steps.answer(call, result)
-            if run_time is not None and call.purpose is steps.TOOL:
+            call = calls[0] if calls else None
+            if steps.join(call, result, self._report) and run_time is not None and call and call.purpose is steps.TOOL:
                 self._note_run_time(call, result, run_time, command_times)
         for call in self._running.values():
             if call.answer is not None:
@@ -244,7 +436,7 @@ class Conversation:
             approval.order = call.order + 0.5
             self.thread.steps.append(approval)
 
-    def _add(self, step: Step, at: Moment) -> None:
+    def _add(self, step: steps.Step, at: Moment) -> None:
         step.order = float(at.row)
         self.thread.steps.append(step)
 
@@ -270,20 +462,12 @@ class Conversation:
         text = rows.text_of(payload.content)
         endings = list(rows.notification(text))
         self._take_endings(endings, at)
-        if self._is_child or endings or string(payload.role) != "user" or rows.is_injected(text):
+        if self._is_child or endings or payload.role != "user" or rows.is_injected(text):
             self._add(steps.Note(at.time, at.place), at)
         else:
             typed = UserInput(at.time, at.place, ref=self._privacy.reference(text or payload.content))
             self._typed_items.append(typed)
             self._add(typed, at)
-
-    def _take_typed(self, text: str, at: Moment) -> None:
-        self._answer = None
-        if self._is_child:
-            self._take_arrival(Arrival(Delivery(at.time, at.place), steps.mark(text)), at)
-        elif not rows.is_injected(text):
-            self._has_typed_events = True
-            self._add(UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
 
     def take_message(self, payload: Payload, at: Moment) -> None:
         """Take a message of another agent, or the notice that one has ended."""
@@ -293,11 +477,11 @@ class Conversation:
         self._take_endings(endings, at, author)
         answer = rows.final_answer(text)
         if answer is not None and author:
-            step = Delivery(at.time, at.place, ref=self._privacy.reference(answer))
+            step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(answer))
             self._add(step, at)
             self.evidence.endings.append(Ending(step, author, _OK, step.ref))
         elif not endings:
-            step = Delivery(at.time, at.place, ref=self._privacy.reference(text))
+            step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(text))
             is_task = self._is_child and not self.evidence.arrivals
             mark = steps.mark(text) if text else 0
             self._take_arrival(Arrival(step, mark, "" if is_task else author), at)
@@ -376,7 +560,7 @@ class Conversation:
         error = masked(status) if status not in ("", "completed") else ""
         result = ToolResult(at.time, at.place, status=_ERROR if error else _OK, error=error)
         self._add(result, at)
-        steps.answer(call, result)
+        steps.join(call, result, self._report)
         if not call.id and at.time != NO_TIME:  # else the result says when it was over
             call.more = {"t_end": max(at.time, call.time)}
 
@@ -404,7 +588,9 @@ class Conversation:
         self._results.append(_Result(call_id, result, output.run_time, output.command_times))
         calls = self._calls.get(call_id)
         if calls and (output.running or self._awaited):
-            self._note_running(calls[-1], output.running)
+            self._running.pop(self._awaited.pop(id(calls[-1]), ""), None)  # it may have waited for what ran before
+            if output.running:
+                self._running[output.running] = calls[-1]
         if call_id in self._spawns:
             _note_spawned(self._spawns[call_id], output)
         elif calls and calls[-1].purpose is steps.JOIN:
@@ -412,18 +598,13 @@ class Conversation:
         if output.error == FORBIDDEN:
             self._add(steps.SafetyEvent(at.time, at.place, error=output.error), at)
 
-    def _note_running(self, call: ToolCall, running: str) -> None:
-        """Note what still runs behind the output of a call, which may have waited for something that ran before."""
-        self._running.pop(self._awaited.pop(id(call), ""), None)
-        if running:
-            self._running[running] = call
-
     def _take_count(self, details: dict[str, Any], at: Moment) -> bool:
         """Take a state of the counter of tokens, and return True if it has moved."""
         if self.model and type(size := details.get("model_context_window")) is int and size > 0:
             self._report.context_windows[self.model] = size
-        total, last = read_amounts(details.get("total_token_usage")), read_amounts(details.get("last_token_usage"))
-        if total is None and (is_odd(details.get("total_token_usage")) or is_odd(details.get("last_token_usage"))):
+        stated = details.get("total_token_usage"), details.get("last_token_usage")
+        total, last = read_amounts(stated[0]), read_amounts(stated[1])
+        if total is None and any(map(is_odd, stated)):
             self._report.note(Problem.USAGE_NO_NUMBER, str(at.place))
             self.odd += 1
             return False
@@ -443,7 +624,7 @@ class Conversation:
         return has_moved
 
 
-def _note_spawned(spawn: Spawn, output: Output) -> None:
+def _note_spawned(spawn: Spawn, output: rows.Output) -> None:
     """Note how the output of a call names the agent that has come into being, or that none has."""
     name = rows.agent_named(output.details)
     spawn.names += [name, *rows.uuids(output.text)]

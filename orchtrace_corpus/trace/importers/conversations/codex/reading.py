@@ -1,12 +1,13 @@
-"""Reads a Codex rollout: the thread of one agent, and where history that was copied into it ends.
+"""A thread of Codex in several files: in use and archived, saved as it grew, or with something cut out.
 
-Rows older than the thread are copied, and so are those between the `session_meta` of another thread and the first turn
-of the thread's own. With the parent's rollout at hand, those are, too, that the parent has in the same order; without
-it, totals that move several times within a second, as no model answers.
+Copies of a row may be written differently: with members in another order, with `null` for what others leave out,
+without `encrypted_content`, without texts. Their time stays: a row is known again by its time, its kind and its call,
+and by its place among several of these.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import pairwise, takewhile
 from math import inf
@@ -15,11 +16,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment
-from orchtrace_corpus.trace.importers.conversations.codex.copies import Copy, merge_copies
-from orchtrace_corpus.trace.importers.conversations.codex.counting import spend
-from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Payload, path_leaf
-from orchtrace_corpus.trace.importers.conversations.codex.sources import Meta, shown
+from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.conversations.codex.conversation import Conversation, Moment, spend
+from orchtrace_corpus.trace.importers.conversations.codex.rows import Line, Meta, Payload, path_leaf, shown
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
@@ -28,7 +27,111 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
 from orchtrace_corpus.trace.importers.core.transcript import Place
 from orchtrace_corpus.trace.importers.core.values import string
-from orchtrace_corpus.trace.model.import_report import Drop, Missing, Problem
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Missing, Problem
+
+_BEGIN, _END = 0, 1
+"""Stand for a row before the first and one behind the last."""
+_UNREADABLE = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
+
+
+class Row(NamedTuple):
+    """A row of a copy."""
+
+    place: Place  # where it is
+    line: Line  # the row
+    mark: int  # a number that its other copies have, too
+    gaps: tuple[Drop, ...] = ()  # why lines between it and the row before could not be read
+
+
+class Copy:
+    """One file of a thread that has several."""
+
+    def __init__(self, file: LogFile) -> None:
+        self.report = ImportReport()  # what became of its lines
+        self.rows: list[Row] = []
+        self.gaps: tuple[Drop, ...] = ()  # why lines behind its last row could not be read
+        name = shown(file)
+        self._marks: Counter[tuple[Any, ...]] = Counter()
+        before = dict.fromkeys(_UNREADABLE, 0)
+        for number, row in logs.rows(file._replace(name=name), self.report, Line):
+            self.rows.append(Row(Place(name, number), row, self._mark(row), self._gaps_since(before)))
+        self.gaps = self._gaps_since(before)
+
+    def _mark(self, row: Line) -> int:
+        payload = row.payload or Payload()
+        time = moment(row.timestamp)
+        content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
+        key = string(row.type), time, string(payload.type), string(payload.call_id), content
+        self._marks[key] += 1
+        return hash((key, self._marks[key]))
+
+    def _gaps_since(self, before: dict[Drop, int]) -> tuple[Drop, ...]:
+        gaps: list[Drop] = []
+        for drop in _UNREADABLE if self.report.dropped else ():
+            noted = self.report.dropped.get(drop)
+            number = noted.number if noted else 0
+            gaps += [drop] * (number - before[drop])
+            before[drop] = number
+        return tuple(gaps)
+
+
+def merge_copies(copies: Sequence[Copy], report: ImportReport) -> Iterator[tuple[Place, Line]]:
+    """Yield each row once that any copy of a thread has, each behind the row that it follows in its copy.
+
+    Args:
+        copies: The copies.
+        report: Where it is said what became of their lines.
+    """
+    merged: list[Row] = []
+    for copy in sorted(copies, key=lambda copy: len(copy.rows), reverse=True):
+        merged = _insert(merged, copy.rows, report) if merged else copy.rows
+    whole = {(before.mark, row.mark) for copy in copies for before, row in pairwise(copy.rows) if not row.gaps}
+    followed = dict(pairwise([_BEGIN, *(row.mark for row in merged), _END]))
+    for copy in copies:
+        _add_report(report, copy, whole, followed)
+    for row in merged:
+        yield row.place, row.line
+
+
+def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> list[Row]:
+    """Insert the rows of a copy that those merged so far lack."""
+    places = {row.mark: index for index, row in enumerate(merged)}
+    result: list[Row] = []
+    at = 0
+    for row in rows:
+        index = places.get(row.mark)
+        if index is None:
+            result.append(row)
+            continue
+        report.pass_over("row that another file of the thread has, too")
+        if index >= at:
+            result += merged[at : index + 1]
+            at = index + 1
+    return result + merged[at:]
+
+
+def _add_report(report: ImportReport, copy: Copy, whole: Set[tuple[int, int]], followed: Mapping[int, int]) -> None:
+    """Report what became of the lines of a copy; one that cannot be read is no loss where others have its row.
+
+    Args:
+        report: The report.
+        copy: The copy.
+        whole: Neighbouring rows, as marks, between which some copy has nothing that could not be read.
+        followed: Which row follows each among those of all copies.
+    """
+    report.records_read += copy.report.records_read
+    report.repaired += copy.report.repaired
+    filled: list[Drop] = []
+    marks = [_BEGIN, *(row.mark for row in copy.rows), _END]
+    for (before, after), gaps in zip(pairwise(marks), [*(row.gaps for row in copy.rows), copy.gaps], strict=True):
+        if gaps and (followed[before] != after or (before, after) in whole):
+            filled += gaps
+            report.pass_over("unreadable line whose row another file of the thread has")
+    for drop, noted in copy.report.dropped.items():
+        for number in range(noted.number - filled.count(Drop(drop))):
+            file, _, line_number = noted.for_example[min(number, len(noted.for_example) - 1)].rpartition(":")
+            report.drop(Drop(drop), file, int(line_number))
+
 
 LEAD_NAME = "main"
 """The agent that people talk to."""
@@ -38,27 +141,20 @@ LEAD_PATH = "/root"
 
 _BURST_SECONDS = 1.0
 _EARLIER_SECONDS = 1.0
-_COPYING_SECONDS = 10.0
-"""History is copied within such a time, if it is given new times at all."""
+_COPYING_SECONDS = 10.0  # history is copied within such a time, if it is given new times at all
 _SILENT = frozenset(("compacted", "inter_agent_communication_metadata", "world_state"))
-_NEUTRAL_EVENTS = frozenset(("thread_settings_applied", "thread_name_updated"))
+_NEUTRAL_EVENTS = ("thread_settings_applied", "thread_name_updated")
 
 
 class Trail(Struct, gc=False):
-    """A row of a rollout, as far as it tells where copied history ends.
+    """A row of a rollout, as far as it tells where copied history ends."""
 
-    Attributes:
-        row: Its number in the thread.
-        time: Its time.
-        mark: What it says, as a number.
-        kind: The kind of row: `count` for a total that has moved, `meta` for the `session_meta` of another thread,
-            `turn` for the beginning of a turn that is the thread's own by its id or time, else `row`. What every
-            thread writes anew about itself leaves no trail.
-    """
-
-    row: int
+    row: int  # its number in the thread
     time: float
-    mark: int
+    mark: int  # what it says, as a number
+    # the kind of row: `count` for a total that has moved, `meta` for the `session_meta` of another thread, `turn`
+    # for the beginning of a turn that is the thread's own by its id or time, else `row`. What every thread writes
+    # anew about itself leaves no trail
     kind: str
 
 
@@ -146,25 +242,17 @@ def _burst(own: Sequence[Trail]) -> int:
 
 
 class Rollout:
-    """One thread, read from its rows.
-
-    Attributes:
-        meta: What it says of itself.
-        thread: Its steps.
-        conversation: Its counter of tokens, and its evidence of other threads.
-        trail: What tells where copied history ends. Of a thread whose own history none is copied from, only what
-            was written when it came into being.
-
-    Raises:
-        DataFileError: A file cannot be read.
-    """
+    """One thread, read from its rows."""
 
     def __init__(self, files: Sequence[LogFile], meta: Meta, run: Run, *, is_source: bool) -> None:
-        self.meta = meta
+        self.meta = meta  # what it says of itself
         name = LEAD_NAME if not meta.parent else meta.nickname or path_leaf(meta.path)
-        self.thread = run.agent(meta.id, name, meta.role)
+        self.thread = run.agent(meta.id, name, meta.role)  # its steps
         self.thread.is_root = not meta.parent
+        # its counter of tokens, and its evidence of other threads
         self.conversation = Conversation(self.thread, run, is_child=bool(meta.parent))
+        # what tells where copied history ends. Of a thread whose own history none is copied from, only what was
+        # written when it came into being
         self.trail: list[Trail] = []
         self._run, self._report = run, run.report
         self._keeps_trail = is_source or bool(meta.parent or meta.forked)
@@ -190,22 +278,25 @@ class Rollout:
         if row.timestamp != self._stamp:  # rows are written several at a time
             self._stamp = row.timestamp
             self._time = moment(row.timestamp)
-        at = Moment(self._time, place, self._row)
+        kind, at = row.type, Moment(self._time, place, self._row)
         if at.time == NO_TIME:
             self._report.note(Problem.NO_ROW_TIME, str(place))
         else:
             if at.time < self._before:
                 self._report.out_of_order += 1
             self._before = at.time
-        self._take(row.type, payload, at)
-
-    def _take(self, kind: Any, payload: Payload, at: Moment) -> None:
         sign = ""  # what the row says of where copied history ends, in the words of `Trail`
         if kind == "response_item":
             self.conversation.take_item(payload, at)
             sign = "row"
         elif kind == "event_msg":
-            sign = self._sign_of_event(payload, has_moved=self.conversation.take_event(payload, at))
+            has_moved, event = self.conversation.take_event(payload, at), payload.type
+            if event == "token_count":
+                sign = "count" if has_moved else ""
+            elif event in ("task_started", "turn_started") and self._is_own_turn(payload):
+                sign = "turn"
+            else:
+                sign = "" if event in _NEUTRAL_EVENTS else "row"
         elif kind == "turn_context":
             self.conversation.model = masked(string(payload.model)) or self.conversation.model
             self._report.pass_over(kind)
@@ -226,14 +317,6 @@ class Rollout:
             else:
                 mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
             self.trail.append(Trail(at.row, at.time, mark, sign))
-
-    def _sign_of_event(self, payload: Payload, *, has_moved: bool) -> str:
-        kind = string(payload.type)
-        if kind == "token_count":
-            return "count" if has_moved else ""
-        if kind in ("task_started", "turn_started") and self._is_own_turn(payload):
-            return "turn"
-        return "" if kind in _NEUTRAL_EVENTS else "row"
 
     def _is_own_turn(self, payload: Payload) -> bool:
         """Return True if a turn began after the thread did, by its start or the time in its id (UUID version 7)."""
@@ -281,7 +364,9 @@ class Rollout:
         if not self.meta.parent and isinstance(begin, steps.UserInput):
             before = [step.last_time for step in thread.steps if step.order <= end]
             begin.since = max(before, default=NO_TIME)
-        steps.part(step for step in thread.steps if step.order <= end)
+        for step in thread.steps:
+            if step.order <= end and isinstance(step, steps.ToolResult):
+                step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
         if copied is not None:
             kept.append(steps.CopiedHistory(first, counts[0].place, 0.0, copied))
         thread.steps = kept

@@ -1,17 +1,91 @@
-"""The rows of a Codex rollout as far as they are read, and what arguments and texts in them say.
+"""Finds the files of a Codex session: one rollout for each thread, tied together by what their first rows say."""
 
-Decoding skips everything else. Fields have no types here, since rows of some version have another type in each.
-"""
-
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
-from orchtrace_corpus.trace.importers.core.values import mapping, text_field
+from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.times import instant
+from orchtrace_corpus.trace.importers.core.transcript import REJECTED
+from orchtrace_corpus.trace.importers.core.values import mapping, object_field, text_field
+from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Status
+
+_ROW_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context", "compacted"))
+
+
+class Meta(NamedTuple):
+    """A thread, as the first `session_meta` of its rollout describes it; what that leaves out is empty."""
+
+    id: str  # the thread
+    parent: str = ""  # the thread that spawned it
+    forked: str = ""  # the thread whose history a person, or its parent, has given it
+    call: str = ""  # the call that spawned it
+    role: str = ""  # the role of its agent
+    nickname: str = ""  # the name of its agent
+    path: str = ""  # its agent's place among the agents, such as `/root/reviewer`
+    version: str = ""  # the version of Codex
+    created: float | None = None  # when it came into being, in seconds since 1970; None where that is unknown
+
+
+def recognises(beginning: Head) -> bool:
+    """Return True if a file that begins like this is a Codex rollout."""
+    return any(text_field(row, "type") in _ROW_TYPES and isinstance(row.get("payload"), dict) for row in beginning.rows)
+
+
+def first_meta(opened: Opened) -> Meta:
+    """Read the first `session_meta` of a rollout; a rollout without one is a thread by its file name."""
+    file = opened.file
+    first = _first_meta(opened.first().rows) or _first_meta(opened.head().rows)
+    if not first:  # it may be longer than a head
+        first = _first_meta([row for _, row in islice(logs.rows(file, ImportReport()), logs.HEAD_ROWS)])
+    return read_meta(object_field(first, "payload"), os.path.basename(file.path_text).removesuffix(".jsonl"))
+
+
+def _first_meta(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return next((row for row in rows if row.get("type") == "session_meta"), {})
+
+
+def read_meta(payload: dict[str, Any], fallback: str) -> Meta:
+    """Return the thread that a `session_meta` describes.
+
+    Args:
+        payload: Its payload.
+        fallback: The id of a thread that has none.
+    """
+    spawn = object_field(object_field(payload.get("source"), "subagent"), "thread_spawn")
+    members = (*spawn.items(), *payload.items())
+    texts = {name: value for name, value in members if value and type(value) is str}
+    return Meta(
+        id=texts.get("id", fallback),
+        parent=texts.get("parent_thread_id", ""),
+        forked=texts.get("forked_from_id", ""),
+        call=texts.get("spawn_call_id", ""),
+        role=texts.get("agent_role", ""),
+        nickname=texts.get("agent_nickname", ""),
+        path=texts.get("agent_path", ""),
+        version=texts.get("cli_version", ""),
+        created=instant(texts.get("timestamp")),
+    )
+
+
+def ties(opened: Opened) -> list[str]:
+    """Return what ties a rollout to others: its own thread, and those that spawned or forked it."""
+    thread = first_meta(opened)
+    return [opened.file.path, *filter(None, (thread.id, thread.parent, thread.forked))]
+
+
+def shown(file: LogFile) -> str:
+    """Return the name of a rollout in events: its file name, since its folders say nothing but the day."""
+    return masked(file.name.replace("\\", "/").rpartition("/")[2])
 
 
 class Payload(Struct, gc=False):
@@ -187,3 +261,169 @@ def notification(text: str) -> Iterator[tuple[str, Status, str]]:
     if begin >= 0:
         details = parsed(text[begin + len(_NOTIFICATION) :].partition("</")[0].strip())
         yield from endings({agent_named(details): details.get("status")})
+
+
+FORBIDDEN = "forbidden"
+"""The error of a call that a rule or guardian does not allow."""
+
+_EXIT_CODE = "exit_code"
+_TOOL_ERROR = "tool_error"
+_MAX_HEADER = 400
+_MAX_NESTING = 4
+_MAX_SECONDS = 1e9
+_HEADER_ENDS = ("\nOutput:\n", "\nFinal output:\n", "\nOutput:")
+_EXITED = re.compile(r"exit(?:ed with)? code:? +(-?\d{1,9})\b")
+_WALL_TIME = re.compile(r"Wall time:? +(\d{1,9}(?:\.\d{1,9})?) seconds")
+_FAILED = re.compile(
+    r"(?:apply_patch verification|exec_command|write_stdin|collab \w+) failed\b|failed to parse function arguments"
+    r"|unsupported (?:custom tool )?call\b"
+)
+"""How Codex itself says that it could not run a call."""
+_SESSION = re.compile(r"Process running with session ID (\d{1,9})")
+_SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
+_TORN_RESULT = re.compile(r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b')
+_BESIDE_EXIT_CODE = frozenset(("chunk_id", "wall_time_seconds", "original_token_count", "output"))
+
+
+class Output(NamedTuple):
+    """An output of a call."""
+
+    text: str  # all of its text
+    details: dict[str, Any]  # the object that the text is; empty where it is none
+    error: str = ""  # what went wrong, in a word; empty where nothing did
+    run_time: float | None = None  # how long the tool ran, in seconds; None where that is not stated
+    # of a script of code mode, how long each command ran whose result it has printed, in seconds, None where that
+    # is not stated; None where the tool is no script
+    command_times: tuple[float | None, ...] | None = None
+    running: str = ""  # what still runs, as `cell` or `session` with its number; empty where nothing does
+
+
+def read_output(value: Any) -> Output:
+    """Read the output of a call, in any of the forms that versions of Codex have for it."""
+    inner, content, text = dict[str, Any](), value, value
+    if type(value) is not str:
+        inner = mapping(value)
+        content = inner.get("content_items", value)
+        text = text_field(inner, "content") or text_of(content)
+    if text.startswith("Script ") and (script := _SCRIPT.match(text)):
+        return _read_script(script, text, content)
+    details = parsed(text) or inner
+    header = _read_header(_split(text)[0])
+    code, run_time = header.exit_code, header.run_time
+    if not header.is_known:
+        exited = _EXITED.search(text[:_MAX_HEADER].lower())
+        code = int(exited[1]) if exited else None
+    metadata = details.get("metadata")
+    if isinstance(metadata, dict):
+        stated = metadata.get("exit_code")
+        code = stated if type(stated) is int else code
+        run_time = _seconds(metadata.get("duration_seconds"))
+    error = _EXIT_CODE if code else ""
+    if not header.is_known:
+        error = _refusal(text) or error
+    elif error and "not permitted" in text[:_MAX_HEADER].lower():
+        error = FORBIDDEN  # by the sandbox
+    if not error and (inner.get("success") is False or _FAILED.match(text)):
+        error = _TOOL_ERROR
+    return Output(text, details, error, run_time, running=header.running)
+
+
+class _Header(NamedTuple):
+    """The lines that Codex puts in front of an output, as far as they say something of its call."""
+
+    is_known: bool
+    exit_code: int | None = None
+    run_time: float | None = None
+    running: str = ""
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split an output at the end of the lines that Codex puts in front of it; without these, all of it is the body."""
+    for end in _HEADER_ENDS:
+        at = text.find(end, 0, _MAX_HEADER)
+        if at >= 0:
+            return text[:at], text[at + len(end) :]
+    return "", text
+
+
+def _read_header(header: str) -> _Header:
+    if not header:
+        return _Header(False)
+    wall_time = _WALL_TIME.search(header)
+    exited = _EXITED.search(header.lower()) if "xit" in header else None
+    session = _SESSION.search(header) if "session" in header else None
+    return _Header(
+        True,
+        int(exited[1]) if exited else None,
+        float(wall_time[1]) if wall_time else None,
+        f"session {session[1]}" if session else "",
+    )
+
+
+def _seconds(value: Any) -> float | None:
+    is_time = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MAX_SECONDS
+    return float(value) if is_time else None
+
+
+def _refusal(text: str) -> str:
+    """Return the error of a call that a person or a rule has refused; empty where none has."""
+    beginning = text[:_MAX_HEADER].lower()
+    if "rejected by user" in beginning or "denied by user" in beginning:
+        return REJECTED
+    if "rejected by guardian" in beginning or "blocked by policy" in beginning or "not permitted" in beginning:
+        return FORBIDDEN
+    return ""
+
+
+def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
+    """Read what a script of code mode has printed: each result of a command in it says how that has ended."""
+    texts = [text]
+    if isinstance(content, list):
+        texts = [printed for part in content if (printed := text_field(part, "text"))]
+    header, body = _split(texts[0])
+    parts = [body, *texts[1:]]
+    results = [result for part in parts for result in _command_results(part)]
+    error = ""
+    if script[1] == "failed":
+        error = _refusal("\n".join(parts).strip()) or _TOOL_ERROR
+    elif any(code for code, _ in results):
+        error = _EXIT_CODE
+    times = tuple(seconds for _, seconds in results)
+    running = f"cell {script[2]}" if script[2] else ""
+    return Output(text, {}, error, _read_header(header).run_time, times, running)
+
+
+def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
+    """Yield the exit code of each command that a script has printed the result of, and how long it ran.
+
+    A command that still runs has none. Results are JSON: alone, in a list or in an object of the script's own, one or
+    several, each on a line. Long ones are cut off behind the exit code.
+    """
+    whole = _json(text)
+    if whole is not None:
+        yield from _results_within(whole, _MAX_NESTING)
+        return
+    for line in text.splitlines():
+        value = _json(line)
+        if value is not None:
+            yield from _results_within(value, _MAX_NESTING)
+        elif torn := _TORN_RESULT.match(line.lstrip()):
+            yield int(torn[1]), None
+
+
+def _json(text: str) -> Any:
+    """Decode a text that is an object or a list; None for any other."""
+    wrapped = parsed(f'{{"all": {text}}}') if text.lstrip()[:1] in ("{", "[") else {}
+    return wrapped.get("all")
+
+
+def _results_within(value: Any, depth: int) -> Iterator[tuple[int, float | None]]:
+    if isinstance(value, dict):
+        code = value.get("exit_code")
+        if type(code) is int and not _BESIDE_EXIT_CODE.isdisjoint(value):
+            yield code, _seconds(value.get("wall_time_seconds"))
+            return
+        value = list(value.values())
+    if isinstance(value, list) and depth:
+        for member in value:
+            yield from _results_within(member, depth - 1)

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.trace.importers.conversations.opencode.rows import Usage
-from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store
+from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store, Usage
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
@@ -81,10 +80,6 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of sessions that nobody has spawned, each with those below it.
 
     Sessions that a database has are not read from JSON files as well.
-
-    Raises:
-        DataFileError: A file cannot be read.
-        EmptyLogError: Nothing ran in any session.
     """
     known: set[str] = set()
     documents: list[LogFile] = []
@@ -160,12 +155,7 @@ def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Tr
 
 
 class _Round(Struct, gc=False):
-    """A step of an answer: its first and last moment, texts, calls and usage, whether no other follows.
-
-    Attributes:
-        cost: What it cost in US dollars; None where the log does not say.
-        stated: What its usage states.
-    """
+    """A step of an answer: its first and last moment, texts, calls and usage, whether no other follows."""
 
     begin: float
     end: float
@@ -173,8 +163,8 @@ class _Round(Struct, gc=False):
     calls: Sequence[Part]
     usage: Any
     is_last: bool
-    cost: float | None = None
-    stated: _Stated = ((), True, 0)
+    cost: float | None = None  # what it cost in US dollars; None where the log does not say
+    stated: _Stated = ((), True, 0)  # what its usage states
 
 
 class _Family:
@@ -183,18 +173,18 @@ class _Family:
     def __init__(self, sessions: Sequence[Session], privacy: Privacy, report: ImportReport) -> None:
         by_time = attrgetter("created", "id")
         self._messages = {one.id: sorted(one.messages.values(), key=by_time) for one in sessions}
-        self._sessions = [sessions[0], *sorted(sessions[1:], key=self._begun)]  # so that names are numbered by time
+        begun = {
+            name: next(((one.created, one.id) for one in found), (0.0, "")) for name, found in self._messages.items()
+        }
+        by_begin = sorted(sessions[1:], key=lambda session: begun[session.id])
+        self._sessions = [sessions[0], *by_begin]  # so that names are numbered by time
         self._run = Run("opencode", privacy, report)
         self._privacy, self._report = privacy, report
         self._answers = current_answers()
         self._spawns: list[tuple[str, steps.ToolCall, str]] = []
 
     def trace(self) -> Trace:
-        """Return the trace.
-
-        Raises:
-            EmptyLogError: Nothing ran.
-        """
+        """Return the trace."""
         run, top = self._run, self._sessions[0]
         run.name, run.version = top.id, top.version
         for session in self._sessions:
@@ -222,9 +212,6 @@ class _Family:
             if session.parent in known and not run.is_spawned(session.id):
                 run.spawn(session.id, session.parent)
         return run.trace()
-
-    def _begun(self, session: Session) -> tuple[float, str]:
-        return next(((one.created, one.id) for one in self._messages[session.id]), (0.0, ""))
 
     def _take_input(self, thread: steps.Transcript, message: Message) -> None:
         """Take what a person wrote, or what a sub-agent or the program itself has put there."""

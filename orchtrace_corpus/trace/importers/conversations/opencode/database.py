@@ -13,8 +13,7 @@ from urllib.parse import quote
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
-from orchtrace_corpus.trace.importers.conversations.opencode.rows import Row, decode
-from orchtrace_corpus.trace.importers.conversations.opencode.store import Store
+from orchtrace_corpus.trace.importers.conversations.opencode.store import Row, Store, decode
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.values import string
@@ -88,11 +87,7 @@ def _sound(rows: Callable[[], Any], file: LogFile) -> Any:
 
 
 class Database:
-    """A database of OpenCode, read session by session; a context manager.
-
-    Raises:
-        DataFileError: It cannot be read.
-    """
+    """A database of OpenCode, read session by session; a context manager."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
@@ -111,11 +106,7 @@ class Database:
         self._stack.close()
 
     def _refuse_views(self) -> None:
-        """See that what is read are tables and stored columns: what is computed may never end.
-
-        Raises:
-            DataFileError: A view, a virtual table or a computed column is there, or the database cannot be read.
-        """
+        """See that what is read are tables and stored columns: what is computed may never end."""
         for name, sql in self._rows("SELECT name, sql FROM sqlite_master"):
             statement = string(sql).upper()
             if string(name).lower() not in _TABLES or statement.startswith("CREATE TABLE"):
@@ -136,11 +127,7 @@ class Database:
             yield from rows
 
     def sessions(self) -> dict[str, Row]:
-        """All sessions by their ids, the first first.
-
-        Raises:
-            DataFileError: They cannot be read.
-        """
+        """All sessions by their ids, the first first."""
         names = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
         agent = "agent" if "agent" in names else "''"
         rows = self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id")
@@ -148,19 +135,11 @@ class Database:
         return {name: Row(name, parent=above, agent=role, version=of) for name, above, role, of in found}
 
     def folders(self) -> dict[str, str]:
-        """Return the folder in which each session ran, by the session's id.
-
-        Raises:
-            DataFileError: They cannot be read.
-        """
+        """Return the folder in which each session ran, by the session's id."""
         return {string(name): string(folder) for name, folder in self._rows("SELECT id, directory FROM session")}
 
     def read(self, session: Row, store: Store, report: ImportReport) -> None:
-        """Take a session with its messages and their parts.
-
-        Raises:
-            DataFileError: They cannot be read.
-        """
+        """Take a session with its messages and their parts."""
         store.take_session(session)
         most = budget.MAX_LINE_BYTES
         data = f"CASE WHEN length(CAST(data AS BLOB)) > {most} THEN NULL ELSE CAST(data AS BLOB) END"

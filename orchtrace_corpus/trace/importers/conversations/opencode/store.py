@@ -1,24 +1,13 @@
-"""Sessions of OpenCode with their messages and parts, from whichever files they come; contents are let go at once.
-
-Before 1.2 each session, message and part has a JSON file of its own; `export` and `run --format json` print the same.
-"""
+"""The records of OpenCode as typed values, whatever is wrong with them: sessions, messages, and parts of messages."""
 
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from msgspec import DecodeError, Struct, field
+from msgspec.json import Decoder
 
 from orchtrace_corpus.base import budget
-from orchtrace_corpus.trace.importers.conversations.opencode.rows import (
-    Exported,
-    PartRow,
-    Row,
-    State,
-    Times,
-    decode,
-    exact,
-)
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -29,6 +18,109 @@ from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 from orchtrace_corpus.trace.model.trace import Status
+
+
+class Times(Struct, gc=False):
+    """Milliseconds since 1970."""
+
+    created: Any = None
+    completed: Any = None
+    start: Any = None
+    end: Any = None
+
+
+_Odd = bool | int | float | str | tuple[Any, ...] | None  # what stands where an object should be
+
+
+class Usage(Struct, gc=False):
+    """What an answer has spent, each kind apart; reads and writes are those of its `cache`."""
+
+    input: Any = None
+    output: Any = None
+    reasoning: Any = None
+    total: Any = None
+    cache: "Usage | _Odd" = None
+    read: Any = None
+    write: Any = None
+
+
+class Metadata(Struct, gc=False):
+    """What a tool says of its run beside the output, which it may repeat."""
+
+    session: str = field(default="", name="sessionId")
+    exit: Any = None
+
+
+class State(Struct, gc=False):
+    """What became of a call."""
+
+    status: str = ""
+    input: Any = None
+    output: Any = None
+    error: Any = None
+    metadata: Metadata | None = None
+    time: Times | None = None
+
+
+class PartRow(Struct, gc=False):
+    """The members of a part that say something about calls or tokens.
+
+    They stand as in most records, as the decoder looks for each behind the one before.
+    """
+
+    id: str = ""
+    session: str = field(default="", name="sessionID")
+    message: str = field(default="", name="messageID")
+    type: str = ""
+    text: Any = None
+    tool: str = ""
+    call: str = field(default="", name="callID")
+    state: State | None = None
+    time: Times | None = None
+    tokens: Usage | _Odd = None
+    cost: Any = None
+    synthetic: Any = None
+
+
+class Row(PartRow, gc=False):
+    """The members of a session, a message or a part that say something about agents, calls or tokens."""
+
+    role: str = ""
+    agent: str = ""
+    mode: str = ""
+    model_id: str = field(default="", name="modelID")
+    finish: str = ""
+    error: Any = None
+    parent: str = field(default="", name="parentID")
+    version: str = ""
+    model: Any = None
+    info: "Row | None" = None
+    part: "Row | None" = None
+    messages: "list[Exported] | None" = None
+
+
+class Exported(Struct, gc=False):
+    """A message with its parts, as `export` writes it."""
+
+    info: Row | None = None
+    parts: list[PartRow] | None = None
+
+
+_ROW = Decoder(Row)
+
+
+def exact(data: Any) -> Row | None:
+    """Return a row in which nothing is wrong; None for any other."""
+    try:
+        return _ROW.decode(data)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def decode(data: Any) -> Row | None:
+    """Return a row, whatever is wrong with it: members of another kind than they should be go; None for no row."""
+    return exact(data) or parts.lenient(parts.decoded(data), Row)
+
 
 _ASKS = frozenset(("question", "plan_enter", "plan_exit"))
 _REJECTIONS = ("The user rejected permission", "The user dismissed this question")
@@ -82,24 +174,16 @@ class Session(Struct):
 
 
 class Store:
-    """Sessions as they are read, the same record in several files taken once.
-
-    Attributes:
-        sessions: The sessions by their ids.
-    """
+    """Sessions as they are read, the same record in several files taken once."""
 
     def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, Session] = {}  # the sessions by their ids
         self._privacy, self._report = privacy, report
         self._last: Message | None = None
         self._masked = cache(masked)  # for names of models and tools: few, and met again and again
 
     def take_file(self, file: LogFile) -> None:
-        """Take the records of a JSON file: one record, an export, or lines that `run --format json` has printed.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Take the records of a JSON file: one record, an export, or lines that `run --format json` has printed."""
         if not file.path.endswith(LINES):
             with suppress(DecodeError, RecursionError):
                 self._take_document(logs.contents(file), file)
@@ -108,12 +192,7 @@ class Store:
             self._take(row, steps.Place(file.name, line))
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
-        """Take a record, or an export, whose messages are decoded one by one where it is large, laid out or faulty.
-
-        Raises:
-            DecodeError: It is no JSON.
-            RecursionError: It is nested too deeply.
-        """
+        """Take a record, or an export, whose messages are decoded one by one where it is large, laid out or faulty."""
         may_be_export = b'"messages"' in data
         is_brief = len(data) <= budget.MAX_LINE_BYTES and data.find(b"\n", 0, -1) < 0
         row = exact(data) if is_brief or not may_be_export else None
