@@ -309,7 +309,7 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
             for flip in flips:
                 other = with_value(other, known[flip.tag], flip.tag, flip.value)
             variants.append(_Variant(flips, filters.part(other)))
-        variants.append(_Variant((Change(ChangeKind.LEAVE_OUT, paper.key),), None))
+        variants.append(_left_out(paper.key))
         units.append(_Unit(paper.key, tuple(variants), len(own)))
     return units, is_exact
 
@@ -345,7 +345,7 @@ def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]
                 parts.setdefault(part, Change(ChangeKind.TAKE_IN, exclusion.id, tags=tags))
             variants += [_Variant((change,), part) for part, change in parts.items()]
         if of_exclusions:
-            variants.append(_Variant((Change(ChangeKind.LEAVE_OUT, exclusion.id),), None))
+            variants.append(_left_out(exclusion.id))
         if len(variants) > 1:
             units.append(_Unit(exclusion.id, tuple(variants)))
     return units
@@ -356,11 +356,12 @@ def _scale_units(claim: Claim, filters: Mapping[Over, Filters], judge: Judge) ->
     wanted = filters.get(Over.SCALE)
     if wanted is None:
         return []
-    units = []
-    for record in judge.records(Over.SCALE, claim):
-        left_out = _Variant((Change(ChangeKind.LEAVE_OUT, record.name),), None)
-        units.append(_Unit(record.name, (_Variant((), wanted.part(record)), left_out)))
-    return units
+    records = judge.records(Over.SCALE, claim)
+    return [_Unit(one.name, (_Variant((), wanted.part(one)), _left_out(one.name))) for one in records]
+
+
+def _left_out(name: str) -> _Variant:
+    return _Variant((Change(ChangeKind.LEAVE_OUT, name),), None)
 
 
 def _ways(claim: Claim) -> list[_Way]:

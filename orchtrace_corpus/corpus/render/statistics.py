@@ -111,9 +111,8 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str,
         lines += [line(text, "muted") for text in wrap(f"{SOURCES_TITLE}; in brackets as published.", width)]
     lines.append(line())
     years = [value for value in summary.years.counts if value != ABSENT]
-    described = [
-        (counts.attribute.name, _counted(counts, others.get(counts.attribute.name))) for counts in summary.descriptions
-    ]
+    descriptions = {counts.attribute.name: counts for counts in summary.descriptions}
+    described = [(name, _counted(counts, others.get(name))) for name, counts in descriptions.items()]
     if years:
         recent = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
         earlier = sum(summary.years.counts[year] for year in years[:-4])
@@ -179,15 +178,12 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) ->
     lines: list[Line] = [line(text, "heading") for text in wrap(title, width)]
     lines.append(line(" " * label_width + head, "muted"))
     for term in facet.terms:
-        numbers = [levels.counts[term.id][level] for level in ids]
-        texts = [
-            "  " + pad(str(number or glyphs.empty), w, right=True) for number, w in zip(numbers, widths, strict=True)
-        ]
-        cells = [Span(text, "" if number else "warning") for text, number in zip(texts, numbers, strict=True)]
-        bars = [
-            Span(bar(number, largest, bar_width, glyph), level)
-            for number, glyph, level in zip(numbers, drawn, ids, strict=True)
-        ]
+        cells, bars = [], []
+        for level, glyph, cell_width in zip(ids, drawn, widths, strict=True):
+            number = levels.counts[term.id][level]
+            text = "  " + pad(str(number or glyphs.empty), cell_width, right=True)
+            cells.append(Span(text, "" if number else "warning"))
+            bars.append(Span(bar(number, largest, bar_width, glyph), level))
         label = clip(pad(term.code, code_width) + term.id, label_width, glyphs.ellipsis)
         lines.append((Span(pad(label, label_width)), *cells, Span("  "), *bars))
     return lines
@@ -339,11 +335,9 @@ def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:
 def summary_tables(summary: Summary, published: Summary | None = None) -> list[Table]:
     """All published statistics, one table each; counts of tags beside those as published, if they are given."""
     beside = {counts.attribute.name: counts for counts in (() if published is None else published.facets)}
-    tables = [
-        table
-        for counts in (*summary.axes, *summary.descriptions)
-        for table in counts_tables(counts, beside.get(counts.attribute.name))
-    ]
+    tables: list[Table] = []
+    for counts in (*summary.axes, *summary.descriptions):
+        tables += counts_tables(counts, beside.get(counts.attribute.name))
     for levels in summary.levels:
         tables += [levels_table(levels), *([levels_matrix(levels)] if levels.by_record else [])]
     tables += counts_tables(summary.years)
