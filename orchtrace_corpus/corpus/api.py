@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 10
-"""How many papers a notebook shows of a corpus."""
+"""The papers of a corpus that a notebook shows."""
 
 
 class CrossTable(dict[Any, dict[Any, int]]):
-    """How many papers have each pair of values of two fields, by row value and column value; years are integers.
+    """The number of papers with each pair of values of two fields, by row value and column value; years are integers.
 
     Attributes:
         crosstab: The same with its fields.
@@ -101,7 +101,7 @@ class Gaps(tuple[Gap, ...]):  # noqa: SLOT001 - a tuple cannot have a slot that 
 
 
 class Verdicts(tuple["Verdict", ...]):
-    """What the claims of a corpus come to, in the order of its file."""
+    """The verdicts on the claims of a corpus, in the order of its file."""
 
     __slots__ = ()
 
@@ -190,7 +190,7 @@ class Corpus:
         return find_records(self._pool, name)
 
     def counts(self, field: str, other: str = "") -> dict[Any, Any]:
-        """How many records have each value of a field: papers, or exclusions if the field is theirs alone.
+        """Count the records with each value of a field: papers, or exclusions if the field is theirs alone.
 
         Terms that no record has count 0. Records without a value count under the empty string. Years are integers.
         With another field, as `cross`.
@@ -207,7 +207,7 @@ class Corpus:
         return {_key(value, attribute): number for value, number in counted.items()}
 
     def cross(self, rows: str, columns: str) -> CrossTable:
-        """How many papers have each pair of values of two fields, by row value and column value, zeros included.
+        """Count the papers with each pair of values of two fields, by row value and column value, zeros included.
 
         Args:
             rows: The one field.
@@ -237,7 +237,7 @@ class Corpus:
         return Gaps(coverage._replace(reading=self._reading))
 
     def claims(self) -> Verdicts:
-        """Whether what the corpus claims about itself holds for these papers; for a selection, without candidates.
+        """Evaluate what the corpus claims about itself for these papers; for a selection, without candidates.
 
         Raises:
             CommandUseError: The corpus was not read from a folder.
@@ -317,7 +317,7 @@ def _key(value: str, attribute: Attribute) -> str | int:
 
 
 def claims(root: str = "", *, reading: str = "published") -> Verdicts:
-    """Whether what a corpus claims about itself in `data/claims.yaml` holds, claim by claim; arguments as for `load`.
+    """Evaluate what a corpus claims about itself in `data/claims.yaml`, claim by claim; arguments as for `load`.
 
     Raises:
         CommandUseError: There is no such reading.
@@ -328,7 +328,7 @@ def claims(root: str = "", *, reading: str = "published") -> Verdicts:
 
 
 def candidates(root: str = "") -> tuple["Candidate", ...]:
-    """What was found and awaits a decision, from `data/candidates.yaml`; nothing where a corpus has no such file.
+    """Return what was found and awaits a decision, from `data/candidates.yaml`; nothing without such a file.
 
     Raises:
         DataFileError: There is no corpus, or a data file cannot be read.

@@ -1,4 +1,4 @@
-"""What is wrong with a corpus, as values: all that `corpus check` asks of it.
+"""The problems of a corpus, as values: all that `corpus check` asks of it.
 
 What only some parts of a check need is imported where they are made: start-up is most of the time of a command.
 """
@@ -25,7 +25,7 @@ _EXAMPLE = r"(?im)^(?:day:|.*(?:example|retriev(?:al|es)|no licence)).*\n"
 """A line of a starter file that says what a corpus of somebody's own cannot say."""
 
 _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-"""What git's folder holds while a merge, or what else merges, is under way."""
+"""The names in git's folder while a merge, or a command that merges, is under way."""
 
 
 class PartName(StrEnum):
@@ -78,7 +78,7 @@ class Part(NamedTuple):
 
     @property
     def is_merely_stale(self) -> bool:
-        """Whether nothing is wrong but that generated files are older than the data: building mends all of it."""
+        """True if the only problem is that generated files are older than the data: building fixes all of it."""
         return self.name == PartName.BUILD and bool(self.stale)
 
 
@@ -99,7 +99,7 @@ class Check(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """What validating a corpus found.
+    """The outcome of validating a corpus.
 
     Attributes:
         pool: What could be read; None if the taxonomy could not.
@@ -241,7 +241,7 @@ def _examples(files: CorpusFiles) -> Iterator[str]:
 
 
 def _unmerged(root: str) -> CorpusError | None:
-    """What is wrong while git merges and data files are undecided; git is asked only if a merge has left a trace."""
+    """Return the error while git merges and data files are undecided; git is asked only if a merge has left a trace."""
     folder = os.path.abspath(root)
     while not os.path.lexists(git := os.path.join(folder, ".git")) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)

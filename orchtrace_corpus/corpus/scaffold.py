@@ -58,7 +58,7 @@ def starter_files() -> dict[str, str]:
 
 
 def requirement() -> str:
-    """What pip installs this package by, from where it was installed here: it may be on no index.
+    """Return the requirement by which pip installs this package from where it was installed here.
 
     A clone is told by the address of its origin; by its folder, which only this machine has, where it has none.
     Source: https://packaging.python.org/en/latest/specifications/direct-url-data-structure/

@@ -1,1 +1,1 @@
-"""What the corpus says: filters, counts, claims, agreement, differences. Nothing here opens a file."""
+"""Filters, counts, claims, agreement, differences. Nothing here opens a file."""

@@ -1,4 +1,4 @@
-"""How far readers agree who coded the same papers independently.
+"""The agreement of readers who coded the same papers independently.
 
 Observed agreement is the share of pairs of readings of one paper that are equal. Cohen's kappa (J. Cohen,
 "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20, 1960) and
@@ -54,7 +54,7 @@ class Disagreement(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How far readers agree on one column, or on all columns of one facet.
+    """The agreement of readers on one column, or on all columns of one facet.
 
     Attributes:
         name: The column, or the facet whose columns are taken together.
@@ -73,7 +73,7 @@ class Agreement(NamedTuple):
 def compare(
     sheets: Sequence[Sheet], columns: Sequence[Column], *, resamples: int = 1000, seed: int = 0
 ) -> tuple[Agreement, ...]:
-    """How far two or more readers agree, column by column; a facet of several columns also as a whole.
+    """Compute the agreement of two or more readers, column by column; a facet of several columns also as a whole.
 
     Columns that no two readers coded are left out.
 

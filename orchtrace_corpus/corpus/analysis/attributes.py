@@ -70,7 +70,7 @@ _KINDS = {
     FieldKind.FLAG: ValueKind.TERM,
     FieldKind.CHOICE: ValueKind.TERM,
 }
-"""What the values of fields are that are not text."""
+"""The kinds of values of fields that are not text."""
 
 _FLAG_TERMS = (Term("true", "Yes", ""), Term("false", "No", ""))
 _PUBLISHED_TERMS = (

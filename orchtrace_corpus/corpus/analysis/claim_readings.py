@@ -14,7 +14,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Kind
 
 
 class ReadingVerdict(NamedTuple):
-    """What becomes of a claim by the reading of the sources.
+    """The outcome of a claim by the reading of the sources.
 
     Attributes:
         published: Whether it holds as published.

@@ -48,7 +48,7 @@ _Key: TypeAlias = tuple[Over, bool, tuple[tuple[str, tuple[str, ...]], ...]]
 
 
 class PoolVerdict(NamedTuple):
-    """Whether a claim holds over one pool.
+    """The verdict on a claim over one pool.
 
     Attributes:
         found: What was found, in words.
@@ -75,7 +75,7 @@ class PoolVerdict(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds, as it is written.
+    """The verdict on a claim, as it is written.
 
     Attributes:
         expected: What must be found, in words.
@@ -115,7 +115,7 @@ def evaluate(
 def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """The ids of the claims about the published pool that fall over that of today."""
     asked = {PoolName.PUBLISHED, PoolName.TODAY}
-    judged = (one for one in verdicts if asked <= one.pools.keys() and one.holds)
+    judged = (verdict for verdict in verdicts if asked <= verdict.pools.keys() and verdict.holds)
     return tuple(one.claim.id for one in judged if not one.pools[PoolName.TODAY].holds)
 
 
@@ -156,7 +156,7 @@ def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tupl
 
 
 class Part(NamedTuple):
-    """What one record contributes to a claim.
+    """The contribution of one record to a claim.
 
     Attributes:
         selected: Whether it passes the claim's `where`.
@@ -179,7 +179,7 @@ class Filters(NamedTuple):
     compared: tuple[str, ...] = ()
 
     def part(self, record: Record) -> Part | None:
-        """What a record contributes; None if it is out of scope."""
+        """Return the contribution of a record; None if it is out of scope."""
         if not self.scope.matches(record):
             return None
         return Part(self.where.matches(record), self.of.matches(record), self.values(record))
@@ -190,7 +190,7 @@ class Filters(NamedTuple):
         return (*self.scope.filters, *self.where.filters, *self.of.filters)
 
     def values(self, record: Record) -> tuple[str, ...]:
-        """What a record has of the field that counts and values are given by."""
+        """Return the values of a record in the field that counts and values are given by."""
         return (self.by.values(record) or ("",)) if self.by is not None else ()
 
 
@@ -216,7 +216,7 @@ class Undecided(NamedTuple):
     def variants(self, known: Mapping[str, Facet]) -> list[Member]:
         """The candidate as each reader reads it who reads all of these tags, where the claim is about it then."""
         candidate = self.candidate
-        read = (one for one in candidate.readings if self.tags.isdisjoint(candidate.open_after(one, known)))
+        read = (reading for reading in candidate.readings if self.tags.isdisjoint(candidate.open_after(reading, known)))
         papers = (candidate.read_by(reading, known) for reading in read)
         about = (paper for paper in papers if self.wanted.scope.matches(paper) and self.wanted.of.matches(paper))
         return [Member(paper, self.wanted, self.wanted.where.matches(paper)) for paper in about]
@@ -292,7 +292,7 @@ def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
 
 
 def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[str, ...]]:
-    """Whether a claim holds of some records, what is found in them, and which of them it counts."""
+    """Return True if a claim holds of some records, what is found in them, and which of them it counts."""
     selected = [member for member in members if member.is_selected]
     rows = tuple(member.record.name for member in selected)
     return (*_comparison(claim, rows, len(members), selected), rows)
@@ -336,7 +336,7 @@ def _is_within(value: int, per: int, bounds: Bounds) -> bool:
 
 
 def expected_text(claim: Claim) -> str:
-    """What a claim expects, in words."""
+    """Return the expectation of a claim in words."""
     expect = claim.expect
     if isinstance(expect, Number):
         low, high = (None if end is None else str(end) for end in expect.bounds)
@@ -355,11 +355,11 @@ def expected_text(claim: Claim) -> str:
 
 
 EQUAL, DIFFERENT = " equal", " different"
-"""What marks the cell of a column, as a value of a paper that two readers coded."""
+"""The marks of the cell of a column, as a value of a paper that two readers coded."""
 
 
 def agreement_of(name: str, cells: Mapping[str, int]) -> tuple[int, int]:
-    """How many cells of a column are equal, and how many there are; of all columns under the empty name."""
+    """Count the equal cells of a column, and all of its cells; of all columns under the empty name."""
     equal, different = (
         sum(number for cell, number in cells.items() if (cell.endswith(mark) if not name else cell == name + mark))
         for mark in (EQUAL, DIFFERENT)
@@ -377,7 +377,7 @@ def _bounded(low: str | None, high: str | None) -> str:
 
 
 def cell_attribute(expect: Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
-    """What two readers make of a paper, for a claim about their sheets; of one sheet, the corpus is the other reader.
+    """Return the cells of two readers of a paper, for a claim about their sheets; the corpus stands in for a second.
 
     Args:
         expect: The sheets, and the columns to compare.
@@ -479,7 +479,7 @@ class Judge:
         return filters
 
     def verdict(self, claim: Claim, disputes: Sequence[Dispute] = (), *, over_pools: bool = True) -> Verdict:
-        """Whether a claim holds; also over the other pools, if that is asked for."""
+        """Return the verdict on a claim; also over the other pools, if that is asked for."""
         expected = expected_text(claim)
         try:
             filters = self.filters(claim)
@@ -521,7 +521,7 @@ class Judge:
         awaiting: list[Member] = []
         if wanted is not None:
             named = claim.expect.values if isinstance(claim.expect, Values) else None
-            about = [one for one in self.candidates if named is None or one.name in named]
+            about = [candidate for candidate in self.candidates if named is None or candidate.name in named]
             awaiting, undecided = candidate_members(about, wanted)
             members = [*members, *awaiting]
         holds, found, _ = outcome(claim, members)
@@ -559,7 +559,7 @@ class Judge:
         return self._queries[key]
 
     def wrong_everywhere(self, condition: Condition, over: Sequence[Over]) -> CommandUseError | None:
-        """What is wrong with a condition for the first kind of records, if something is for each."""
+        """Return the error of a condition for the first kind of records, if there is one for each."""
         errors = [_wrong(condition, self.attributes[kind]) for kind in over]
         return None if None in errors else errors[0]
 
@@ -609,7 +609,7 @@ def _wrong(condition: Condition, attributes: Attributes) -> CommandUseError | No
 
 
 def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:
-    """What keeps a claim from being evaluated, each at its place."""
+    """Return the errors that keep a claim from being evaluated, each at its place."""
     claim = file.claims[index]
     expect = claim.expect
     of = expect.of if isinstance(expect, Share) else ()

@@ -51,7 +51,7 @@ class Column(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """What one reader coded.
+    """The codes of one reader.
 
     Attributes:
         name: The reader's name: the sheet's path, or `corpus` for the corpus itself.
@@ -299,7 +299,7 @@ class _Reading:
 
 
 def name_readers(paths: Sequence[str]) -> dict[str, str]:
-    """What each sheet's reader is called: the name of the file, or its path where two files have one name."""
+    """Return the name of each sheet's reader: the name of the file, or its path where two files have one name."""
     stems = {path: os.path.splitext(os.path.basename(path))[0] for path in paths}
     return {path: stem if list(stems.values()).count(stem) == 1 else path for path, stem in stems.items()}
 
@@ -364,7 +364,7 @@ def sparse_papers(
 
 
 def _quotas(sizes: dict[str, int], size: int) -> dict[str, int]:
-    """How many to draw from each stratum: in proportion, by largest remainders, none empty if it can be."""
+    """Return the number to draw from each stratum: in proportion, by largest remainders, none empty if it can be."""
     total = sum(sizes.values())
     floor = int(size >= len(sizes))
     rest = size - floor * len(sizes)

@@ -22,7 +22,7 @@ OTHER_REASON = "other"
 
 
 class Flow(NamedTuple):
-    """What became of the records of a run, or of several.
+    """The decisions on the records of a run, or of several.
 
     Attributes:
         name: The day of the run and what made it; empty for all together.
@@ -52,12 +52,12 @@ class Flow(NamedTuple):
 
     @property
     def screened(self) -> int:
-        """How many were decided on."""
+        """The records that were decided on."""
         return self.included + self.coding + sum(self.excluded.values())
 
     @property
     def removed(self) -> int:
-        """How many were removed before screening: duplicates, known and refused records."""
+        """The records removed before screening: duplicates, known and refused records."""
         return self.repeated + self.known + self.refused
 
 

@@ -1,4 +1,4 @@
-"""Whether two records are one paper: by an identifier, by an address, or by a title that is nearly the same."""
+"""Finds records that are one paper: by an identifier, by an address, or by a title that is nearly the same."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ above 92."""
 
 _EQUAL = 100.0
 LONGEST_NAME = 3
-"""What stands before a title's first colon is the work's name if it has at most this many words."""
+"""The most words of a work's name, which stands before the first colon of its title."""
 
 _REGISTRIES = {
     IdentifierKind.ARXIV: "arXiv",
@@ -27,7 +27,7 @@ _REGISTRIES = {
 
 
 class Sign(StrEnum):
-    """What two records have in common, the surest first."""
+    """The signs that two records are one, the surest first."""
 
     IDENTIFIER = "identifier"
     ADDRESS = "address"
@@ -142,7 +142,7 @@ def identifiers_of(record: Record) -> Iterator[Identifier]:
 
 
 def _has_other_id(record: Record, paper: Paper) -> bool:
-    """Whether both have an arXiv id, and not the same."""
+    """Return True if both have an arXiv id, and not the same."""
     known = {one.value for one in identifiers_of(record) if one.kind is IdentifierKind.ARXIV}
     return bool(known) and paper.arxiv_id is not None and paper.arxiv_id not in known
 

@@ -36,7 +36,7 @@ _ALTERNATIVE = r"""\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>(?:\\[,"]|[^,])*))\s*(?:,|
 
 
 class Operator(StrEnum):
-    """How a filter compares."""
+    """The comparison of a filter."""
 
     EQUAL = "="
     UNEQUAL = "!="
@@ -66,7 +66,7 @@ class Filter(NamedTuple):
     alternatives: tuple[str, ...]
 
     def matches(self, record: object) -> bool:
-        """Whether the record meets the condition."""
+        """Return True if the record meets the condition."""
         values = self.attribute.values(record)
         if self.operator is _EQUAL or self.operator is _UNEQUAL:
             for value in values or ("",):  # nearly always one: a set of it takes twice the time
@@ -88,7 +88,7 @@ class Filter(NamedTuple):
 
 
 def is_open(condition: Filter, record: object, open_tags: Collection[str]) -> bool:
-    """Whether a record's open tags decide if it meets a condition: those that it has can, of a field of levels."""
+    """Return True if open tags decide whether a record meets a condition: of levels, those that it has can."""
     if condition.attribute.name not in open_tags:
         return False
     is_equality = condition.operator is Operator.EQUAL
@@ -105,7 +105,7 @@ class Query(NamedTuple):
     filters: tuple[Filter, ...] = ()
 
     def matches(self, record: object) -> bool:
-        """Whether the record passes every filter."""
+        """Return True if the record passes every filter."""
         for condition in self.filters:  # noqa: SIM110 - a generator takes twice the time
             if not condition.matches(record):
                 return False

@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 
 def text_of(record: Record, abstracts: Mapping[str, str]) -> str:
-    """What the order knows of a record: its title, and its abstract where one is stored.
+    """Return the text of a record to order by: its title, and its abstract where one is stored.
 
     Args:
         record: The record.
@@ -69,7 +69,7 @@ def likely(
         CommandUseError: Too few records are decided on.
         MissingLibraryError: scikit-learn is not installed.
     """
-    places = rank(*training_texts(pool, abstracts), [text_of(one.paper, abstracts) for one in candidates])
+    places = rank(*training_texts(pool, abstracts), [text_of(candidate.paper, abstracts) for candidate in candidates])
     return sorted(zip(candidates, places, strict=True), key=lambda pair: -pair[1].score)
 
 
@@ -167,5 +167,5 @@ class Similarity:
 
 
 def is_excluded(record: Record) -> bool:
-    """Whether a record is one of the log that stands as excluded."""
+    """Return True for an exclusion that was not taken in later."""
     return isinstance(record, Exclusion) and not record.promoted_to

@@ -41,7 +41,7 @@ _WEIGHTS = {
     SearchPart.DEFINITION: 1.5,
 }
 _STEM, _INSIDE = 0.95, 0.4
-"""What another form of a word is worth, as stops of stopping, and a longer one that holds it, as MAGRPO of GRPO."""
+"""The worth of another form of a word, as stops of stopping, and a longer one that holds it, as MAGRPO of GRPO."""
 
 
 class Found(NamedTuple):
@@ -157,7 +157,7 @@ ENDINGS = (
     *(("ate", ""), ("ize", ""), ("ise", ""), ("ing", ""), ("ies", ""), ("ied", ""), ("ers", ""), ("ed", "")),
     *(("er", ""), ("es", ""), ("ly", ""), ("s", "")),
 )
-"""What ends a word and is left out to compare it, with what takes its place; the first that leaves three letters."""
+"""The endings that are left out to compare words, with their replacement; the first that leaves three letters."""
 
 
 def stem(word: str) -> str:

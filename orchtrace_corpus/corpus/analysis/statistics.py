@@ -123,7 +123,7 @@ class Gap(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Which cells of a cross-tabulation are empty, and which hold no more than `sparse_limit` papers.
+    """The cells of a cross-tabulation that are empty, and those that hold no more than `sparse_limit` papers.
 
     `NA` and absence are no cells: nothing is missing where an axis does not apply.
 
@@ -223,7 +223,7 @@ def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Cro
 
 
 MOST_NEAREST = 3
-"""How many papers near a gap are named."""
+"""The most papers near a gap that are named."""
 
 
 def coverage(

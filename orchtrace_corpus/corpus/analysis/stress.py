@@ -1,4 +1,4 @@
-"""How much it takes to break a claim: disputed tags read the other way, near misses taken in, rows left out.
+"""Finds what breaks a claim: disputed tags read the other way, near misses taken in, rows left out.
 
 Whatever a claim expects is broken when a sum over records passes a limit: the number of records, the tenths of a
 share, the rows too many or too few. What a change adds to such a sum depends on its own record alone. So the
@@ -27,7 +27,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
 class ChangeKind(StrEnum):
-    """What is changed."""
+    """The kinds of changes."""
 
     FLIP = "flip"
     TAKE_IN = "take in"
@@ -104,7 +104,7 @@ class Possibilities:
                 yield tags
 
     def _is_met(self, condition: Filter, paper: Paper) -> bool | None:
-        """Whether the record meets a condition; None where that depends on tags that are not given."""
+        """Return True if the record meets a condition; None where that depends on tags that are not given."""
         name = condition.attribute.name
         domain = next((one for one in self._domains if name == one.facet.field or name in one.facet_terms), None)
         if domain is None:
@@ -208,13 +208,13 @@ def _shown(tag: Tag) -> str:
 
 
 MOST_READINGS = 1024
-"""How many combinations of other readings of one record are tried; beyond, only those with up to two changes."""
+"""The most combinations of other readings of one record that are tried; beyond, only those with up to two changes."""
 
 _KINDS = tuple(ChangeKind)
 
 
 class Robustness(NamedTuple):
-    """What it takes to break a claim.
+    """The changes that break a claim.
 
     Attributes:
         holds: Whether the claim holds as things are; if not, the rest is empty.
@@ -255,7 +255,7 @@ class _Variant(NamedTuple):
     part: Part | None
 
     def is_all(self, kind: ChangeKind) -> bool:
-        """Whether it comes about by changes of one kind."""
+        """Return True if it comes about by changes of one kind."""
         return bool(self.changes) and all(change.kind is kind for change in self.changes)
 
 
@@ -357,7 +357,7 @@ def _scale_units(claim: Claim, filters: Mapping[Over, Filters], judge: Judge) ->
     if wanted is None:
         return []
     records = judge.records(Over.SCALE, claim)
-    return [_Unit(one.name, (_Variant((), wanted.part(one)), _left_out(one.name))) for one in records]
+    return [_Unit(record.name, (_Variant((), wanted.part(record)), _left_out(record.name))) for record in records]
 
 
 def _left_out(name: str) -> _Variant:
@@ -403,7 +403,7 @@ def _having(value: str) -> Callable[[str, Part | None], int]:
 
 
 def _cells(column: str, index: int) -> Callable[[str, Part | None], int]:
-    """How many cells of a column a record has that are equal, by index 0, or that there are at all, by index 1."""
+    """Count the cells of a column that a record has: by index 0 those that are equal, by index 1 all."""
     return lambda _, part: agreement_of(column, Counter(part.values))[index] if part and _is_selected(part) else 0
 
 
@@ -413,7 +413,7 @@ def _excess(part: Part | None, hundredths: int) -> int:
 
 
 class _Gains:
-    """What every variant of every record adds to the sum that one way to break a claim goes by."""
+    """The amount that every variant of every record adds to the sum that one way to break a claim goes by."""
 
     def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
         named: set[str] = set()  # of records that may not be there
@@ -463,7 +463,7 @@ class _Gains:
 
 
 def _remoteness(changes: Sequence[Change]) -> list[int]:
-    """How far-fetched changes are: another reading on record least, a row left out most."""
+    """Rank changes from the nearest to the most far-fetched: another reading on record least, a row left out most."""
     return [_KINDS.index(change.kind) for change in changes]
 
 
@@ -479,7 +479,7 @@ def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
 
 
 def _all_at_once(gains: Sequence[_Gains], units: Sequence[_Unit], kind: ChangeKind) -> bool | None:
-    """Whether all changes of a kind together break a claim; None where there are none."""
+    """Return True if all changes of a kind together break a claim; None where there are none."""
 
     def is_whole(index: int, variant: _Variant) -> bool:
         return variant.is_all(kind) and (kind is not ChangeKind.FLIP or len(variant.changes) == units[index].disputed)

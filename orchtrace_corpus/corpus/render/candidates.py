@@ -25,7 +25,7 @@ def listing(
     candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "", places: "Sequence[Place]" = ()
 ) -> Table:
     """Candidates as rows, the values of attributes as columns; with places, their scores and what these rest on."""
-    rows = [tuple(records_render.column_value(one, column) for column in columns) for one in candidates]
+    rows = [tuple(records_render.column_value(candidate, column) for column in columns) for candidate in candidates]
     names = tuple(column.name for column in columns)
     if places:
         names = (*names, "likely", "by_words")
@@ -171,7 +171,7 @@ def _mapping(candidate: Candidate) -> dict[str, Any]:
 
 
 def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
-    """What a candidate says besides its tags and its readings."""
+    """Yield the fields of a candidate besides its tags and its readings."""
     yield from records_render.field_entries(candidate.paper, taxonomy)
     if candidate.reason:
         yield "reason", candidate.reason

@@ -31,13 +31,13 @@ if TYPE_CHECKING:  # only who asks for stress, readings or causes needs them
 
 _PIPE_WIDTH = 100
 _WIDTH_FOR_SENTENCES = 120
-"""How many cells a line needs for sentences beside the verdicts."""
+"""The cells that a line needs for sentences beside the verdicts."""
 _NARROW = 80
-"""How many cells a line has in a pipe, where a long list is cut to a screen."""
+"""The cells of a line in a pipe, where a long list is cut to a screen."""
 _MOST_ON_A_SCREEN = 20
-"""How many claims a screen of 24 lines holds; of more, those are left out of which there is nothing to say."""
+"""The claims that a screen of 24 lines holds; of more, those are left out of which there is nothing to say."""
 _MOST_ROWS = 20
-"""How many records a claim names in full; of more, those that are contested."""
+"""The most records that a claim names in full; of more, those that are contested."""
 _MOST_BEFORE = 5
 _QUIET = 5
 """From which rank on there is nothing to say of a claim."""
@@ -627,7 +627,7 @@ def causes_lines(
         width: The cells of a line.
     """
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    proposed = [one for one in causes if one.proposal is Decision.INCLUDE]
+    proposed = [cause for cause in causes if cause.proposal is Decision.INCLUDE]
     lines: list[Line] = []
     for verdict in sorted(verdicts, key=lambda one: one.claim.is_exact):
         own = [one for one in proposed if one.claim.id == verdict.claim.id]
@@ -679,15 +679,15 @@ def causes_data(causes: Sequence["Cause"]) -> str:
     """Return the same for programs."""
     mappings = [
         {
-            "claim": one.claim.id,
-            "exact": one.claim.is_exact,
-            "candidate": one.name,
-            "proposal": one.proposal.value,
-            "certain": one.is_certain,
-            "tags": {tag: list(values) for tag, values in one.tags.items()},
-            "sources": list(one.sources),
-            "copies": list(one.copies),
+            "claim": cause.claim.id,
+            "exact": cause.claim.is_exact,
+            "candidate": cause.name,
+            "proposal": cause.proposal.value,
+            "certain": cause.is_certain,
+            "tags": {tag: list(values) for tag, values in cause.tags.items()},
+            "sources": list(cause.sources),
+            "copies": list(cause.copies),
         }
-        for one in causes
+        for cause in causes
     ]
     return envelope("causes", {"causes": mappings})

@@ -58,7 +58,7 @@ def summary(coverage: Coverage) -> str:
 
 
 def _reasons(coverage: Coverage) -> list[str]:
-    """Which cells nothing is expected of, since no paper has the one tag; and why some cannot arise."""
+    """Return the cells of which nothing is expected, since no paper has one tag; and why some cannot arise."""
     axes, (rows, columns) = (coverage.crosstab.rows, coverage.crosstab.columns), coverage.unused
     named = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, (rows, columns), strict=True) if terms]
     number = sum(row in rows or column in columns for row, column in coverage.empty)

@@ -259,7 +259,7 @@ _VERDICTS = {
     EvidenceVerdict.NOT_FOUND: "the source does not say",
     EvidenceVerdict.CONTRADICTED: "the source contradicts it",
 }
-"""What a reader is told of a verdict; support is what evidence is for."""
+"""The words for verdicts other than support, which is what evidence is for."""
 
 
 def evidence_about(item: Evidence) -> str:

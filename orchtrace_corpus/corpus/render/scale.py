@@ -1,4 +1,4 @@
-"""What is published about the scale of systems in use and of experiments: in words, as tables, as JSON."""
+"""Published figures on the scale of systems in use and of experiments: in words, as tables, as JSON."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from orchtrace_corpus.base.text.table import Cell, Table, envelope, lines, markd
 from orchtrace_corpus.corpus.model.scale import BOUNDS, Amount, Comparison, Observation, Support, compare, span
 
 BOUNDARY = "Reported envelopes against open evaluation regimes, not verified training traces."
-"""What the comparison of scales says, and what it does not."""
+"""The limits of the comparison of scales."""
 
 _SOURCES = {
     Support.PAPER: "publication",
@@ -30,7 +30,7 @@ def amount(value: Amount | None) -> str:
 
 
 def status(observation: Observation) -> str:
-    """How far an observation can be relied on: `verified`, `reported`, or `unknown` where there is no number."""
+    """Return the status of an observation: `verified`, `reported`, or `unknown` where there is no number."""
     if observation.value is None:
         return "unknown"
     return "verified" if observation.verified else "reported"
@@ -60,7 +60,7 @@ _OTHERS = "others"
 
 
 def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """What the comparison says, with its boundary, then the numbers that it rests on; in a pipe, they are not cut."""
+    """Return the comparison, its boundary, then the numbers that it rests on; in a pipe, they are not cut."""
     available = width or _PIPE_WIDTH
     shown = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
     shown += [line(part, "muted") for part in wrap(BOUNDARY, available)]
@@ -77,7 +77,7 @@ def document(observations: Sequence[Observation]) -> str:
 
 
 def answers(observations: Sequence[Observation]) -> list[str]:
-    """What is known of each quantity that can be compared; that none can, where there is none."""
+    """Return a sentence for each quantity that can be compared; where none can, that."""
     return [overview(one) for one in compare(observations)] or ["No quantity is known of both groups."]
 
 

@@ -28,9 +28,9 @@ from orchtrace_corpus.corpus.rules.tags import possible_cells
 
 SOURCES_NOUN = "reading of the sources"
 SOURCES_TITLE = SOURCES_NOUN.capitalize()
-"""What heads a report on the tags that readers of the sources agree on."""
+"""The head of a report on the tags that readers of the sources agree on."""
 ABSENT_LABEL = Missing.ABSENT.value
-"""How people see that a record has no value."""
+"""The text for a missing value."""
 PIPE_WIDTH = 80
 """The width of the page where no terminal says how wide it may be."""
 _TWO_COLUMNS_WIDTH = 76
@@ -316,12 +316,12 @@ def typical_table(crosstab: Crosstab) -> Table | None:
 
 
 def crosstab_name(crosstab: Crosstab) -> str:
-    """What programs call a cross-tabulation."""
+    """Return the name of a cross-tabulation for programs."""
     return f"{crosstab.rows.name}_by_{crosstab.columns.name}"
 
 
 def crosstab_title(crosstab: Crosstab) -> str:
-    """What people call a cross-tabulation."""
+    """Return the name of a cross-tabulation for people."""
     return f"{crosstab.rows.label} by {crosstab.columns.label}"
 
 
@@ -350,7 +350,7 @@ def summary_tables(summary: Summary, published: Summary | None = None) -> list[T
 
 
 def evidence_table(rows: Sequence[EvidenceCoverage]) -> Table:
-    """How far the tags of each sourced field are covered by evidence."""
+    """Return the evidence for the tags of each sourced field."""
     notes = (
         "Each tag other than NA counts once in primary, secondary or none, by its best source.",
         "It also counts once in supported, partly, contradicted or none, by the evidence that supports it least.",

@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.site.source import Place, Source
 
 START = "index.html"
 GENERATOR = "orchtrace-corpus"
-"""What the start page names as its maker; a folder without it is none of ours."""
+"""The maker that the start page names; a folder without it is none of ours."""
 
 _FIGURES = (plan.FigureKind.YEARS, plan.FigureKind.SKETCHES, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
 
@@ -105,7 +105,7 @@ class Site:
             name = PAPERS_PAGE if number == 1 else f"papers-{number}.html"
             values = {
                 "columns": columns,
-                "groups": [(group, [one for one in self._fields if one.group is group]) for group in Group],
+                "groups": [(group, [field for field in self._fields if field.group is group]) for group in Group],
                 "part": part,
                 "parts": len(parts),
                 "number": number,
@@ -171,7 +171,7 @@ class Site:
         return [[numbers[at] for at in kept] for value, numbers in counted if not value.is_aside]
 
     def _shell(self, root: str) -> Callable[[str, str, str, str], str]:
-        """What is around the main part of a page, as a function of its name, its title, its description and that part.
+        """Return a function that puts the frame around the main part of a page, by name, title, description and part.
 
         Made once for many pages: a frame costs as much as what is in it.
         """

@@ -1,4 +1,4 @@
-"""What other programs read of a site: the feed of added papers, the map of its pages, and its picture."""
+"""The parts of a site for other programs: the feed of added papers, the map of its pages, and its picture."""
 
 import struct
 import zlib
@@ -9,7 +9,7 @@ from orchtrace_corpus.base.text.drawing import PALETTE
 
 MOST_ENTRIES = 50
 PICTURE_SIZE = (1200, 630)
-"""What services that preview links expect: https://ogp.me, 1.91 to 1."""
+"""The size that services that preview links expect: https://ogp.me, 1.91 to 1."""
 
 _DIGITS = {
     "0": "75557", "1": "26227", "2": "71747", "3": "71717", "4": "55711",

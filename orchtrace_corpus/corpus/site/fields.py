@@ -145,7 +145,7 @@ def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequ
 
 def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
     """A term as a value; a level also has the definition of the term that it is of."""
-    own = next((one for one in facet.terms if one.id == attribute.name), None) if facet else None
+    own = next((term for term in facet.terms if term.id == attribute.name), None) if facet else None
     definition = f"{own.label}: {own.definition} {term.definition}" if own else term.definition
     tagged = attribute.facet or facet
     tag: Tag = {own.id: term.id} if own else term.id
@@ -155,7 +155,7 @@ def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
 def _contested_field(papers: Sequence[Paper], fields: Sequence[Field], tags: frozenset[tuple[str, str]]) -> Field:
     """The tags in open dispute as values, called as their fields are; those of a facet with levels last."""
     names = {tag for _, tag in tags}
-    disputed = sorted((one for one in fields if one.name in names), key=lambda one: one.facet is not None)
+    disputed = sorted((field for field in fields if field.name in names), key=lambda one: one.facet is not None)
     values = [Value(one.name, one.label, "Readers disagree on it.", CONTESTED) for one in disputed]
     had = [tuple(at for at, one in enumerate(values) if (paper.key, one.id) in tags) for paper in papers]
     column = [one or (len(values),) for one in had]

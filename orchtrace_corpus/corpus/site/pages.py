@@ -83,7 +83,7 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "matrix": matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset())),
-        "levels": [level_grid(one, source.taxonomy.noun) for one in source.summary.levels],
+        "levels": [level_grid(level, source.taxonomy.noun) for level in source.summary.levels],
         "years": [(one.id, number) for one, number in zip(named["year"].values, named["year"].counts(), strict=True)],
         "newest": newest,
         "further": sum(paper.added == newest[-1].added for paper in by_day[_LATEST:]) if newest else 0,
@@ -95,7 +95,7 @@ def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
 
 
 def _sentences(source: Source) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """What the corpus has and lacks, with the address behind it, and what speaks against it: claims, else the axes.
+    """Yield what the corpus has and lacks, its address, and what speaks against it: claims, else the axes.
 
     Of the claims that hold over the pool of today, too, the one with the most records, and two with none.
     """
@@ -114,7 +114,7 @@ def _sentences(source: Source) -> Iterator[tuple[str, str, Sequence[str]]]:
 
 
 def _doubts(verdict: Verdict, source: Source) -> Iterator[str]:
-    """What a reader of a claim that holds must know besides: the strongest evidence against it, and where it falls."""
+    """Yield the doubts about a claim that holds: the strongest evidence against it, and where it falls."""
     if strength := _strongest(verdict.claim):
         yield f"{strength} counter-evidence"
     if verdict.claim.id in source.by_sources and source.by_sources[verdict.claim.id].falls_by:
@@ -125,7 +125,7 @@ def _doubts(verdict: Verdict, source: Source) -> Iterator[str]:
 
 
 def _strongest(claim: Claim) -> str:
-    """How strong the strongest evidence against a claim is; empty where there is none."""
+    """Return the strength of the strongest evidence against a claim; empty where there is none."""
     return max((one.strength for one in claim.counter), key=list(Strength).index).value if claim.counter else ""
 
 
@@ -221,7 +221,7 @@ def screening(source: Source) -> dict[str, Any]:
 
 
 def candidates(source: Source) -> dict[str, Any]:
-    """What was found and awaits a decision, with what each reader reads."""
+    """Return the candidates, with what each reader reads."""
     attributes = candidate_attributes(source.taxonomy)
     listed = []
     for candidate in source.candidates:

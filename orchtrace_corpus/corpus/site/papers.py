@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 ROWS_OF_A_PAGE = 250
-"""How many papers a page lists; a script shows as many, and more when asked."""
+"""The papers that a page lists; a script shows as many, and more when asked."""
 
 MOST_RELATED = 12
 

@@ -1,4 +1,4 @@
-"""What a site is made from: the corpus with all that is recorded about it, read once."""
+"""The source of a site: the corpus with all that is recorded about it, read once."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -75,10 +75,10 @@ class Source:
 
     @cached_property
     def by_sources(self) -> Mapping[str, ReadingVerdict]:
-        """What claims come to by the reading of the sources, by id; empty where its readers agree on no other tag."""
-        if all(one.agreed is None for one in self.disputes):
+        """The verdicts by the reading of the sources, by id; empty where its readers agree on no other tag."""
+        if all(dispute.agreed is None for dispute in self.disputes):
             return {}
-        return compare_readings((one.claim for one in self.verdicts), self.pool, self.disputes)
+        return compare_readings((verdict.claim for verdict in self.verdicts), self.pool, self.disputes)
 
     @cached_property
     def drawn(self) -> plan.Source:

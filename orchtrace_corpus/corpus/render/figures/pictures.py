@@ -42,7 +42,7 @@ WIDTH = 520.0
 """The least width of a figure: on a phone of 400 pixels its text is still as large as small print."""
 MARGIN = 16.0
 LABEL_WIDTH = 150.0
-"""How much of the width the names of rows take, at most."""
+"""The most of the width that the names of rows take."""
 HATCHED = "hatched"
 """In a legend, stands for hatching instead of a colour."""
 BASE = SIZE * 0.35
@@ -311,7 +311,7 @@ def _cells(drawing: Drawing, y: float, layout: _Layout, matrix: _Matrix, row: in
 
 
 def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
-    """What the shades stand for."""
+    """Return the meaning of each shade."""
     if not matrix.rows:
         return {}
     keys = {"page": "0"}
@@ -465,7 +465,7 @@ _INNER = _WIDTH - 2 * _PADDING
 _LINE = 19.0
 _ARROW = 5.0
 _STEPS_SINCE = 5
-"""How many rows of boxes the flow of an updated review has."""
+"""The rows of boxes in the flow of an updated review."""
 _Row: TypeAlias = tuple[str, str, int]
 """A line of a box: its text, a number at its right end, possibly empty, and the size of both."""
 

@@ -25,7 +25,7 @@ SCALE_GAP = "scale-gap"
 """The name of the figure that needs more than the papers and the exclusions."""
 
 SPARSE_LIMIT = 2
-"""What has up to this many papers is sparse, as on the statistics page."""
+"""The most papers of a sparse value, as on the statistics page."""
 
 
 class FigureKind(StrEnum):
