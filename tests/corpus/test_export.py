@@ -1,5 +1,6 @@
 """`corpus export`: where it writes, what it refuses, and what comes of `export | import`."""
 
+import json
 import os
 import pty
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import orchtrace_corpus as oc
+from orchtrace_corpus.corpus.formats.citation import apa
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from tests.conftest import ROOT, TOY, Result, run_corpus, run_toy
 from tests.corpus import processes
@@ -247,3 +249,42 @@ HEAVY = {"bibtexparser", "pandas", "pyarrow", "pylatexenc"}
 def test_export_imports_only_what_its_format_needs() -> None:
     for words in ("export --help", "import --help", "export csv", "export bibtex"):
         assert not HEAVY & loaded()[words], words
+
+
+# Papers by their keys
+
+
+def test_keys_choose_the_papers_and_an_unknown_one_is_an_error(copied: Path) -> None:
+    both = export(copied, "csl", "terminal-yard", "Rose-Garden", "rose-garden")
+
+    assert [item["id"] for item in json.loads(both.stdout)] == ["terminal-yard", "rose-garden"]
+    for words in (["rose-gardn"], ["--where", "key=rose-gardn"], ["rose-garden", "--where", "size=small"], ["E001"]):
+        result = export(copied, "bibtex", *words, "-o", str(copied / "x.bib"))
+        assert (result.code, (copied / "x.bib").exists()) == (2, False), words
+    assert "no record 'rose-gardn'\nDid you mean: rose-garden (" in export(copied, "bibtex", "rose-gardn").stderr
+
+
+def test_a_paper_is_cited_in_three_forms(copied: Path) -> None:
+    def cite(*words: str) -> Result:
+        return run_corpus("--root", str(copied), "cite", *words)
+
+    assert cite("rose-garden") == (0, export(copied, "bibtex", "rose-garden").stdout, "")
+    assert cite("rose-garden", "-f", "csl") == (0, export(copied, "csl", "rose-garden").stdout, "")
+    assert cite("rose-garden", "long-grass", "--format", "apa") == (
+        0,
+        "Müller, Ä., O'Neill, T., et al. (2021). Röses: A Garden in Four Beds. Journal of Beds. "
+        "https://doi.org/10.5555/roses.1\n"
+        "Meadow Team. (2023). Long Grass and How to Keep It (arXiv:2302.00002). arXiv. https://example.org/grass\n",
+        "",
+    )
+    assert cite("nobody").code == 2
+
+
+def test_the_style_of_the_apa_has_initials_an_ampersand_and_no_more_than_twenty_names() -> None:
+    paper = oc.Paper(title="Is It?", authors=("Doe, Jo-Ann B.", "Roe, Jr, Al"), year=2020, venue="ICML 2020")
+    many = paper._replace(authors=tuple(f"N{number}, A" for number in range(22)), urls=("https://example.org",))
+
+    assert apa(paper) == "Doe, J.-A. B., & Roe, A., Jr. (2020). Is It? In ICML 2020."
+    assert apa(many).startswith("N0, A., N1, A.,")
+    assert "N18, A., … N21, A. (2020)" in apa(many)
+    assert apa(oc.Paper(title="Nobody", year=2020, venue="Blog")) == "Nobody. (2020). Blog."

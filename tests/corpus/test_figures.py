@@ -7,12 +7,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import orchtrace_corpus as oc
 from orchtrace_corpus.base.text.table import markdown_text
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.statistics import summarise
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
@@ -574,3 +577,53 @@ def test_the_figure_of_an_axis_that_was_renamed_is_removed(tmp_path: Path) -> No
     assert "removed docs/figures/tools.svg\n" in written.stderr
     assert ((folder / "tools.svg").exists(), (folder / "own.svg").exists()) == (False, True)
     assert run_corpus("--root", str(root), "figures", "--check") == (0, "", "")
+
+
+# Fields of one's own choice
+
+
+def test_years_of_a_drawn_field_have_no_holes(root: Path) -> None:
+    drawn = run_corpus("--root", str(root), "figures", "--by", "year")
+
+    years = sorted({paper.year for paper in oc.load(str(root)).papers})
+    words = re.findall(r">([^<>\n]+)</text>", drawn.stdout)
+    assert (drawn.code, drawn.stderr) == (0, "4 papers\n")
+    assert {str(year) for year in range(years[-1] - 6, years[-1] + 1)} <= set(words)
+
+
+def test_any_two_fields_are_drawn_as_svg_and_as_pdf(root: Path, tmp_path: Path) -> None:
+    names = [
+        name
+        for name, attribute in paper_attributes(oc.load(str(root)).taxonomy, marked=True).items()
+        if not attribute.has_several
+    ]
+    for first, second in itertools.pairwise(names):
+        svg, pdf = (tmp_path / f"x.{ending}" for ending in ("svg", "pdf"))
+        for file in (svg, pdf):
+            result = run_corpus("--root", str(root), "figures", "--cross", first, second, "-o", str(file))
+            assert (result.code, result.stdout) == (0, ""), (first, second, result.stderr)
+        ElementTree.fromstring(svg.read_text(encoding="utf-8"))
+        assert pdf.read_bytes().startswith(b"%PDF-1.4\n")
+
+
+def test_the_rarer_of_many_texts_are_counted_together(tmp_path: Path) -> None:
+    result = run_corpus("--root", str(ROOT), "figures", "--by", "venue", "--where", "published=yes")
+
+    words = re.findall(r">([^<>\n]+)</text>", result.stdout)
+    assert (words[:2], words[-2:]) == (["Venue", "84 papers: published=yes"], ["6 others", "6"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--by", "style", "--cross", "style", "size"], "--by and --cross contradict each other"),
+        (["style", "--by", "style"], "--by and --cross draw one figure"),
+        (["-o", "x.svg"], "--where and -o need --by FIELD or --cross A B"),
+        (["--by", "style", "-o", "x.png"], "a figure is SVG or PDF, not 'x.png'"),
+        (["--by", "stile"], "unknown field 'stile'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(root: Path, words: list[str], message: str) -> None:
+    result = run_corpus("--root", str(root), "figures", *words)
+
+    assert (result.code, message in result.stderr) == (2, True), result.stderr

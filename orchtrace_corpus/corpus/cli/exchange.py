@@ -1,7 +1,8 @@
-"""The commands on other formats and other versions of the data: `export`, `import`, `diff`, `merge-file`."""
+"""The commands on other formats and other versions of the data: `export`, `cite`, `import`, `diff`, `merge-file`."""
 
 import os
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, assert_never
 
@@ -16,7 +17,7 @@ from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
-from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.analysis.query import Operator, parse
 from orchtrace_corpus.corpus.build import canonical_document
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Reading, Where, argument, option
@@ -24,13 +25,13 @@ from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.edits import raw_records
 from orchtrace_corpus.corpus.edit.merge import merge
-from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
+from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
 from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
 from orchtrace_corpus.corpus.model import arxiv_file, store
-from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
+from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, in_published_order
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
@@ -49,6 +50,7 @@ def export(
             offers=offers.formats,
         ),
     ],
+    keys: Annotated[list[str] | None, argument("[KEY]...", "Only these papers.", offers.keys)] = None,
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,
@@ -63,10 +65,12 @@ def export(
     ASCII), biblatex (Unicode) and tagged (with tags as keywords, for reference managers); csv has full (every
     field) and published (the survey's table). "corpus import" reads all formats except parquet. A citation
     contains the year and name of the proceedings if known; fields that the format cannot hold are reported.
+    An unknown key is an error, as an argument and in --where key=.
 
     \b
     Examples:
       corpus export bibtex
+      corpus export bibtex puppeteer halo
       corpus export papers.bib --where "year>=2025"
       corpus export bibtex --profile tagged --where reward_family=orchestration
       corpus export csv --profile published --where published=yes
@@ -87,6 +91,8 @@ def export(
     root = session.root_folder()
     if not to_stdout:
         _refuse_target(output, root)
+    if keys and (where or exclusions):
+        raise CommandUseError("keys name the papers of the export", "Leave out --where and --exclusions.")
     as_published = session.pool()
     pool = session.read_by(as_published, reading, "contested")
     content: str | bytes
@@ -96,7 +102,10 @@ def export(
         content, counted = one.write_exclusions(records, pool.taxonomy, chosen), pluralize(len(records), "exclusion")
     else:
         query = paper_query(where or [], pool.taxonomy)
-        papers = query.select(pool.papers)
+        for condition in query.filters:
+            if condition.attribute.name == "key" and condition.operator is Operator.EQUAL:
+                _named_papers(pool, condition.alternatives)
+        papers = _named_papers(pool, keys) if keys else query.select(pool.papers)
         if chosen == "published":
             papers = in_published_order(papers, pool.published)
         known = session.files.arxiv if one.has_categories else {}
@@ -116,6 +125,54 @@ def export(
         session.output.note(f"{one.label} has no place for {shown}")
     if chosen == "bibtex" and isinstance(content, str) and not content.isascii():
         session.output.note("Some letters have no command of LaTeX's own and stay as they are; pdflatex may lack them.")
+    return ExitCode.DONE
+
+
+def _named_papers(pool: Pool, keys: Sequence[str]) -> tuple[Paper, ...]:
+    """Return the papers of some keys, ids or addresses, each once; an exclusion is refused."""
+    papers: dict[str, Paper] = {}
+    for key in keys:
+        record = find_target(pool, key).record
+        if not isinstance(record, Paper):
+            raise CommandUseError(f"{record.id} is an exclusion, not a {pool.taxonomy.noun.one}")
+        papers[record.key] = record
+    return tuple(papers.values())
+
+
+class CitationForm(StrEnum):
+    """The forms of a citation."""
+
+    BIBTEX = "bibtex"
+    APA = "apa"
+    CSL = "csl"
+
+
+def cite(
+    ctx: Context,
+    keys: Annotated[list[str], Argument(metavar="KEY...", help="A key, arXiv id, DOI or URL.", offers=offers.keys)],
+    form: Annotated[CitationForm, Option("--format", "-f", help="The form of the citation.")] = CitationForm.BIBTEX,
+) -> int:
+    """Cite papers.
+
+    Writes BibTeX entries, references in the style of the APA (7th edition), or CSL-JSON. "corpus export" writes
+    more formats and variants.
+
+    \b
+    Examples:
+      corpus cite puppeteer
+      corpus cite puppeteer halo --format apa
+    """
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool_as_read()
+    papers = _named_papers(pool, keys)
+    if form is CitationForm.APA:
+        from orchtrace_corpus.corpus.formats.citation import apa
+
+        text = "".join(f"{apa(paper)}\n" for paper in papers)
+    else:
+        categories = {name: metadata.primary_category for name, metadata in session.files.arxiv.items()}
+        text = str(registry.find(form).write(papers, pool.taxonomy, "", categories))
+    session.output.write(text)
     return ExitCode.DONE
 
 

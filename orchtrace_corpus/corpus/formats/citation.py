@@ -395,6 +395,37 @@ def plain(latex: str) -> str:
         return ""
 
 
+def apa(paper: Paper) -> str:
+    """Return the reference of a paper in the style of the APA (Publication Manual, 7th edition), as plain text."""
+    names = [_apa_name(name_of(author)) for author in paper.authors if author != OTHERS]
+    if OTHERS in paper.authors:
+        listed = f"{', '.join(names)}, et al."
+    elif len(names) > 20:  # chapter 9.8: the first nineteen and the last
+        listed = f"{', '.join(names[:19])}, … {names[-1]}"
+    else:
+        listed = f"{', '.join(names[:-1])}, & {names[-1]}" if len(names) > 1 else "".join(names)
+    year = f"({paper.cited_year or 'n.d.'})"
+    title = paper.title.rstrip(".")
+    kind, venue = paper_kind(paper), paper.cited_venue
+    if kind is VenueKind.PREPRINT and paper.arxiv_id:
+        title = f"{title} (arXiv:{paper.arxiv_id})"
+    if kind is VenueKind.CONFERENCE:
+        venue = f"In {venue}"
+    volume, number, pages = (plain(paper.bibtex.get(name, "")) for name in ("volume", "number", "pages"))
+    volume += f"({number})" if volume and number else ""
+    source = ", ".join(part for part in (venue, volume, pages) if part)
+    address = f"https://doi.org/{paper.doi}" if paper.doi else next(iter(paper.urls), "")
+    head = f"{listed.rstrip('.')}. {year}" if listed else f"{title}. {year}"
+    parts = [head, *([title] if listed else []), *([source] if source else [])]
+    return " ".join([*(part if part.endswith(("?", "!")) else f"{part}." for part in parts), address]).strip()
+
+
+def _apa_name(name: Name) -> str:
+    """Return a name with initials: `Family, G.-B.`; a collective as it is."""
+    words = ("-".join(f"{part[0]}." for part in word.split("-") if part) for word in name.given.split())
+    return ", ".join(part for part in (name.family, " ".join(words), name.suffix) if part)
+
+
 def unlinked_identifiers(paper: Paper, urls: Iterable[str]) -> Iterator[str]:
     """Yield the fields of a paper's identifiers, beside arXiv id and DOI, that none of some addresses carries."""
     linked = {identifier.kind for identifier in map(recognise_url, urls) if identifier is not None}

@@ -7,11 +7,13 @@ from typing import TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
-from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross, heat
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, Crosstab, count, cross, heat, summarise
+from orchtrace_corpus.corpus.model.field_table import FieldKind
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
-from orchtrace_corpus.corpus.model.taxonomy import Role, Sketch
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Sketch
 from orchtrace_corpus.corpus.render.figures.plan import (
     NOT_RECORDED,
     SPARSE_LIMIT,
@@ -21,6 +23,7 @@ from orchtrace_corpus.corpus.render.figures.plan import (
     Source,
     called,
 )
+from orchtrace_corpus.corpus.render.figures.plan import caption as caption_of
 from orchtrace_corpus.corpus.render.scale import amount
 
 
@@ -128,6 +131,8 @@ _HEAD_WIDTH = 118.0
 _SLANT = 0.7071  # of a label turned by 45 degrees, what it takes of the width and of the height
 _BAR = 56.0
 _SHADES = 4
+_MOST_VALUES = 30
+"""How many texts a figure shows; the rarer ones are counted together."""
 _YEARS = 8
 
 
@@ -155,42 +160,110 @@ def draw_coverage(figure: Figure, caption: Caption, source: Source) -> str:
 
     What does not apply is set aside, without a shade: it would dwarf the rest.
     """
-    crosstab = source.summary.crosstabs[0]
-    rows, columns = crosstab.row_values, crosstab.column_values
-    aside = {ABSENT, NOT_APPLICABLE}
-    by_row = count(source.pool.papers, crosstab.rows).counts
-    by_column = count(source.pool.papers, crosstab.columns).counts
-    matrix = _Matrix(
-        tuple(called(row, crosstab.rows.terms) for row in rows),
-        tuple(called(column, crosstab.columns.terms) for column in columns),
-        tuple(tuple(crosstab.number(row, column) for column in columns) for row in rows),
-        tuple(by_row.get(row, 0) for row in rows),
-        tuple(by_column.get(column, 0) for column in columns),
-        frozenset(index for index, row in enumerate(rows) if row in aside),
-        frozenset(index for index, column in enumerate(columns) if column in aside),
-        source.pool.taxonomy.noun.many,
+    return _draw_crossed(figure.name, caption, source.summary.crosstabs[0], source.pool)
+
+
+def draw_fields(pool: Pool, attributes: Sequence[Attribute], filters: Sequence[str]) -> str:
+    """Draw the papers by one field, or by two fields crossed.
+
+    Args:
+        pool: The papers.
+        attributes: The field, or the two.
+        filters: What the papers were filtered by, for the subtitle.
+    """
+    noun = pool.taxonomy.noun.counted(len(pool.papers))
+    subtitle = f"{noun}{': ' * bool(filters)}{'; '.join(filters)}"
+    if len(attributes) == 2:
+        rows, columns = attributes
+        caption = Caption(f"{rows.label} by {columns.label}", subtitle, f"{rows.label} by {columns.label}. {subtitle}.")
+        return _draw_crossed(f"{rows.name}-by-{columns.name}", caption, cross(pool.papers, rows, columns), pool)
+    (attribute,) = attributes
+    facet = attribute.facet
+    if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:
+        summary = summarise(pool)
+        source, figure = Source(pool, summary), Figure(facet.field, FigureKind.LEVELS, facet.field)
+        return draw_levels(figure, caption_of(figure, source)._replace(subtitle=subtitle), source)
+    counts = count(pool.papers, attribute)
+    listed = "; ".join(f"{called(value, attribute.terms)} {number:,}" for value, number in counts.counts.items())
+    return _draw_counted(attribute.name, Caption(attribute.label, subtitle, f"{subtitle}: {listed}."), counts, pool)
+
+
+def _draw_crossed(name: str, caption: Caption, crosstab: Crosstab, pool: Pool) -> str:
+    """Draw two fields crossed as a heat map with the papers of each row and column; years have no holes."""
+    rows, columns = _groups(crosstab.row_values, crosstab.rows), _groups(crosstab.column_values, crosstab.columns)
+    by_row = count(pool.papers, crosstab.rows).counts
+    by_column = count(pool.papers, crosstab.columns).counts
+    cells = tuple(
+        tuple(sum(crosstab.number(a, b) for a in row for b in column) for column in columns.values())
+        for row in rows.values()
     )
-    return _draw(figure.name, caption, matrix)
+    aside = {ABSENT, NOT_APPLICABLE}
+    matrix = _Matrix(
+        tuple(rows),
+        tuple(columns),
+        cells,
+        tuple(sum(by_row.get(value, 0) for value in row) for row in rows.values()),
+        tuple(sum(by_column.get(value, 0) for value in column) for column in columns.values()),
+        frozenset(index for index, row in enumerate(rows.values()) if aside.issuperset(row)),
+        frozenset(index for index, column in enumerate(columns.values()) if aside.issuperset(column)),
+        pool.taxonomy.noun.many,
+    )
+    return _draw(name, caption, matrix)
+
+
+def _draw_counted(name: str, caption: Caption, counts: Counts, pool: Pool) -> str:
+    """Draw the papers by a field: years as columns without holes, others as a ladder."""
+    attribute = counts.attribute
+    groups = _groups(tuple(counts.counts), attribute)
+    totals = tuple(sum(counts.counts.get(value, 0) for value in values) for values in groups.values())
+    if _is_year(attribute):
+        matrix = _Matrix((), tuple(groups), (), (), totals, noun=pool.taxonomy.noun.many)
+        return _draw(name, caption, matrix, bars=True)
+    listed = dict(
+        zip((values[0] if len(values) == 1 else title for title, values in groups.items()), totals, strict=True)
+    )
+    return _draw_ladder(name, caption, counts._replace(counts=listed), {})
+
+
+def _is_year(attribute: Attribute) -> bool:
+    return attribute.field is not None and attribute.field.kind is FieldKind.YEAR
+
+
+def _groups(values: Sequence[str], attribute: Attribute) -> dict[str, tuple[str, ...]]:
+    """Return the values that a row or column stands for, by its title: years in spans, rare texts together."""
+    aside = tuple(value for value in values if value == ABSENT)
+    said = [value for value in values if value != ABSENT]
+    groups: dict[str, tuple[str, ...]] = {}
+    if _is_year(attribute):
+        for first, last in _spans(sorted(int(value) for value in said)):
+            title = str(first) if first == last else f"{first} to {last}"
+            groups[title] = tuple(str(year) for year in range(first, last + 1))
+    else:
+        shown = said if attribute.terms or len(said) <= _MOST_VALUES else said[: _MOST_VALUES - 1]
+        groups = {called(value, attribute.terms): (value,) for value in shown}
+        if rest := said[len(shown) :]:
+            groups[f"{len(rest):,} others"] = tuple(rest)
+    return groups | {called(value, attribute.terms): (value,) for value in aside}
 
 
 def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
     """Draw the papers of the last years, one column each, and of all years before, by the sections of the list."""
     taxonomy = source.pool.taxonomy
-    by_year = {int(year): number for year, number in source.summary.years.counts.items() if year}
-    spans = _spans(sorted(by_year))
-    titles = tuple(str(first) if first == last else f"{first} to {last}" for first, last in spans)
-    totals = tuple(sum(by_year.get(year, 0) for year in range(first, last + 1)) for first, last in spans)
-    matrix = _Matrix((), titles, (), (), totals, noun=taxonomy.noun.many)
+    groups = _groups(tuple(source.summary.years.counts), source.summary.years.attribute)
+    groups = {title: years for title, years in groups.items() if years != (ABSENT,)}
+    by_year = source.summary.years.counts
+    totals = tuple(sum(by_year.get(year, 0) for year in years) for years in groups.values())
+    matrix = _Matrix((), tuple(groups), (), (), totals, noun=taxonomy.noun.many)
     section = taxonomy.section
     if section is not None:
         attributes = paper_attributes(taxonomy)
         crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])
-        cells = []
-        for row in crosstab.row_values:
-            numbers = {year: crosstab.number(row, str(year)) for year in by_year}
-            cells.append(tuple(sum(numbers[year] for year in numbers if a <= year <= b) for a, b in spans))
+        cells = tuple(
+            tuple(sum(crosstab.number(row, year) for year in years) for years in groups.values())
+            for row in crosstab.row_values
+        )
         rows = tuple(called(row, section.terms) for row in crosstab.row_values)
-        matrix = matrix._replace(rows=rows, cells=tuple(cells), row_totals=tuple(map(sum, cells)))
+        matrix = matrix._replace(rows=rows, cells=cells, row_totals=tuple(map(sum, cells)))
     return _draw(figure.name, caption, matrix, bars=True)
 
 
@@ -340,7 +413,10 @@ def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
     Empty and sparse are marked on axes only: that a description is rare is no gap. The part of a bar is hatched that
     belongs to papers with a contested reading.
     """
-    counts, contested = source.counts(figure.field), source.contested.get(figure.field, {})
+    return _draw_ladder(figure.name, caption, source.counts(figure.field), source.contested.get(figure.field, {}))
+
+
+def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping[str, int]) -> str:
     facet = counts.attribute.facet
     is_axis = facet is not None and facet.role is Role.AXIS
     values = list(counts.counts.items())
@@ -355,7 +431,7 @@ def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
     digits = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
     room = WIDTH - MARGIN - left - digits - max((text_width(mark, SMALL) for mark in marks), default=0.0) - 16
     largest = max((number for value, number in values if value not in _ASIDE), default=0)
-    drawing = Drawing(figure.name, WIDTH)
+    drawing = Drawing(name, WIDTH)
     top = y = head(drawing, caption) + 10
     for text, mark, (value, number) in zip(labels, marks, values, strict=True):
         middle = y + _RUNG / 2
