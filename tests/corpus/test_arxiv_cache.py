@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
+from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import (
     Cache,
     asked_form,
@@ -206,8 +207,13 @@ def entry_with(path: Path, change: dict[str, Any]) -> bytes:
     """A kept answer with some of its values changed; a `metadata.` before a name reaches into it."""
     content = json.loads(path.read_text())
     for name, value in change.items():
-        place = content["metadata"] if name.startswith("metadata.") else content
-        place[name.removeprefix("metadata.")] = value
+        field = name.removeprefix("metadata.")
+        if name == field:
+            content[name] = value
+        elif field == "more":
+            content["answer"].append(value)
+        else:
+            content["answer"][Metadata._fields.index(field)] = value
     return json.dumps(content).encode()
 
 
@@ -222,12 +228,13 @@ def entry_with(path: Path, change: dict[str, Any]) -> bytes:
         b"[" * 100_000,
         b"9" * 5000,
         b"x" * (5 * 1024 * 1024),
-        {"form": 2},
+        {"form": 1},
         {"asked": "2401.00002"},
         {"asked_at": "now"},
         {"asked_at": None},
-        {"metadata": None},
-        {"metadata": {}},
+        {"answer": None},
+        {"answer": {}},
+        {"answer": []},
         {"metadata.version": "2"},
         {"metadata.version": True},
         {"metadata.title": 3},
@@ -419,9 +426,7 @@ def test_that_there_is_no_such_paper_is_kept_until_there_is_one(tmp_path: Path) 
     assert (cache.read("2401.00001"), cache.is_missing("2401.00001")) == (PAPER, False)
 
 
-@pytest.mark.parametrize(
-    "damage", [b"", b"[]", b'{"form": 1}', b'{"form": 1, "asked": "x", "metadata": null}', b"\xff"]
-)
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"form": 2}', b'{"form": 2, "asked": "x", "answer": null}', b"\xff"])
 def test_a_damaged_answer_says_of_no_paper_that_it_is_missing(tmp_path: Path, damage: bytes) -> None:
     cache = Cache(str(tmp_path), FakeClock().wall)
     cache.write("2401.00001", None)

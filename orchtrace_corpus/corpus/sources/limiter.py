@@ -7,11 +7,11 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from io import FileIO
-from typing import Any
+from typing import Any, TypeVar
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, UpstreamError
 from orchtrace_corpus.base.files import sweep, write_atomic
@@ -92,8 +92,10 @@ def make_folder(folder: str) -> None:
         raise CacheError(folder, error) from error
 
 
-FORM = 1
+FORM = 2
 """The number of the files' form; files of another are not read."""
+
+Shape = TypeVar("Shape")
 
 
 class AnswerFolder:
@@ -131,15 +133,31 @@ class AnswerFolder:
             return {}
         return content if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else {}
 
-    def write_content(self, name: str, asked: str, content: Mapping[str, Any]) -> None:
-        """Keep the answer to a request as a file; arguments as for `read_content`.
+    def read_value(
+        self, name: str, asked: str, shape: type[Shape], max_age_seconds: float | None = None
+    ) -> Shape | None:
+        """Return an answer of a shape; None without one. The other arguments are those of `read_content`."""
+        import msgspec
+
+        try:
+            return msgspec.convert(self.read_content(name, asked, max_age_seconds).get("answer"), shape)
+        except msgspec.ValidationError:
+            return None
+
+    def write_answer(self, name: str, asked: str, answer: object) -> None:
+        """Keep the answer to a request as a file; a tuple of names becomes a list.
+
+        Args:
+            name: The file's name below the folder, without its suffix.
+            asked: The request.
+            answer: What JSON can hold.
 
         Raises:
             CacheError: The disk does not allow it.
         """
         path = self._path(name)
         make_folder(os.path.dirname(path))
-        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), **content}
+        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), "answer": answer}
         try:
             write_atomic(path, json.dumps(entry) + "\n")
         except DataFileError as error:

@@ -158,7 +158,6 @@ class Sweep:
         self._pause_seconds = PAUSE_SECONDS if pause_seconds is None else pause_seconds
         self._timeout_seconds = timeout_seconds
         self._is_public = is_public or is_public_host
-        self._clock = clock
         self._next_at: dict[str, float] = {}
         self._tired: set[str] = set()
 
@@ -166,13 +165,10 @@ class Sweep:
         """Return the outcome of an earlier run, if it is fresh enough."""
         if self._refresh:
             return None
-        content = self._cache.read_content(_name(url), url)
-        try:
-            tried = Tried(Verdict(content["verdict"]), str(content["reason"]), str(content["address"]))
-            age_seconds = self._clock() - float(content["asked_at"])
-        except (ValueError, KeyError, TypeError):
+        tried = self._cache.read_value(_name(url), url, Tried)
+        if tried is None or tried.verdict not in LASTS_SECONDS:
             return None
-        return tried if 0 <= age_seconds < LASTS_SECONDS.get(tried.verdict, 0) else None
+        return self._cache.read_value(_name(url), url, Tried, LASTS_SECONDS[tried.verdict])
 
     def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
         """Try each address, and give each outcome as soon as it is there, hosts taking turns.
@@ -196,7 +192,7 @@ class Sweep:
             for _, url in sorted(shares):
                 tried = self._try(session, url)
                 if tried.verdict in LASTS_SECONDS and tried.answered:
-                    self._cache.write_content(_name(url), url, tried._asdict())
+                    self._cache.write_answer(_name(url), url, tried)
                 yield url, tried
 
     def _try(self, session: "requests.Session", url: str) -> Tried:

@@ -176,8 +176,8 @@ class OpenAlex:
     def _ask(self, path: str) -> Mapping[str, Any]:
         """The answer to a request, from the cache if it may be; empty where there is no such work."""
         name = sha256(f"{self._service.url}{path}".encode()).hexdigest()[:40]
-        kept = self._cache.read_content(name, path, self._max_age_seconds).get("answer")
-        if isinstance(kept, dict):
+        kept = self._cache.read_value(name, path, dict[str, Any], self._max_age_seconds)
+        if kept is not None:
             return kept
         separator = "&" if "?" in path else "?"
         url = f"{self._service.url}{path}{separator}api_key={quote_plus(self._key)}"
@@ -185,7 +185,7 @@ class OpenAlex:
             answer: Mapping[str, Any] = self._exchange.ask(url, quote(path.partition("?")[0]))
         except UpstreamError as error:
             raise UpstreamError(self._without_key(str(error))) from None
-        self._cache.write_content(name, path, {"answer": answer})
+        self._cache.write_answer(name, path, answer)
         return answer
 
     def _without_key(self, text: str) -> str:

@@ -16,8 +16,8 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, metadata_of, stored_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, Problem, RefusedQueryError
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
 from orchtrace_corpus.corpus.sources.exchange import TooLongError
 from orchtrace_corpus.corpus.sources.limiter import BusyError
 
@@ -186,7 +186,7 @@ class Searcher:
         name = f"{self._exchange.service.url} {query} {start} {size}"
         path = os.path.join("searches", sha256(name.encode()).hexdigest()[:40])
         if not is_fresh or self._max_age_seconds is None:
-            kept = self._kept(path, name)
+            kept = self._cache.read_value(path, name, Feed, self._max_age_seconds)
             if kept is not None:
                 return kept
         page = self._ask(query, start, size)
@@ -197,8 +197,7 @@ class Searcher:
             page = self._ask(query, start, size)
             if not page.total:
                 break
-        values = {"papers": [paper._asdict() for paper in page.entries], "size": page.size, "total": page.total}
-        self._cache.write_content(path, name, {"page": {**values, "messages": page.messages}})
+        self._cache.write_answer(path, name, page)
         return page
 
     def _ask(self, query: str, start: int, size: int) -> Feed:
@@ -212,13 +211,3 @@ class Searcher:
         if feed.total is None:
             raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
         return feed
-
-    def _kept(self, path: str, name: str) -> Feed | None:
-        content = self._cache.read_content(path, name, self._max_age_seconds)
-        try:
-            page = content["page"]
-            papers = tuple(metadata_of(values, stored_form(values["arxiv_id"])) for values in page["papers"])
-            problems = tuple(Problem("", str(message)) for message in page["messages"])
-            return Feed(papers, problems, int(page["total"]), int(page["size"]))
-        except (KeyError, TypeError, ValueError):
-            return None
