@@ -209,11 +209,11 @@ def entry_with(path: Path, change: dict[str, Any]) -> bytes:
     for name, value in change.items():
         field = name.removeprefix("metadata.")
         if name == field:
-            content[name] = value
+            content[["form", "asked", "asked_at", "answer"].index(name)] = value
         elif field == "more":
-            content["answer"].append(value)
+            content[-1].append(value)
         else:
-            content["answer"][Metadata._fields.index(field)] = value
+            content[-1][Metadata._fields.index(field)] = value
     return json.dumps(content).encode()
 
 
@@ -426,7 +426,7 @@ def test_that_there_is_no_such_paper_is_kept_until_there_is_one(tmp_path: Path) 
     assert (cache.read("2401.00001"), cache.is_missing("2401.00001")) == (PAPER, False)
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b'{"form": 2}', b'{"form": 2, "asked": "x", "answer": null}', b"\xff"])
+@pytest.mark.parametrize("damage", [b"", b"[]", b"[2]", b'[2, "x", 0, false]', b"\xff"])
 def test_a_damaged_answer_says_of_no_paper_that_it_is_missing(tmp_path: Path, damage: bytes) -> None:
     cache = Cache(str(tmp_path), FakeClock().wall)
     cache.write("2401.00001", None)

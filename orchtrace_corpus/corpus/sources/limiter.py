@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from io import FileIO
+from types import GenericAlias
 from typing import Any, TypeVar
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, UpstreamError
@@ -114,35 +115,27 @@ class AnswerFolder:
         """Remove what killed writers left. Only for who is sure that nobody is writing."""
         sweep(self._folder)
 
-    def read_content(self, name: str, asked: str, max_age_seconds: float | None = None) -> dict[str, Any]:
-        """Return the content of a file of the cache; nothing without one of this form, for that request, of that age.
+    def read_answer(
+        self, name: str, asked: str, shape: type[Shape], max_age_seconds: float | None = None
+    ) -> Shape | None:
+        """Return the answer in a file of the cache; None without one of this shape, for that request, of that age.
 
         Args:
             name: The file's name below the folder, without its suffix.
             asked: The request that it must be the answer to.
+            shape: The type of the answer.
             max_age_seconds: The oldest answer to give; None for any age. One from the future is of no known age.
         """
-        try:
-            with open(self._path(name), "rb") as file:
-                content = json.loads(file.read(16 * 1024 * 1024))
-            is_ours = isinstance(content, dict) and (content.get("form"), content.get("asked")) == (FORM, asked)
-            if not is_ours:
-                return {}
-            age_seconds = self._wall() - float(content["asked_at"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return {}
-        return content if max_age_seconds is None or 0 <= age_seconds <= max_age_seconds else {}
-
-    def read_value(
-        self, name: str, asked: str, shape: type[Shape], max_age_seconds: float | None = None
-    ) -> Shape | None:
-        """Return an answer of a shape; None without one. The other arguments are those of `read_content`."""
         import msgspec
 
+        entry: Any = GenericAlias(tuple, (int, str, float, shape))
         try:
-            return msgspec.convert(self.read_content(name, asked, max_age_seconds).get("answer"), shape)
-        except msgspec.ValidationError:
+            with open(self._path(name), "rb") as file:
+                form, request, asked_at, answer = msgspec.json.decode(file.read(16 * 1024 * 1024), type=entry)
+        except (OSError, ValueError, msgspec.DecodeError, RecursionError):
             return None
+        is_fresh = max_age_seconds is None or 0 <= self._wall() - asked_at <= max_age_seconds
+        return answer if (form, request) == (FORM, asked) and is_fresh else None
 
     def write_answer(self, name: str, asked: str, answer: object) -> None:
         """Keep the answer to a request as a file; a tuple of names becomes a list.
@@ -157,9 +150,8 @@ class AnswerFolder:
         """
         path = self._path(name)
         make_folder(os.path.dirname(path))
-        entry = {"form": FORM, "asked": asked, "asked_at": self._wall(), "answer": answer}
         try:
-            write_atomic(path, json.dumps(entry) + "\n")
+            write_atomic(path, json.dumps((FORM, asked, self._wall(), answer)) + "\n")
         except DataFileError as error:
             cause = error.__cause__
             raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error

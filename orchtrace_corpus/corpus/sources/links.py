@@ -165,10 +165,10 @@ class Sweep:
         """Return the outcome of an earlier run, if it is fresh enough."""
         if self._refresh:
             return None
-        tried = self._cache.read_value(_name(url), url, Tried)
+        tried = self._cache.read_answer(_name(url), url, Tried)
         if tried is None or tried.verdict not in LASTS_SECONDS:
             return None
-        return self._cache.read_value(_name(url), url, Tried, LASTS_SECONDS[tried.verdict])
+        return self._cache.read_answer(_name(url), url, Tried, LASTS_SECONDS[tried.verdict])
 
     def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
         """Try each address, and give each outcome as soon as it is there, hosts taking turns.

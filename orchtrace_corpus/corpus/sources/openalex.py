@@ -176,7 +176,7 @@ class OpenAlex:
     def _ask(self, path: str) -> Mapping[str, Any]:
         """The answer to a request, from the cache if it may be; empty where there is no such work."""
         name = sha256(f"{self._service.url}{path}".encode()).hexdigest()[:40]
-        kept = self._cache.read_value(name, path, dict[str, Any], self._max_age_seconds)
+        kept = self._cache.read_answer(name, path, dict[str, Any], self._max_age_seconds)
         if kept is not None:
             return kept
         separator = "&" if "?" in path else "?"

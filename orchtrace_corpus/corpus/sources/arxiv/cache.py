@@ -48,7 +48,7 @@ class Cache(AnswerFolder):
             asked: The id as the service is asked for it.
             max_age_seconds: The oldest answer to give; None for any age.
         """
-        metadata = self.read_value(self._name(asked), asked, Metadata, max_age_seconds)
+        metadata = self.read_answer(self._name(asked), asked, Metadata, max_age_seconds)
         if metadata is None:
             return None
         name = stored_form(metadata.arxiv_id)
@@ -56,7 +56,7 @@ class Cache(AnswerFolder):
 
     def is_missing(self, asked: str) -> bool:
         """Return True if the last answer was that there is no such paper. Online, it is asked for again."""
-        return self.read_content(self._name(asked), asked).get("answer", "") is None
+        return self.read_answer(self._name(asked), asked, bool) is False
 
     def write(self, asked: str, metadata: Metadata | None) -> None:
         """Keep an answer; None where there is no such paper, which ends what was kept of one.
@@ -64,7 +64,7 @@ class Cache(AnswerFolder):
         Raises:
             CacheError: The disk does not allow it.
         """
-        self.write_answer(self._name(asked), asked, metadata)
+        self.write_answer(self._name(asked), asked, metadata or False)
 
     def _name(self, asked: str) -> str:
         # Ids have no underscore, and of what may not stand in a name only the slash.

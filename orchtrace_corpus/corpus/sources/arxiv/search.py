@@ -186,7 +186,7 @@ class Searcher:
         name = f"{self._exchange.service.url} {query} {start} {size}"
         path = os.path.join("searches", sha256(name.encode()).hexdigest()[:40])
         if not is_fresh or self._max_age_seconds is None:
-            kept = self._cache.read_value(path, name, Feed, self._max_age_seconds)
+            kept = self._cache.read_answer(path, name, Feed, self._max_age_seconds)
             if kept is not None:
                 return kept
         page = self._ask(query, start, size)
