@@ -1,28 +1,21 @@
 """Two states of a corpus, read and compared: folders, or revisions of a git repository."""
 
-import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.findings import Finding, Severity, is_malformed, printable, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.findings import summary
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
-from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare, unread
+from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.store import CorpusFiles, DataFile
 from orchtrace_corpus.corpus.sources import revisions
 from orchtrace_corpus.corpus.sources.revisions import Revision
-
-_COMPARED = (store.TAXONOMY, store.PAPERS, store.EXCLUSIONS, store.CLAIMS)
-"""The files that are compared record by record, and term by term."""
 
 _EMPTY = b"[]\n"
 _GONE, _PLAIN_FILE = "000000", "100644"
@@ -50,17 +43,12 @@ class Side(NamedTuple):
     Attributes:
         name: What it is called.
         folder: Its folder; of a revision, that of the corpus which it is a revision of.
-        texts: The bytes of the data files that are understood, by their names below the folder.
-        others: The other files in the folder of data: git's name for the content of each; of a folder,
-            empty until `_identify`.
-        sheets: The bytes of the coding sheets of a revision, by their names.
+        texts: The bytes of its data files, by their paths below the folder.
     """
 
     name: str
     folder: str
     texts: Mapping[str, bytes]
-    others: Mapping[str, str]
-    sheets: Mapping[str, bytes] = MappingProxyType({})
 
 
 def diff(before: str, after: str = "", root: str = "") -> Difference:
@@ -87,11 +75,11 @@ def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Dif
             "data files must be plain files, not links, executables or submodules",
             "For an executable: git update-index --chmod=-x FILE",
         )
-    first, second = _identify(*_sides(before, after, find_root))
+    first, second = _sides(before, after, find_root)
     if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
-    names = {row.path: row.names for row in _rows() if row.path not in _COMPARED}
-    change = compare(_state(first, second, judged_by=second), _state(second, first, judged_by=second), names)
+    names = {row.path: row.names for row in store.DATA_FILES}
+    change = compare(_state(first, second), _state(second, first), names)
     return change if proposal is None else change._replace(outside=proposal.outside)
 
 
@@ -125,7 +113,7 @@ def _parted(root: str, name: str) -> tuple[Revision, Revision]:
 
 
 def _rows() -> list[DataFile]:
-    """Return the data files that are compared by what they say."""
+    """Return the data files that the rules are about."""
     return [row for row in store.DATA_FILES if row.path.endswith(".yaml")]
 
 
@@ -156,32 +144,41 @@ def _is_corpus(folder: str) -> bool:
 
 def _of_folder(folder: str, name: str) -> Side:
     below = (os.path.join(parent, name) for parent, _, names in os.walk(os.path.join(folder, "data")) for name in names)
-    files = (os.path.relpath(path, folder).replace(os.sep, "/") for path in below)
-    others = {path: "" for path in files if _is_other(path)}
+    paths = {os.path.relpath(path, folder).replace(os.sep, "/"): path for path in below}
     corpus = CorpusFiles(folder)
     texts = {row.path: data for row in _rows() if (data := corpus.data(row.path)) is not None}
-    return _require_data(Side(name, folder, texts, others))
+    return _require_data(Side(name, folder, texts | {path: _read(paths[path]) for path in _others(paths)}))
+
+
+def _read(path: str) -> bytes:
+    """Return the bytes of a file; of a link, where it leads to, as git keeps it."""
+    try:
+        return os.fsencode(os.readlink(path)) if os.path.islink(path) else Path(path).read_bytes()
+    except OSError as error:
+        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
 
 
 def _of_revision(root: str, revision: Revision) -> Side:
     texts = revision.read(*(row.path for row in _rows()))
-    others = {path: content for path, content in revision.contents("data").items() if _is_other(path)}
-    sheets = revision.read(*(path for path in others if path.endswith(".csv") and path.isprintable()))
-    return _require_data(Side(str(revision), root, texts, others, sheets))
+    contents = revision.contents("data")
+    others = _others(contents)
+    blobs = revision.blobs([contents[path] for path in others])
+    return _require_data(Side(str(revision), root, texts | dict(zip(others, blobs, strict=True))))
 
 
 def _require_data(side: Side) -> Side:
     """The side, if its data is there itself."""
-    for name, text in side.texts.items():
-        if text.startswith(_POINTER):
-            message = f"{name} of {side.name} is a pointer of Git LFS: the data itself is kept elsewhere"
+    for row in _rows():
+        if side.texts.get(row.path, b"").startswith(_POINTER):
+            message = f"{row.path} of {side.name} is a pointer of Git LFS: the data itself is kept elsewhere"
             raise DataFileError(message, "Compare two folders in which it is present.")
     return side
 
 
-def _is_other(path: str) -> bool:
-    """Return True if a file is part of the corpus, beside what is read of it."""
-    return path not in [row.path for row in _rows()] and not _is_hidden(path)
+def _others(paths: Iterable[str]) -> list[str]:
+    """Return the files that belong to a corpus beside those that the rules are about, without what editors leave."""
+    known = {row.path for row in _rows()}
+    return [path for path in paths if path not in known and not _is_hidden(path)]
 
 
 def _is_hidden(path: str) -> bool:
@@ -189,30 +186,8 @@ def _is_hidden(path: str) -> bool:
     return path.endswith("~") or any(part.startswith(".") for part in path.split("/"))
 
 
-def _identify(first: Side, second: Side) -> tuple[Side, Side]:
-    """The sides with a name for the content of every file, by the function by which git names those of a revision."""
-    lengths = {len(content) for side in (first, second) for content in side.others.values()}
-    algorithm = "sha256" if 64 in lengths else "sha1"
-
-    def named(side: Side) -> Side:
-        paths = {path: os.path.join(side.folder, path) for path in side.others}
-        contents = {path: content or _content_id(paths[path], algorithm) for path, content in side.others.items()}
-        return side._replace(others=contents)
-
-    return named(first), named(second)
-
-
-def _content_id(path: str, algorithm: str) -> str:
-    """The name that git gives to a file's content (git-hash-object(1))."""
-    try:
-        data = os.fsencode(os.readlink(path)) if os.path.islink(path) else Path(path).read_bytes()
-    except OSError as error:
-        raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
-    return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def _state(side: Side, other: Side, *, judged_by: Side) -> State:
-    """A side's records, what is wrong with them, and what the claims of the later side come to.
+def _state(side: Side, other: Side) -> State:
+    """Return a side's records, what is wrong with them, and what its claims come to.
 
     Raises:
         InvalidCorpusError: Neither side has a taxonomy without errors, so that nothing can be read.
@@ -225,35 +200,22 @@ def _state(side: Side, other: Side, *, judged_by: Side) -> State:
         raise InvalidCorpusError("\n".join((f"the taxonomy of {quote(side.name)} has errors:", *map(str, found))))
     unreadable = (*found, *(finding for finding in loaded.findings if finding.severity is Severity.ERROR))
     found = (*found, *rules.check(loaded))
-    cut_off = is_malformed(corpus.file(store.PAPERS).findings), is_malformed(corpus.file(store.EXCLUSIONS).findings)
-    for name, is_cut_off in zip((store.PAPERS, store.EXCLUSIONS), cut_off, strict=True):
-        if is_cut_off:
-            remark = f"A part of {name} could not be read in {side.name}: nothing is said of what is missing there."
-            remarks.append(remark)
     verdicts = None
     own = corpus.claims
     if unreadable:
         remark = f"Not all of {side.name} could be read ({summary(unreadable)}): counts are of what could"
         remarks.append(f"{remark}, and no claim is judged.")
     else:
-        judging = judged_by.texts.get(store.CLAIMS)
-        is_own = judging == side.texts.get(store.CLAIMS)
-        made = own if is_own else CorpusFiles(side.folder, {**corpus.overrides, store.CLAIMS: judging}).claims
-        verdicts = claims.evaluate(made.claims, pool)
+        verdicts = claims.evaluate(own.claims, pool)
         found = (*found, *_findings_beside(corpus))
-    is_whole = not is_malformed(own.findings) and "" not in own.unread
-    others = {os.fsencode(name).decode("utf-8", "backslashreplace"): content for name, content in side.others.items()}
     return State(
         pool,
         tuple(_named(finding) for finding in found),
         verdicts,
-        {name: side.texts[name] for name in _COMPARED if name in side.texts},
-        {**others, **{name: _content(name, side, other) for name in side.texts if name not in _COMPARED}},
+        {os.fsencode(path).decode("utf-8", "backslashreplace"): data for path, data in side.texts.items()},
         side.name,
-        own.claims,
-        frozenset(own.unread) if is_whole else None,
-        unread(loaded),
-        cut_off,
+        None if is_malformed(own.findings) or "" in own.unread else frozenset(own.unread),
+        not any(is_malformed(corpus.file(path).findings) for path in (store.PAPERS, store.EXCLUSIONS)),
         tuple(remarks),
     )
 
@@ -264,7 +226,7 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
     The published pool is that of the other side, too, where the side's own is missing.
     """
     published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED))
-    texts: dict[str, bytes | None] = {**side.sheets, **{row.path: side.texts.get(row.path) for row in _rows()}}
+    texts: dict[str, bytes | None] = {**side.texts, **{row.path: side.texts.get(row.path) for row in _rows()}}
     texts |= {path: side.texts.get(path, _EMPTY) for path in (store.PAPERS, store.EXCLUSIONS)}
     texts[store.PUBLISHED] = published
     found: tuple[Finding, ...] = ()
@@ -287,13 +249,6 @@ def _findings_beside(corpus: CorpusFiles) -> Iterator[Finding]:
     for row in _rows():
         if row.path != store.PAPERS:
             yield from (finding for finding in corpus.findings_of(row) if finding.code != "C101")
-
-
-def _content(name: str, side: Side, other: Side) -> object:
-    """What a file says, without comments and layout; its bytes, if it cannot be read or is the same on both sides."""
-    text = side.texts[name]
-    root = None if text == other.texts.get(name) else YamlFile(name, text).root()
-    return text if root is None else values(root)
 
 
 def _named(finding: Finding) -> Finding:

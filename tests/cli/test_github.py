@@ -291,9 +291,9 @@ def test_the_action_says_what_a_pull_request_means_in_a_shallow_clone(tmp_path: 
 
     assert (done.returncode, done.stderr) == (0, "")
     meaning = json.loads((tmp_path / "meaning.json").read_text(encoding="utf-8"))
-    assert [one["fields"][0]["after"] for one in meaning["papers"]["changed"]] == ["AAAI", "AAAI"]
+    assert [one["values"][0]["after"] for one in meaning["files"][0]["records"]] == ["AAAI", "AAAI"]
     summary = (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8")
-    assert summary.startswith("<!-- corpus diff -->\n**2 corrected.**\n")
+    assert summary.startswith("<!-- corpus diff -->\n**papers: 2 changed.**\n")
     assert (tmp_path / "GITHUB_OUTPUT").read_text(encoding="utf-8") == f"file={tmp_path / 'meaning.json'}\n"
 
 
@@ -326,7 +326,7 @@ def test_the_action_tells_the_change_of_a_pull_request_and_of_no_other(tmp_path:
     done = bash(MEANING, tmp_path / "clone", ROOT=".", RUNNER_TEMP=str(tmp_path), **bases, **files)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert Path(files["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8").splitlines()[1] == "**1 corrected.**"
+    assert Path(files["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8").splitlines()[1] == "**papers: 1 changed.**"
 
 
 def test_a_base_that_looks_like_an_option_is_none(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def propose(gh: Path, bare: Path, fork: Path) -> str:
 
 COMPARED = r"\nCompared: `[0-9a-f]{10}` with `[0-9a-f]{10}`\.\n"
 CORRECTED = """\
-### Papers corrected
+### Papers changed
 
 - `terminal-yard`: `venue`: `Report` → `Reports`
 """
@@ -491,7 +491,7 @@ def test_the_comment_on_a_change_of_data_is_what_the_guide_s_command_prints(gh: 
     git(other, "push", "--quiet", "origin", "main")
     posted = propose(gh, bare, fork)
 
-    assert posted.startswith("<!-- corpus diff -->\n**1 corrected.**\n")
+    assert posted.startswith("<!-- corpus diff -->\n**papers: 1 changed.**\n")
     assert CORRECTED in posted
     assert re.search(COMPARED, posted)
     assert "`corpus diff main...HEAD --format markdown`" in CONTRIBUTING
@@ -526,7 +526,7 @@ def test_forged_code_and_json_change_nothing_of_the_comment_but_its_first_line(g
         "`` `x`](/y)\\n\\n# z @moss ``, `comment.md`, `data/.gitattributes`, `meaning.json`, "
         "`orchtrace_corpus/__init__.py`, `orchtrace_corpus/corpus/render/difference_data.py`, `sitecustomize.py`, `yaml.py`.",
         "",
-        "**1 corrected.**",
+        "**papers: 1 changed.**",
     ]
     assert CORRECTED in posted
     assert not (gh / "ran").exists()
@@ -631,7 +631,7 @@ def test_the_weekly_run_proposes_what_has_changed(gh: Path, bare: Path) -> None:
         "pr create --head arxiv-drift --title fix(data): take over what arXiv says now --body-file proposed/body.md\n"
     )
     body = (gh / "o" / "propose" / "proposed" / "body.md").read_text(encoding="utf-8")
-    assert body.startswith("<!-- corpus diff -->\n**1 corrected.**\n")
+    assert body.startswith("<!-- corpus diff -->\n**papers: 1 changed.**\n")
     assert [line for line in body.splitlines() if "@moss" in line] == [
         "- `terminal-yard`: `title`: `The Yard` → `@moss`",
         "    A103 title: @moss",
@@ -853,7 +853,7 @@ def test_the_way_to_a_pull_request_leads_to_a_green_check(tmp_path: Path) -> Non
     assert install.endswith("corpus stats")
     assert " && git add data && git commit " in push
     assert "build     stale" in said[1]
-    assert said[2].startswith("1 paper added")
+    assert said[2].startswith("papers: 1 added")
     assert "failed" not in said[-1]
 
 

@@ -632,15 +632,24 @@ def test_a_record_that_is_added_by_another_name_is_said_to_be_a_candidate(root: 
     assert "To mend: take moss-garden out of data/candidates.yaml." in result.stderr
 
 
-def test_a_difference_names_candidates_in_short(root: Path, tmp_path: Path) -> None:
+def test_a_difference_tells_candidates_whole(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "before")
     moss = MOSS.replace("It needs no shears.", "It is green.").replace("proposal: include", "proposal: unclear")
     write(root, "candidates", f"{moss}\n{SAND.replace('sand', 'salt').replace('Sand', 'The Yard')}")
 
     shown = run_corpus("diff", str(tmp_path / "before"), str(root))
 
-    line = "data/candidates.yaml: hill-garden removed; moss-garden proposal, reason changed; sand-garden removed; "
-    assert f"{line}salt-garden added" in " ".join(shown.stdout.split())
+    assert shown.stdout.splitlines()[:9] == [
+        "candidates: 1 changed, 2 removed, 1 added; 1 finding new.",
+        "",
+        "Candidates changed",
+        "  moss-garden",
+        "    proposal: include -> unclear",
+        "    reason: It needs no shears. -> It is green.",
+        "",
+        "Candidates removed",
+        "  hill-garden",
+    ]
     assert "data/candidates.yaml: D112 the title is that of the paper 'terminal-yard'" in " ".join(shown.stdout.split())
 
 

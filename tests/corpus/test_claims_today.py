@@ -344,13 +344,13 @@ def test_a_claim_that_fell_before_is_told_apart_and_one_that_holds_again_is_name
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("venue: Report", "venue: Reports"), encoding="utf-8")
     shown = run_corpus("diff", str(root), str(later)).stdout
-    assert shown.splitlines()[0] == "1 corrected."
+    assert shown.splitlines()[0] == "papers: 1 changed."
     assert shown.endswith("\n3 claims are as before. Of these 1 falls over the pool of today: two-small.\n")
 
     head, yard = text.split("- key: terminal-yard")
     path.write_text(head + "- key: terminal-yard" + yard.replace("size: small", "size: large"), encoding="utf-8")
     shown = run_corpus("diff", str(root), str(later)).stdout
-    assert shown.splitlines()[0] == "1 retagged, 1 claim holds today again."
+    assert shown.splitlines()[0] == "papers: 1 changed; 1 claim holds today again."
     assert "  two-small: published pool: holds; today: holds. Two gardens are small.\n" in shown
     document = json.loads(run_corpus("diff", str(root), str(later), "--format", "json").stdout)
     assert document["claims"]["changed"][0]["pools"]["today"] == {
@@ -363,5 +363,5 @@ def test_a_state_without_the_list_is_judged_by_that_of_the_other(root: Path, tmp
     (tmp_path / "earlier" / "data" / "published.yaml").unlink()
     shown = run_corpus("diff", str(tmp_path / "earlier"), str(root)).stdout
 
-    assert shown.splitlines()[0] == "1 other data file changed."
-    assert "  data/published.yaml\n" in shown
+    assert shown.splitlines()[0] == "published: 4 added."
+    assert "Published added\n  data/published.yaml\n    day: 2023-12-31\n" in shown

@@ -14,17 +14,20 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.difference import State, compare
+from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare
 from orchtrace_corpus.corpus.analysis.state_changes import Shift
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels
 from orchtrace_corpus.corpus.api import load
-from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.model.record_fields import fields
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.render.comment import MOST_BYTES, comment
 from orchtrace_corpus.corpus.render.difference_data import document
 from tests.conftest import ROOT, TOY, copy_published, run_corpus
 from tests.effort import mostly_slow
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "diff.schema.json").read_text(encoding="utf-8"))
+
+NAMES = {"data/papers.yaml": ("key",), "data/exclusions.yaml": ("id",)}
 
 Edit = Callable[[str, str, str], None]
 
@@ -108,54 +111,25 @@ def test_a_prepared_history_is_told_whole(repository: Path) -> None:
 
     assert diff(repository, "HEAD~1", "HEAD", "--format", "markdown") == (
         "<!-- corpus diff -->\n"
-        "**1 paper added, 2 retagged, 1 corrected, 1 exclusion added, 2 findings new.**\n"
+        "**papers: 3 changed, 1 added; exclusions: 1 added; 2 findings new.**\n"
         "\n"
         f"Compared: `HEAD~1 ({before})` with `HEAD ({after})`.\n"
         "\n"
-        "### Papers added\n"
-        "\n"
-        "- `rock-garden`: `Stones | *and* @moss #1`\n"
-        "  - `authors`: `Stone, Sten`\n"
-        "  - `year`: `2024`\n"
-        "  - `venue`: `Beds 2024`\n"
-        "  - `urls`: `https://example.org/rocks`\n"
-        "  - `style`: `gravel`\n"
-        "  - `care`: none arises\n"
-        "  - `size`: `large`\n"
-        "  - `summary`: `Piles stones.`\n"
-        "  - `added`: `2024-01-01`\n"
-        "\n"
-        "### Papers retagged\n"
-        "\n"
-        "- `long-grass`: `style`: `meadow` → `cottage`\n"
-        "- `mixed-borders`: `water`: `weekly` → `daily`; `prune` added: `daily`\n"
-        "\n"
-        "### Papers corrected\n"
+        "### Papers changed\n"
         "\n"
         "- `rose-garden`\n"
         "  - `venue`: `Journal of Beds` → `Journal of Flower Beds`\n"
         "  - `summary`: `Lays out four beds of roses.` → `Lays out beds of roses.`\n"
-        "\n"
-        "### Exclusions added\n"
-        "\n"
-        "- `E004`: `A Lawn`\n"
-        "  - `identifier`: `LAWN`\n"
-        "  - `url`: `https://example.org/lawn`\n"
-        "  - `stage`: `gate`\n"
-        "  - `screened`: `2024-01-02`\n"
-        "  - `reason`: `Only grass.`\n"
+        "- `long-grass`: `style`: `meadow` → `cottage`\n"
+        "- `mixed-borders`\n"
+        "  - `care.water`: `weekly` → `daily`\n"
+        "  - `care.prune` added: `daily`\n"
         "\n"
         "### To be judged by a person\n"
         "\n"
-        "- `rock-garden`: title, year, venue and identifiers are those of the work; the authors are these, in this "
-        "order; the links lead to this very work; the tags say what the sources say, by the definitions of the terms; "
-        "summary and notes are right, and sentences of our own\n"
-        "- `E004`: title, year, venue and identifiers are those of the work; the links lead to this very work; "
-        "the tags say what the sources say, by the definitions of the terms; the reason is right, and enough\n"
         "- `rose-garden`: title, year, venue and identifiers are those of the work; "
         "summary and notes are right, and sentences of our own\n"
-        "- `long-grass`: the tags say what the sources say, by the definitions of the terms\n"
-        "- `mixed-borders`: the tags say what the sources say, by the definitions of the terms\n"
+        "- `long-grass`, `mixed-borders`: the tags say what the sources say, by the definitions of the terms\n"
         "\n"
         "### Findings new\n"
         "\n"
@@ -163,6 +137,38 @@ def test_a_prepared_history_is_told_whole(repository: Path) -> None:
         "(rule 'daily-care-needs-evidence' of the taxonomy)` [`mixed-borders`]\n"
         "- `data/papers.yaml`: `E102` `A large garden of late needs some evidence "
         "(rule 'new-large-garden-needs-evidence' of the taxonomy)` [`rock-garden`]\n"
+        "\n"
+        "### Papers added\n"
+        "\n"
+        "- `rock-garden`\n"
+        "  - `title`: `Stones | *and* @moss #1`\n"
+        "  - `authors`: `Stone, Sten`\n"
+        "  - `year`: `2024`\n"
+        "  - `venue`: `Beds 2024`\n"
+        "  - `urls`: `https://example.org/rocks`\n"
+        "  - `style`: `gravel`\n"
+        "  - `care`: (empty)\n"
+        "  - `size`: `large`\n"
+        "  - `summary`: `Piles stones.`\n"
+        "  - `added`: `2024-01-01`\n"
+        "\n"
+        "### Exclusions added\n"
+        "\n"
+        "- `E004`\n"
+        "  - `title`: `A Lawn`\n"
+        "  - `identifier`: `LAWN`\n"
+        "  - `url`: `https://example.org/lawn`\n"
+        "  - `stage`: `gate`\n"
+        "  - `screened`: `2024-01-02`\n"
+        "  - `reason`: `Only grass.`\n"
+        "\n"
+        "### To be judged of what is new\n"
+        "\n"
+        "- `rock-garden`: title, year, venue and identifiers are those of the work; the authors are these, in this "
+        "order; the links lead to this very work; the tags say what the sources say, by the definitions of the terms; "
+        "summary and notes are right, and sentences of our own\n"
+        "- `E004`: title, year, venue and identifiers are those of the work; the links lead to this very work; "
+        "the tags say what the sources say, by the definitions of the terms; the reason is right, and enough\n"
         "\n"
         "### Counts\n"
         "\n"
@@ -198,35 +204,39 @@ def test_the_same_on_a_terminal_and_for_programs(repository: Path) -> None:
     edit(repository, "papers", "style: meadow", "style: cottage")
 
     assert diff(repository, "HEAD").startswith(
-        "1 retagged.\n\nPapers retagged\n  long-grass: style: meadow -> cottage\n"
+        "papers: 1 changed.\n\nPapers changed\n  long-grass: style: meadow -> cottage\n"
     )
     document = json.loads(diff(repository, "HEAD", "--format", "json"))
     assert (document["schema"], document["has_meaning"]) == ("orchtrace-corpus/diff", True)
-    assert document["papers"]["changed"] == [
-        {"name": "long-grass", "was": "long-grass", "fields": [], "tags": [
-            {"field": "style", "before": "meadow", "after": "cottage"}]},
+    (file,) = document["files"]
+    assert (file["path"], file["reordered"], file["comments"]) == ("data/papers.yaml", [], [])
+    assert file["records"] == [
+        {"name": "long-grass", "was": "long-grass", "change": "changed", "line": 24, "values": [
+            {"path": ["style"], "before": "meadow", "after": "cottage", "line": 31}]},
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "message"),
+    ("name", "old", "new", "message", "told"),
     [
-        ("papers", "# A made-up corpus", "# Another remark on a corpus", "only comments changed"),
-        ("papers", "tools: [spade, shears]", "tools: [shears, spade]", "only the layout changed"),
-        ("papers", "style: formal", "style: \"formal\"  # indeed", "only comments and the layout changed"),
-        ("taxonomy", "title: A toy garden", "title: 'A toy garden'", "only the layout changed"),
-        ("papers", "year: 2021\n  venue: Journal of Beds", "venue: Journal of Beds\n  year: 2021",
-         "only the layout changed"),
+        ("papers", "# A made-up corpus", "# Another remark on a corpus", "comments",
+         "Comments changed\n  data/papers.yaml: comments: # [-A made-up-]{+Another remark on a+} corpus for the tests.\n"),
+        ("papers", "tools: [spade, shears]", "tools: [shears, spade]", "the order of records",
+         "Order changed\n  data/papers.yaml: rose-garden.tools: {+shears+}; spade; [-shears-] (the same in another order)\n"),
+        ("papers", "style: formal", "style: \"formal\"  # indeed", "comments",
+         "Comments changed\n  data/papers.yaml: comments: # A made-up corpus for the tests.; {+# indeed+}\n"),
+        ("taxonomy", "title: A toy garden", "title: 'A toy garden'", "the layout", ""),
+        ("papers", "year: 2021\n  venue: Journal of Beds", "venue: Journal of Beds\n  year: 2021", "the layout", ""),
     ],
 )  # fmt: skip
-def test_comments_and_layout_have_no_meaning(repository: Path, name: str, old: str, new: str, message: str) -> None:
+def test_comments_and_layout_have_no_meaning(
+    repository: Path, name: str, old: str, new: str, message: str, told: str
+) -> None:
     edit(repository, name, old, new)
 
-    assert diff(repository, "HEAD") == f"No change in meaning: {message}.\n"
-    assert (
-        diff(repository, "HEAD", "--format", "markdown")
-        == f"<!-- corpus diff -->\n**No change in meaning: {message}.**\n"
-    )
+    assert diff(repository, "HEAD") == f"No change in meaning: only {message} changed.\n" + "\n" * bool(told) + told
+    shown = diff(repository, "HEAD", "--format", "markdown")
+    assert shown.startswith(f"<!-- corpus diff -->\n**No change in meaning: only {message} changed.**\n")
     assert run_corpus("--root", str(repository), "diff", "HEAD", "--exit-code").code == 0
 
 
@@ -235,7 +245,13 @@ def test_the_order_of_records_has_no_meaning(repository: Path) -> None:
     head, *records = re.split(r"(?m)^(?=- key)", path.read_text(encoding="utf-8"))
     path.write_text(head + "\n".join(record.rstrip("\n") + "\n" for record in reversed(records)), encoding="utf-8")
 
-    assert diff(repository, "HEAD") == "No change in meaning: only the order of records changed.\n"
+    assert diff(repository, "HEAD") == (
+        "No change in meaning: only the order of records changed.\n"
+        "\n"
+        "Order changed\n"
+        "  data/papers.yaml: order: {+terminal-yard+}; {+mixed-borders+}; {+long-grass+}; rose-garden;\n"
+        "    [-long-grass-]; [-mixed-borders-]; [-terminal-yard-] (the same in another order)\n"
+    )
 
 
 def test_no_change_at_all(repository: Path) -> None:
@@ -245,7 +261,15 @@ def test_no_change_at_all(repository: Path) -> None:
 def test_a_new_key_is_a_new_name(repository: Path) -> None:
     edit(repository, "papers", "- key: long-grass", "- key: tall-grass")
 
-    assert diff(repository, "HEAD") == "1 renamed.\n\nPapers renamed\n  long-grass is tall-grass now\n"
+    assert diff(repository, "HEAD") == (
+        "papers: 1 changed.\n"
+        "\n"
+        "Papers changed\n"
+        "  tall-grass, until now long-grass: key: long-grass -> tall-grass\n"
+        "\n"
+        "To be judged by a person\n"
+        "  tall-grass: there is a reason for each change, and what is now is right\n"
+    )
 
 
 def test_promotion_and_demotion_are_told_as_such(repository: Path) -> None:
@@ -262,8 +286,9 @@ def test_promotion_and_demotion_are_told_as_such(repository: Path) -> None:
     append(repository, "exclusions", SECOND_EXCLUSION.replace("A Lawn", "Borders without Lines"))
     shown = diff(repository, "HEAD")
 
-    assert "rock-garden: A Car Park, promoted from E003" in shown
-    assert "mixed-borders: Borders without Lines, excluded as E004" in shown
+    assert "Papers added\n  rock-garden, promoted from E003\n    title: A Car Park\n" in shown
+    assert "Papers removed\n  mixed-borders, excluded as E004\n    title: Borders without Lines\n" in shown
+    assert "  mixed-borders: there is a reason to remove it\n" in shown
 
 
 def test_changes_of_the_vocabulary_are_told(repository: Path) -> None:
@@ -271,11 +296,15 @@ def test_changes_of_the_vocabulary_are_told(repository: Path) -> None:
          "{id: gravel, code: S3, label: Gravel, definition: Small stones.}\n      - {id: moss, code: S4, label: Moss, definition: Moss.}")  # fmt: skip
 
     assert diff(repository, "HEAD") == (
-        "2 changes of the taxonomy.\n"
+        "taxonomy: 2 changed.\n"
         "\n"
-        "Taxonomy\n"
-        "  Term moss of style is new.\n"
-        "  Term gravel of style has another definition.\n"
+        "Taxonomy changed\n"
+        "  data/taxonomy.yaml\n"
+        "    papers[style].terms[gravel].definition: Stones. -> Small stones.\n"
+        "    papers[style].terms[moss] added: id: moss; code: S4; label: Moss; definition: Moss.\n"
+        "\n"
+        "To be judged by a person\n"
+        "  data/taxonomy.yaml: there is a reason for each change, and what is now is right\n"
     )
 
 
@@ -297,9 +326,11 @@ def test_a_base_without_data_makes_everything_new(repository: Path) -> None:
     git(repository, "checkout", "--quiet", "--force", "main")
 
     assert diff(repository, "empty", "main").startswith(
-        f"4 papers added, 2 exclusions added.\nThere is no data/papers.yaml in empty ({git(repository, 'rev-parse', 'empty')[:10]}).\n"
+        f"taxonomy: 6 added; papers: 4 added; exclusions: 2 added.\nThere is no data/papers.yaml in empty ({git(repository, 'rev-parse', 'empty')[:10]}).\n"
     )
-    assert diff(repository, "main", "empty").startswith("4 papers removed, 2 exclusions removed.\n")
+    assert diff(repository, "main", "empty").startswith(
+        "taxonomy: 6 removed; papers: 4 removed; exclusions: 2 removed.\n"
+    )
 
 
 def test_three_dots_compare_with_where_the_two_parted(repository: Path) -> None:
@@ -311,7 +342,7 @@ def test_three_dots_compare_with_where_the_two_parted(repository: Path) -> None:
     git(repository, "commit", "--quiet", "--all", "--message", "Theirs")
 
     assert diff(repository, "main...mine").startswith(
-        "1 retagged, 1 finding new.\n\nPapers retagged\n  long-grass: size: large -> small\n"
+        "papers: 1 changed; 1 finding new.\n\nPapers changed\n  long-grass: size: large -> small\n"
     )
 
 
@@ -320,7 +351,7 @@ def test_two_folders_need_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     edit(tmp_path / "other", "papers", "style: meadow", "style: cottage")
     monkeypatch.setenv("PATH", "")
 
-    assert diff(TOY, str(TOY), str(tmp_path / "other")).startswith("1 retagged.")
+    assert diff(TOY, str(TOY), str(tmp_path / "other")).startswith("papers: 1 changed.")
     result = run_corpus("--root", str(TOY), "diff", "HEAD")
     assert (result.code, result.stdout) == (3, "")
     assert "git is not installed" in result.stderr
@@ -340,7 +371,7 @@ def test_what_git_does_not_have_ends_with_3_and_the_way_to_get_it(repository: Pa
         f"The clone is shallow; bring the commit with: git fetch --depth=1 origin {first}\n"
     )
     git(shallow, "fetch", "--quiet", "--depth=1", "origin", first)
-    assert diff(shallow, first).startswith("1 retagged.")
+    assert diff(shallow, first).startswith("papers: 1 changed.")
     for words in (["nonsense"], ["--", "--output=x"]):
         result = run_corpus("--root", str(repository), "diff", *words)
         assert (result.code, result.stdout) == (3, "")
@@ -360,7 +391,7 @@ def test_a_hook_s_environment_does_not_mislead(repository: Path, monkeypatch: py
     monkeypatch.setenv("GIT_DIR", str(ROOT / ".git"))
     edit(repository, "papers", "style: meadow", "style: cottage")
 
-    assert diff(repository, "HEAD").startswith("1 retagged.")
+    assert diff(repository, "HEAD").startswith("papers: 1 changed.")
 
 
 def commit_link(folder: Path, target: str, name: str = "data/papers.yaml") -> None:
@@ -437,7 +468,13 @@ def test_the_history_of_this_repository_is_read() -> None:
 
 
 def state(pool: Pool) -> State:
-    return State(pool, (), (), {})
+    """The state of a corpus with these records, as far as it does not depend on its files."""
+    records: dict[str, tuple[Record, ...]] = {"data/papers.yaml": pool.papers, "data/exclusions.yaml": pool.exclusions}
+    texts = {
+        path: json.dumps([dict(fields(one, pool.taxonomy)) for one in group], indent=1, ensure_ascii=False)
+        for path, group in records.items()
+    }
+    return State(pool, (), (), {path: text.encode() for path, text in texts.items()})
 
 
 def numbers(shifts: tuple[Shift, ...]) -> set[tuple[tuple[str, ...], tuple[str, ...], int, int]]:
@@ -458,7 +495,7 @@ def pools(draw: st.DrawFn) -> Pool:
 
 @given(pools())
 def test_a_corpus_does_not_differ_from_itself(pool: Pool) -> None:
-    change = compare(state(pool), state(pool), {})
+    change = compare(state(pool), state(pool), NAMES)
 
     assert not change.has_meaning
     assert (change.counts, change.cells) == ((), ())
@@ -466,7 +503,7 @@ def test_a_corpus_does_not_differ_from_itself(pool: Pool) -> None:
 
 @given(pools(), pools())
 def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
-    forth, back = compare(state(one), state(other), {}), compare(state(other), state(one), {})
+    forth, back = compare(state(one), state(other), NAMES), compare(state(other), state(one), NAMES)
 
     def keys(papers: tuple[Paper, ...]) -> set[str]:
         return {paper.key for paper in papers}
@@ -475,17 +512,24 @@ def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
     assert keys(forth.removed) == keys(back.added)
     for there, here in ((forth.counts, back.counts), (forth.cells, back.cells), (forth.totals, back.totals)):
         assert numbers(there) == {(field, value, after, before) for field, value, before, after in numbers(here)}
-    assert {(one.before.key, one.after.key, frozenset(one.tags)) for one in forth.changed if isinstance(one.before, Paper)
-            if isinstance(one.after, Paper)} == {
-        (one.after.key, one.before.key, frozenset(c._replace(before=c.after, after=c.before) for c in one.tags))
-        for one in back.changed if isinstance(one.before, Paper) if isinstance(one.after, Paper)
-    }  # fmt: skip
+
+    def values(change: Difference, *, is_back: bool = False) -> set[object]:
+        sides = [
+            (record.name, record.was, value.path, *map(repr, (value.before, value.after)[:: -1 if is_back else 1]))
+            for file in change.files
+            for record in file.records
+            if not (record.is_new or record.is_gone)
+            for value in record.values
+        ]
+        return set(sides)
+
+    assert values(forth) == values(back, is_back=True)
 
 
 @given(pools(), pools())
 def test_counts_before_and_after_are_those_of_the_statistics(one: Pool, other: Pool) -> None:
     attributes = paper_attributes(TOY_POOL.taxonomy)
-    shifted = {(s.field[0], s.value[0]): (s.before, s.after) for s in compare(state(one), state(other), {}).counts}
+    shifted = {(s.field[0], s.value[0]): (s.before, s.after) for s in compare(state(one), state(other), NAMES).counts}
     care = next(facet for facet in TOY_POOL.taxonomy.papers if facet.levels)
     levels = [count_levels(pool.papers, care).counts for pool in (one, other)]
     expected = {
@@ -506,9 +550,9 @@ def test_a_cell_that_gets_or_loses_its_only_paper_is_told() -> None:
     one = TOY_POOL._replace(papers=(first, last._replace(tags={**last.tags, "style": "formal"})))
     other = TOY_POOL._replace(papers=(first, twin._replace(tags={**last.tags, "style": "gravel"})))
 
-    turns = {shift.value: shift.turn for shift in compare(state(one), state(other), {}).cells}
+    turns = {shift.value: shift.turn for shift in compare(state(one), state(other), NAMES).cells}
     assert turns == {("formal", "small"): "one left", ("gravel", "small"): "fills"}
-    back = {shift.value: shift.turn for shift in compare(state(other), state(one), {}).cells}
+    back = {shift.value: shift.turn for shift in compare(state(other), state(one), NAMES).cells}
     assert back == {("formal", "small"): "more than one now", ("gravel", "small"): "empties"}
 
 
@@ -516,11 +560,11 @@ def test_a_key_given_to_another_paper_is_no_correction() -> None:
     first, second, *_ = TOY_POOL.papers
     new = first._replace(key="new-name")
     taken = second._replace(key=first.key, title="Something else", urls=("https://example.org/else",), arxiv_id=None)
-    change = compare(state(TOY_POOL._replace(papers=(first,))), state(TOY_POOL._replace(papers=(taken, new))), {})
+    change = compare(state(TOY_POOL._replace(papers=(first,))), state(TOY_POOL._replace(papers=(taken, new))), NAMES)
 
     assert [paper.title for paper in change.added] == ["Something else"]
-    assert [(one.before.key, one.after.key) for one in change.changed if isinstance(one.before, Paper)
-            if isinstance(one.after, Paper)] == [("rose-garden", "new-name")]  # fmt: skip
+    (file,) = change.files
+    assert [(record.was, record.name) for record in file.records if record.was] == [("rose-garden", "new-name")]
 
 
 def test_many_papers_retagged_alike_are_told_together(repository: Path) -> None:
@@ -528,7 +572,7 @@ def test_many_papers_retagged_alike_are_told_together(repository: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("size: small", "size: large"), encoding="utf-8")
 
     assert diff(repository, "HEAD").startswith(
-        "3 retagged.\n\nPapers retagged\n  3 papers: size: small -> large (rose-garden, mixed-borders, terminal-yard)\n"
+        "papers: 3 changed.\n\nPapers changed\n  3 papers: rose-garden, mixed-borders, terminal-yard: size: small -> large\n"
     )
 
 
@@ -536,31 +580,31 @@ def test_what_a_syntax_error_hides_is_not_said_to_be_gone(repository: Path) -> N
     edit(repository, "papers", "title: Long Grass and How to Keep It", 'title: "Long Grass')
 
     assert diff(repository, "HEAD") == (
-        "1 finding new.\n"
-        "A part of data/papers.yaml could not be read in the working tree: nothing is said of what is missing\n"
-        "there.\n"
+        "papers: 1 changed; 1 finding new.\n"
         "Not all of the working tree could be read (1 error): counts are of what could, and no claim is\n"
         "judged.\n"
+        "\n"
+        "Papers changed\n"
+        '  data/papers.yaml: line 25: title: Long Grass and How to Keep It -> title: "Long Grass\n'
+        "\n"
+        "To be judged by a person\n"
+        "  data/papers.yaml: there is a reason for each change, and what is now is right\n"
         "\n"
         "Findings new\n"
         "  data/papers.yaml: Y104 not valid YAML: a closing quote is missing; the rest of the file was not\n"
         "    read\n"
     )
     git(repository, "commit", "--quiet", "--all", "--message", "Break")
-    assert diff(repository, "HEAD", "HEAD~1").startswith("1 finding gone.\n")
+    assert diff(repository, "HEAD", "HEAD~1").startswith("papers: 1 changed; 1 finding gone.\n")
 
 
-def test_what_cannot_be_read_is_not_said_to_be_removed(repository: Path) -> None:
+def test_what_is_no_term_is_told_as_it_stands(repository: Path) -> None:
     edit(repository, "papers", "style: meadow", "style: medow")
     edit(repository, "papers", "level: visit", "level: vist")
-    shown = diff(repository, "HEAD")
 
-    assert "Papers retagged\n  long-grass: style: meadow -> (cannot be read)\n" in shown
-    assert "Papers corrected\n  rose-garden: evidence: (cannot be read)\n" in shown
-    document = json.loads(diff(repository, "HEAD", "--format", "json"))
-    assert document["papers"]["changed"][1]["tags"] == [
-        {"field": "style", "before": "meadow", "after": None, "unread": True}
-    ]
+    assert (
+        "Papers changed\n  rose-garden: evidence[1: The gardener waters every day.].level: visit -> vist\n  long-grass: style: meadow -> medow\n"
+    ) in diff(repository, "HEAD")
 
 
 def test_a_broken_or_absent_taxonomy_gives_way_to_the_other(repository: Path) -> None:
@@ -593,7 +637,7 @@ def test_a_field_of_another_kind_is_counted_by_each_vocabulary(repository: Path)
     counts = {(*one["fields"], *one["values"]): (one["before"], one["after"]) for one in document["counts"]}
     assert counts[("water", "weekly")] == (1, 0)
     assert counts[("care", "water")] == (2, 3)
-    assert "Field care has another kind." in diff(repository, "HEAD")
+    assert "papers[care].kind: levels -> many" in diff(repository, "HEAD")
 
 
 def test_other_files_of_the_corpus_are_not_passed_over(repository: Path) -> None:
@@ -601,14 +645,29 @@ def test_other_files_of_the_corpus_are_not_passed_over(repository: Path) -> None
     (repository / "data" / "traces" / "one.json").write_text("{}")
     (repository / "data" / "disputes.yaml").write_text("# None yet.\n[]\n")
     (repository / "data" / ".papers.yaml.swp").write_text("x")
-    shown = "2 other data files changed.\n\nOther data files changed\n  data/disputes.yaml\n  data/traces/one.json\n"
+    shown = (
+        "disputes: 1 added; traces: 1 added.\n"
+        "\n"
+        "Disputes added\n"
+        "  data/disputes.yaml: file: 15 bytes, SHA-256\n"
+        "    060e898dbaa4d6776b68af4d262efd671b5ef80e480213db77a319f02d93961c\n"
+        "\n"
+        "Traces added\n"
+        "  data/traces/one.json: file: 2 bytes, SHA-256\n"
+        "    44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\n"
+    )
     assert diff(repository, "HEAD") == shown
 
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message", "More")
     assert diff(repository, "HEAD~1", "HEAD") == shown
     (repository / "data" / "disputes.yaml").write_text("# None.\n[]\n")
-    assert diff(repository, "HEAD") == "No change: the data is the same.\n"
+    assert diff(repository, "HEAD") == (
+        "No change in meaning: only comments changed.\n"
+        "\n"
+        "Comments changed\n"
+        "  data/disputes.yaml: comments: # None yet. -> # None.\n"
+    )
 
 
 def test_evidence_is_shown_item_by_item_and_its_order_has_no_meaning(repository: Path) -> None:
@@ -620,9 +679,9 @@ def test_evidence_is_shown_item_by_item_and_its_order_has_no_meaning(repository:
 """
     edit(repository, "papers", "  evidence:\n", f"  evidence:\n{second}")
     assert (
-        "Papers corrected\n"
-        "  rose-garden: evidence added: tags: size; note: It is small.; source: https://example.org/roses;\n"
-        "    level: visit; confidence: high\n"
+        "Papers changed\n"
+        "  rose-garden: evidence[1] added: tags: (size); note: It is small.; source:\n"
+        "    https://example.org/roses; level: visit; confidence: high\n"
         "\n"
         "To be judged by a person\n"
         "  rose-garden: each source exists, and says what its note says; level and confidence fit each source\n"
@@ -630,24 +689,26 @@ def test_evidence_is_shown_item_by_item_and_its_order_has_no_meaning(repository:
     git(repository, "commit", "--quiet", "--all", "--message", "More")
     edit(repository, "papers", "level: visit", "level: photo")
     assert (
-        "  rose-garden: evidence changed: level: visit -> photo; unchanged: tags: size; note: It is small.;\n"
-        "    source: https://example.org/roses; confidence: high\n"
+        "  rose-garden: evidence[1: It is small.].level: visit -> photo\n"
         "\n"
         "To be judged by a person\n"
         "  rose-garden: level and confidence fit each source\n"
     ) in diff(repository, "HEAD")
-    (changed,) = json.loads(diff(repository, "HEAD", "--format", "json"))["papers"]["changed"][0]["fields"]
-    (item,) = changed["items"]
-    assert (item["before"]["level"], item["after"]["level"]) == ("visit", "photo")
     edit(repository, "papers", "source: https://example.org/roses", "source: https://example.org/other")
-    shown = diff(repository, "HEAD")
-    assert "source: https://example.org/roses -> https://example.org/other; level: visit -> photo" in (
-        " ".join(shown.split())
-    )
+    assert (
+        "  rose-garden\n"
+        "    evidence[1: It is small.].source: https://example.org/[-roses-]{+other+}\n"
+        "    evidence[1: It is small.].level: visit -> photo\n"
+    ) in diff(repository, "HEAD")
     git(repository, "checkout", "--quiet", ".")
     edit(repository, "papers", second, "")
     edit(repository, "papers", '  added: "2021-05-01"', f'{second}  added: "2021-05-01"')
-    assert diff(repository, "HEAD") == "No change in meaning: only the layout changed.\n"
+    assert diff(repository, "HEAD") == (
+        "No change in meaning: only the order of records changed.\n"
+        "\n"
+        "Order changed\n"
+        "  data/papers.yaml: rose-garden.evidence.order: {+[2]+}; [1]; [-[2]-] (the same in another order)\n"
+    )
 
 
 def test_words_that_name_no_one_commit(repository: Path) -> None:
@@ -696,15 +757,17 @@ def test_a_comment_is_no_longer_than_github_takes_and_leaves_no_part_out(title: 
         TOY_POOL.papers[0]._replace(key=f"p{n}", title=f"Title {n} {title}", arxiv_id=None, doi=None,
                                     urls=(f"https://example.org/{n}",)) for n in range(400)
     )  # fmt: skip
-    change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))), {})
+    change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))), NAMES)
     shown = comment(document(change))
 
     assert len(shown.encode()) <= MOST_BYTES
     assert shown.count("<details>") == shown.count("</details>") > 0
     assert "### Papers removed" in shown
     assert "### Counts" in shown
-    assert re.search(r"\n- … and \d+ more\n", shown)
-    assert shown.endswith("\nLong lists are cut here; `corpus diff` shows them whole.\n")
+    assert re.search(r"\n… and \d+ more lines of \d+ entries: `data/papers.yaml:\d+`, .* and \d+ more places\n", shown)
+    assert shown.endswith(
+        "\nThis comment is full: each part ends with what is left out of it. `corpus diff` shows all of it.\n"
+    )
 
 
 def test_claims_are_held_against_both_sides(repository: Path) -> None:
@@ -730,16 +793,30 @@ def test_claims_are_held_against_both_sides(repository: Path) -> None:
     (repository / "data" / "claims.yaml").write_text(text)
 
     assert diff(repository, "HEAD").partition("\nCounts")[0] == (
-        "1 retagged, 1 claim new, 1 claim broken, 1 claim made true, 1 claim changed, 1 claim gone.\n"
+        "papers: 1 changed; claims: 1 changed, 1 removed, 1 added; 1 claim new; 1 claim broken; 1 claim made\n"
+        "true.\n"
         "\n"
         "Claims broken\n"
         "  meadow fails: expected 1; found 0. There is one meadow.\n"
         "\n"
-        "Papers retagged\n"
+        "Papers changed\n"
         "  long-grass: style: meadow -> gravel\n"
+        "\n"
+        "Claims changed\n"
+        "  formal: claim: There is one formal garden. -> There is just one formal garden.\n"
+        "\n"
+        "Claims removed\n"
+        "  dropped\n"
+        "    claim: Nobody says so any more.\n"
+        "    where: style: NA\n"
+        "    expect: count: 1\n"
+        "    boundary: In this garden.\n"
+        "    source: Seen.\n"
         "\n"
         "To be judged by a person\n"
         "  long-grass: the tags say what the sources say, by the definitions of the terms\n"
+        "  data/claims.yaml formal: there is a reason for each change, and what is now is right\n"
+        "  data/claims.yaml dropped: there is a reason to remove it\n"
         "\n"
         "Claims made true\n"
         "  gravel holds. There is one gravel garden.\n"
@@ -747,11 +824,13 @@ def test_claims_are_held_against_both_sides(repository: Path) -> None:
         "Claims new\n"
         "  new holds. One is mixed.\n"
         "\n"
-        "Claims changed\n"
-        "  formal: There is just one formal garden.\n"
-        "\n"
-        "Claims gone\n"
-        "  dropped: Nobody says so any more.\n"
+        "Claims added\n"
+        "  new\n"
+        "    claim: One is mixed.\n"
+        "    where: style: cottage\n"
+        "    expect: count: 1\n"
+        "    boundary: In this garden.\n"
+        "    source: Seen.\n"
     )
     document = json.loads(diff(repository, "HEAD", "--format", "json"))
     assert [(one["id"], one["before"], one["after"]) for one in document["claims"]["changed"]] == [
@@ -773,10 +852,11 @@ def test_a_claim_that_cannot_be_read_is_not_said_to_be_gone_or_new(repository: P
     forth = diff(repository, "HEAD")
     git(repository, "commit", "--quiet", "--all", "--message", "Break it")
 
-    assert forth.startswith("2 findings new.\n\nFindings new\n  data/claims.yaml: F102 unknown field 'expects'")
+    assert forth.startswith("claims: 1 changed; 2 findings new.\n")
+    assert "Findings new\n  data/claims.yaml: F102 unknown field 'expects'" in forth
     assert "gone" not in forth
     edit(repository, "claims", "expects: {count: 1}", "expect: {count: 1}")
-    assert diff(repository, "HEAD").startswith("2 findings gone.\n\nFindings gone\n")
+    assert diff(repository, "HEAD").startswith("claims: 1 changed; 2 findings gone.\n")
     edit(repository, "claims", "- id: meadow", "- id: [")
     assert "laim gone" not in diff(repository, "HEAD~1")
     edit(repository, "claims", "- id: [", "- identity: meadow")
@@ -795,18 +875,23 @@ def test_disputes_and_observations_that_changed_are_named(repository: Path) -> N
     text = path.read_text().replace("why: Seen.", "why: Seen twice.\n  state: settled", 1)
     path.write_text(text[: text.index("- record: long-grass")] + dispute.format("mixed-borders", "small"))
 
-    assert diff(repository, "HEAD").startswith(
-        "1 other data file changed.\n\nOther data files changed\n"
-        "  data/disputes.yaml: rose-garden size why, state changed; long-grass size removed; mixed-borders\n"
-        "    size added\n"
+    assert diff(repository, "HEAD").partition("\nTo be judged")[0] == (
+        "disputes: 1 changed, 1 removed, 1 added.\n"
+        "\n"
+        "Disputes changed\n"
+        "  rose-garden size\n"
+        "    why: Seen. -> Seen twice.\n"
+        "    state added: settled\n"
+        "\n"
+        "Disputes removed\n"
+        "  long-grass size\n"
+        "    record: long-grass\n"
+        "    tag: size\n"
+        "    stands: large\n"
+        "    readings: small: first; large: second\n"
+        "    why: Seen.\n"
+        "    source: https://example.org/sizes\n"
     )
-    assert json.loads(diff(repository, "HEAD", "--format", "json"))["other_entries"] == {
-        "data/disputes.yaml": [
-            {"name": ["rose-garden", "size"], "change": "changed", "fields": ["why", "state"]},
-            {"name": ["long-grass", "size"], "change": "removed", "fields": []},
-            {"name": ["mixed-borders", "size"], "change": "added", "fields": []},
-        ]
-    }
 
 
 def test_the_schema_of_a_difference_describes_every_part_of_one(repository: Path) -> None:
@@ -819,7 +904,7 @@ def test_the_schema_of_a_difference_describes_every_part_of_one(repository: Path
 
     Draft202012Validator.check_schema(SCHEMA)
     assert {*SCHEMA["required"], *SCHEMA["anyOf"][0]["required"]} == set(document)
-    assert set(SCHEMA["properties"]) - set(document) == {"noun", "refused"}
+    assert set(SCHEMA["properties"]) - set(document) == {"refused"}
     for name in document:
         assert not Draft202012Validator(SCHEMA).is_valid({**document, name: 7}), name
 

@@ -5,8 +5,7 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.corpus.render import comment as module
+from orchtrace_corpus.corpus.render import difference
 from orchtrace_corpus.corpus.render.comment import (
     FAILED,
     MARKER,
@@ -31,11 +31,12 @@ from orchtrace_corpus.corpus.render.comment import (
     marked,
     read,
 )
+from orchtrace_corpus.corpus.render.difference import Own
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.effort import tries
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "diff.schema.json").read_text(encoding="utf-8"))
-WORDS_OF_OURS = {"schema", "questions", "turn", "severity", "change", "form", "reordered"}
+WORDS_OF_OURS = {"schema", "questions", "turn", "severity", "change"}
 """The properties whose texts the schema enumerates."""
 
 CLAIM = """
@@ -85,7 +86,9 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 "papers.yaml": papers.replace(gone, LATER.format("rocks", "meadow") + LATER.format("lawn", "formal"))
                 .replace("level: visit", "level: photo")
                 .replace("size: large", "size: small", 1)
-                .replace("venue: Journal of Beds", "venue: Beds"),
+                .replace("venue: Journal of Beds", "venue: Beds")
+                .replace("tools: [spade, shears]", "tools: [shears, spade]")
+                .replace("# A made-up corpus", "# Another corpus"),
                 "exclusions.yaml": texts["exclusions.yaml"]
                 .replace("- id: E001", "- id: E002")
                 .replace("Nothing grows there.", "Nothing grows.\n  promoted_to: rocks")
@@ -109,10 +112,10 @@ def test_the_document_has_every_part(document: dict[str, Any]) -> None:
     titles = re.findall(r"^### (.+)|<summary>(.+) \(", comment(document), re.MULTILINE)
 
     assert ["".join(title) for title in titles] == [
-        *("Claims broken", "Claims that fall today", "Papers added", "Papers removed", "Papers retagged"),
-        *("Papers corrected", "Exclusions added", "Exclusions changed", "To be judged by a person", "Taxonomy"),
-        *("Claims new", "Claims changed", "Claims gone", "Other data files changed", "Findings new"),
-        *("Counts", "Cells"),
+        *("Claims broken", "Claims that fall today", "Taxonomy changed", "Papers changed", "Exclusions changed"),
+        *("Claims changed", "Papers removed", "Claims removed", "To be judged by a person", "Order changed"),
+        *("Comments changed", "Findings new", "Claims new", "Papers added", "Exclusions added", "Claims added"),
+        *("Disputes added", "To be judged of what is new", "Counts", "Cells"),
     ]
 
 
@@ -121,11 +124,11 @@ def replaced(value: Any, body: str, numbers: Iterator[int], name: str = "") -> A
     if name in WORDS_OF_OURS:
         return value
     if isinstance(value, dict):
-        is_record = name in ("added", "value", "before", "after")
-        is_open = is_record or name in ("promoted", "demoted", "other_entries")
+        is_value = name in ("value", "before", "after")
+        is_open = is_value or name in ("promoted", "demoted")
         return {
             f"{body}{next(numbers)}" if is_open else key: replaced(
-                one, body, numbers, "value" if is_record else "" if is_open else key
+                one, body, numbers, "value" if is_value else "" if is_open else key
             )
             for key, one in value.items()
         }
@@ -141,6 +144,7 @@ class Tree(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.outside: list[str] = []
         self.code: list[str] = []
+        self.text = ""
         self._is_code = False
         html = cmarkgfm.github_flavored_markdown_to_html(markdown, options=Options.CMARK_OPT_UNSAFE)
         self.feed(html)
@@ -151,6 +155,7 @@ class Tree(HTMLParser):
         if tag == "code":
             self._is_code = True
             self.code.append("")
+            self.text += CODE
 
     def handle_endtag(self, tag: str) -> None:
         self.outside.append(f"</{tag}>")
@@ -168,10 +173,28 @@ class Tree(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._is_code:
             self.code[-1] += data
-        elif self.outside and not self.outside[-1].startswith("<"):
-            self.outside[-1] += data
         else:
-            self.outside.append(data)
+            self.text += data
+
+
+CODE = "\ue000"
+"""What stands for code in the text of a comment."""
+
+
+def own_words(document: Any) -> str:
+    """The text of the comment on a difference, made of our own words alone; without blanks."""
+
+    def text(words: Iterable[str]) -> str:
+        return "".join(word.replace(" -> ", " → ") if isinstance(word, Own) else CODE for word in words)
+
+    parts = [difference.headline(document), f"Compared: {CODE} with {CODE}.", CODE * len(document["remarks"])]
+    for section in difference.sections(document):
+        is_folded = section.is_new and len(section.entries) >= 6
+        parts += [section.title, f"({len(section.entries)})" if is_folded else ""]
+        parts += [text(words) for entry in section.entries for words in entry.lines]
+    for table in difference.shift_tables(document):
+        parts += [table.title, f"({len(table.rows)})" if len(table.rows) >= 12 else "", CODE]
+    return re.sub(r"\s", "", "".join([*parts, text(difference.claims_left(document))]))
 
 
 NAMED = (
@@ -237,32 +260,42 @@ def _keep(document: dict[str, Any]) -> None:
     DOCUMENT.update(document)
 
 
-@cache
-def _benign() -> Tree:
-    """The tree of the same document with an x for each text."""
-    return Tree(comment(replaced(DOCUMENT, "x", iter(range(10_000)))))
-
-
 def _assert_code_only(body: str) -> None:
     if not body.strip(" "):
         return
     hostile = replaced(DOCUMENT, body, iter(range(10_000)))
     read(json.dumps(hostile).encode(), SCHEMA)
-    tree, expected = Tree(comment(hostile)), _benign()
+    tree = Tree(comment(hostile))
 
-    assert tree.outside == expected.outside
-    assert len(tree.code) == len(expected.code)
-    spans = [text for text in tree.code if "\n" not in text]
-    assert marked(body) in spans
-    assert marked(body).startswith(re.sub("`{20}`+", "`" * 20 + "…", printable(body, limit=2000)))
-    assert set(re.findall(r"<(\w+)", " ".join(tree.outside))) <= {
-        *("p", "strong", "code", "h3", "ul", "li", "pre", "details", "summary")
+    assert re.sub(r"\s", "", tree.text) == own_words(hostile)
+    assert marked(body) in tree.code
+    assert marked(body).startswith(
+        re.sub("`{21,}", lambda run: f"{'`' * 20}…({len(run[0])} backticks)", printable(body, limit=2000))
+    )
+    tags = {*("p", "strong", "del", "code", "h3", "ul", "li", "pre", "details", "summary")}
+    assert set(tree.outside) <= {f"<{tag} []>" for tag in tags} | {f"</{tag}>" for tag in tags} | {
+        "<!-- corpus diff -->"
     }
+
+
+def test_what_does_not_fit_is_linked_to_its_line_and_nowhere_else(document: dict[str, Any]) -> None:
+    body = "](//evil.test) [a](//b) ` #L1" * 400
+    hostile = replaced(document, body, iter(range(10_000)))
+    hostile["files"][1]["path"] = "data/](//evil.test) <b>`.yaml"
+    hostile |= {"before": "0123456789", "after": "abcdef0123"}
+    links = [tag for tag in Tree(comment(hostile)).outside if tag.startswith("<a ")]
+
+    assert len(links) > 3
+    assert all(re.match(r"<a \[\('href', '\.\./blob/(0123456789|abcdef0123)/", tag) for tag in links)
+    assert any("../blob/abcdef0123/data/%5D%28//evil.test%29%20%3Cb%3E%60.yaml#L" in tag for tag in links)
+    assert not any(
+        tag.startswith("<a ") for tag in Tree(comment({**hostile, "after": "main](//b)", "before": ""})).outside
+    )
 
 
 @pytest.mark.parametrize("text", ["a", "`a", "a`", "``", " a", "a ", " ` ", "`" * 90, "a\nb"])
 def test_a_code_span_shows_its_text(text: str) -> None:
-    shown = re.sub("`{21,}", "`" * 20 + "…", printable(text, limit=2000))
+    shown = re.sub("`{21,}", lambda run: f"{'`' * 20}…({len(run[0])} backticks)", printable(text, limit=2000))
     assert Tree(code_span(text)).code == [shown]
     assert Tree(fence(shown)).code == [f"{shown.rstrip()}\n"]
 
@@ -316,7 +349,22 @@ def test_our_check_of_the_schema_is_that_of_a_library(document: dict[str, Any]) 
     """Over many documents, each with one value in the place of another; of each that passes, a comment can be made."""
     theirs = Draft202012Validator(SCHEMA)
     places = [place for place in paths(document) if place]
-    others = (None, True, 0, -1, 10**9, "", "x", "x" * 100_001, [], ["x"] * 20_001, [[]], {}, {"x": 1}, {"": "x"})
+    others: tuple[Any, ...] = (
+        None,
+        True,
+        0,
+        -1,
+        10**9,
+        "",
+        "x",
+        "x" * 100_001,
+        [],
+        ["x"] * 20_001,
+        [[]],
+        {},
+        {"x": 1},
+        {"": "x"},
+    )
     chosen = random.Random(3)
     verdicts = set()
     for place in chosen.sample(places, k=tries(150, 25)):
@@ -363,4 +411,4 @@ def test_a_comment_on_the_largest_texts_is_no_longer_than_github_takes(document:
     for body in ("字" * (99_000 // part), "` " * (49_000 // part), "\U0010ffff" * (50_000 // part)):
         shown = comment(replaced(document, body, iter(range(10_000))))
         assert len(shown.encode()) <= MOST_BYTES
-        assert "`corpus diff` shows them whole" in shown
+        assert "`corpus diff` shows all of it" in shown

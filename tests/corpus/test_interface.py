@@ -10,6 +10,7 @@ import pytest
 import orchtrace_corpus as oc
 from orchtrace_corpus import corpus
 from orchtrace_corpus.base.errors import DataFileError, ExitCode
+from orchtrace_corpus.corpus.analysis.record_changes import ValueChange
 from tests.conftest import ROOT, TOY
 
 
@@ -91,7 +92,8 @@ def test_diff_of_two_folders(tmp_path: Path) -> None:
     change = corpus.diff(str(TOY), str(root))
 
     assert change.has_meaning
-    assert [change.before for one in change.changed for change in one.tags] == ["small"]
+    (record,) = (record for file in change.files for record in file.records)
+    assert (record.name, record.values) == ("rose-garden", (ValueChange(("size",), "small", "large", 14),))
     assert not corpus.diff(str(TOY), str(TOY)).has_meaning
     with pytest.raises(DataFileError):
         corpus.diff(str(tmp_path / "nothing"), str(TOY), root=str(TOY))

@@ -335,8 +335,8 @@ def test_a_change_is_told_in_the_words_of_the_survey(grown: Path, tmp_path: Path
 
     told = run(grown, "diff", str(before), str(grown)).stdout
 
-    assert "Datasets renamed\n" in told
-    assert "rows: 1250.5 -> 15" in told
+    assert "Datasets changed\n  waves-year, until now tides-year\n    key: tides-year -> waves-year\n" in told
+    assert "    rows: 1250.5 -> 15\n" in told
 
 
 def test_a_list_of_programs_needs_no_authors_years_and_venues(root: Path, tmp_path: Path) -> None:

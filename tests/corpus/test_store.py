@@ -88,7 +88,15 @@ def test_diff_names_what_changed_in_a_new_data_file(root: Path) -> None:
 
     shown = run_corpus("diff", "HEAD").stdout
 
-    assert "  data/reviews.yaml: rose-garden A Reader stars, text changed; long-grass A Reader removed" in shown
+    assert (
+        "Reviews changed\n"
+        "  rose-garden A Reader\n"
+        "    stars: 4 -> many\n"
+        "    text: It holds. -> It holds well.\n"
+        "\n"
+        "Reviews removed\n"
+        "  long-grass A Reader\n"
+    ) in shown
     assert "data/reviews.yaml: F" in shown.partition("Findings new\n")[2]
 
 

@@ -7,15 +7,13 @@ Comments and blank lines belong to what follows them, a comment at a line's end 
 when what they belong to changes, and go when it is removed; only the head of a file stays always.
 """
 
-from collections import Counter
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence as SequenceType
-from enum import StrEnum
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, values
-from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, comments, scalar_text, scalars
+from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, scalar_text, scalars
 
 
 def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: SequenceType[str]) -> str:
@@ -203,45 +201,3 @@ def _not_in_place(file: YamlFile) -> DataFileError:
 
 def _newline(file: YamlFile) -> str:
     return "\r\n" if "\r\n" in file.text else "\n"
-
-
-class Form(StrEnum):
-    """What of a file has no meaning to a program."""
-
-    COMMENTS = "comments"
-    LAYOUT = "layout"
-
-
-def differences(before: bytes, after: bytes, *, is_reordered: bool) -> set[Form]:
-    """What of the form differs between two texts with the same records.
-
-    Args:
-        before: The one text.
-        after: The other.
-        is_reordered: Whether the records stand in another order, which alone is neither.
-    """
-    if before == after:
-        return set()
-    texts = []
-    for data in (before, after):
-        file = YamlFile("", data)
-        file.root()
-        if file.findings:
-            return {Form.LAYOUT}
-        texts.append(file.text)
-    notes = [[comment for _, comment in comments(text)] for text in texts]
-    bare = [_without_comments(text) for text in texts]
-    if is_reordered:  # whatever is there in both was moved
-        different = Counter(notes[0]) != Counter(notes[1]), Counter(bare[0]) != Counter(bare[1])
-        return {form for form, differs in zip(Form, different, strict=True) if differs}
-    found = {form for form, pair in zip(Form, (notes, bare), strict=True) if pair[0] != pair[1]}
-    return found or {Form.LAYOUT}  # a comment or a blank line that stands elsewhere
-
-
-def _without_comments(text: str) -> list[str]:
-    """The lines that hold anything else."""
-    kept, end = [], 0
-    for at, comment in comments(text):
-        kept.append(text[end:at])
-        end = at + len(comment)
-    return [line.rstrip() for line in "".join((*kept, text[end:])).splitlines() if line.strip()]

@@ -1,171 +1,473 @@
-"""What became of one record: its fields old and new, evidence item by item, and what of it only a person can judge."""
+"""What changed between two versions of a data file: every value by its path, with what was and what is.
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+Nothing here knows a file's fields. Records are paired by their names and by the work that they are about; items of
+lists inside them by the field that tells them apart. A file that is not read as records is compared line by line.
+"""
 
+import csv
+import hashlib
+import re
+from collections import defaultdict, deque
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import cached_property
+from io import StringIO
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
+from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.writer import comments
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, ReviewTopic
-from orchtrace_corpus.corpus.model.record_fields import Value, fields
-from orchtrace_corpus.corpus.model.records import Pool, Record
+from orchtrace_corpus.corpus.model.records import Pool, address, folded_title
+
+Value: TypeAlias = Any
+"""A text, a list of values, or values by name."""
+
+Place: TypeAlias = tuple[str | int | None, ...]
+"""Where a value stands: names of fields, and indexes of items; with None in a version that does not have it."""
+
+Pair: TypeAlias = tuple[int | None, int | None]
+"""An item of a list and its counterpart in another one, as indexes; None where there is none."""
+
+MIN_SHARE_OF_RENAMED = 0.75
+"""A record with another name, and no identifier, address or title, was renamed if so much of it is as it was."""
+
+MAX_LABEL = 60
+"""Items with longer names are called by their numbers."""
+
+MAX_OTHER_BYTES = 1_000_000
+"""Files that are not known as data, such as traces, are compared by their contents up to this size."""
+
+MAX_COMPARISONS = 250_000
+"""Records of two versions that share no name are compared with each other up to so many pairs."""
 
 
-class ItemChange(NamedTuple):
-    """An item of a list of mappings, such as evidence, that is new (no `before`), gone (no `after`) or changed."""
-
-    before: Mapping[str, Value] | None
-    after: Mapping[str, Value] | None
-
-
-class Change(NamedTuple):
-    """A field that has another value now; None where the record did not have it, or no longer does.
-
-    A sub-decision, or whatever else has levels, is a field of its own. `is_unread` says that a value is
-    not known since it could not be decoded. `items` are the changes of a list of mappings, item by item.
-    """
-
-    field: str
-    before: Value | None
-    after: Value | None
-    is_unread: bool = False
-    items: tuple[ItemChange, ...] = ()
-
-
-class Changed(NamedTuple):
-    """A record that was changed.
+class ValueChange(NamedTuple):
+    """A value that is new, gone or another one.
 
     Attributes:
-        before: The record as it was.
-        after: The record as it is.
-        tags: What changed of its tags.
-        rest: What changed of its other fields.
+        path: The names of the fields that lead to it from its record, items of lists in brackets.
+        before: What was; None where there was nothing.
+        after: What is; None where there is nothing.
+        line: Where it stands in the file, as it is or, if it is gone, as it was; 0 where that is not known.
     """
 
-    before: Record
-    after: Record
-    tags: tuple[Change, ...]
-    rest: tuple[Change, ...]
+    path: tuple[str, ...]
+    before: Value | None
+    after: Value | None
+    line: int = 0
+
+
+class RecordChange(NamedTuple):
+    """A record that is new, gone or changed; a file that is no list of records is one without a name.
+
+    Attributes:
+        name: What it is called, as it is or, if it is gone, as it was.
+        was: What it was called; empty for a new one.
+        values: The values that changed; of a new or removed record, all of its fields.
+        is_new: Whether there was none before.
+        is_gone: Whether there is none any more.
+        line: Where it begins, as for a value.
+    """
+
+    name: str
+    was: str
+    values: tuple[ValueChange, ...]
+    is_new: bool
+    is_gone: bool
+    line: int
+
+
+class FileDifference(NamedTuple):
+    """What changed in a data file.
+
+    Attributes:
+        path: Its path below the corpus's folder.
+        records: The records that changed, then those that are gone, then the new ones.
+        reordered: The lists whose items stand in another order without another meaning, each as names of its items.
+        comments: The comments, where they are other ones.
+    """
+
+    path: str
+    records: tuple[RecordChange, ...] = ()
+    reordered: tuple[ValueChange, ...] = ()
+    comments: tuple[ValueChange, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """The name of the file or, for a file in a folder below the data, of the folder: papers, audits."""
+        return self.path.split("/")[1].partition(".")[0]
+
+    @property
+    def is_pool(self) -> bool:
+        """Return True if it holds the records of the pool, papers or exclusions."""
+        return self.path in ("data/papers.yaml", "data/exclusions.yaml")
+
+
+class DataText:
+    """A data file as values with places; None in `content` where it is not read as such."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path, self.data = path, data
+        self.text = data.decode("utf-8", "backslashreplace")
+        self.file = YamlFile(path, data)
+
+    @cached_property
+    def root(self) -> Node | None:
+        """The whole file; None where it cannot be read."""
+        if self.path.endswith(".csv"):
+            return self._table()
+        node = self.file.root() if self.path.endswith((".yaml", ".json")) else None
+        return None if self.file.findings else node
+
+    @cached_property
+    def content(self) -> Value | None:
+        """What the file says; of JSON, a text that would be a number without quotes keeps its quotes."""
+        if self.root is None:
+            return None
+        quoted = re.finditer(r'"(?:-?[0-9.eE+-]+|true|false|null)"', self.text if self.path.endswith(".json") else "")
+        return values(self.root, {match.start(): match[0] for match in quoted})
+
+    def _table(self) -> Node | None:
+        """Return the rows of a table by its column names; None where a row has other columns, as a comment has."""
+        rows = csv.reader(StringIO(self.text, newline=""), strict=True)
+        try:
+            numbered = [(rows.line_num, row) for row in rows]
+        except csv.Error:
+            return None
+        header = numbered[0][1] if numbered else []
+        if len(set(header)) < len(header) or any(len(row) != len(header) for _, row in numbered):
+            return None
+        items: list[Node] = [
+            reader.Mapping(
+                {name: (line, reader.Scalar(cell, line)) for name, cell in zip(header, row, strict=True)}, line
+            )
+            for line, row in numbered[1:]
+        ]
+        return reader.Sequence(items, 1)
+
+    def line(self, place: Place) -> int:
+        """Return the line of a value; 0 where the file is not read as values."""
+        node = self.root
+        if node is None:
+            return 0
+        for step in place:
+            if isinstance(node, reader.Mapping):
+                node = node.entries[str(step)][1]
+            elif isinstance(node, reader.Sequence):
+                node = node.items[int(step or 0)]
+        return node.at if self.path.endswith(".csv") else self.file.location(node.at).line
+
+
+def compare_files(
+    path: str, before: bytes | None, after: bytes | None, names: Sequence[str] | None, unordered: Collection[str] = ()
+) -> FileDifference:
+    """Return what changed between two versions of a data file; None stands for a file that is missing.
+
+    Args:
+        path: Its path below the corpus's folder.
+        before: The earlier version.
+        after: The later one.
+        names: The fields that tell its records apart; None for a file that is not known as data.
+        unordered: The fields whose lists have no order.
+    """
+    comparison = _Comparison(DataText(path, before or b""), DataText(path, after or b""), names, unordered)
+    old: Value = comparison.old.content
+    new: Value = comparison.new.content
+    if before is None or after is None:
+        empty: Value = [] if isinstance(old or new, list) else {}
+        old, new = empty if before is None else old, empty if after is None else new
+    sums = ValueChange(("file",), _checksum(before), _checksum(after), 1)
+    is_large = names is None and max(len(before or b""), len(after or b"")) > MAX_OTHER_BYTES
+    if is_large or max(map(len, (comparison.old.text + "\n" + comparison.new.text).split("\n"))) > reader.MAX_TEXT:
+        records = _whole_file(before, after, [sums])
+    elif _are_records(old, new):
+        records = list(comparison.records(old, new))
+    elif _are_mappings(old, new):
+        records = _whole_file(before, after, comparison.values(old, new))
+    else:
+        records = _whole_file(before, after, comparison.lines())
+    if not records and (before is None or after is None):
+        records = _whole_file(before, after, [sums])
+    records.sort(key=lambda record: (record.is_new, record.is_gone))
+    return FileDifference(path, tuple(records), tuple(comparison.reordered), tuple(comparison.comments()))
+
+
+def _checksum(data: bytes | None) -> str | None:
+    return None if data is None else f"{len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
+
+
+def _whole_file(before: bytes | None, after: bytes | None, changes: Iterable[ValueChange]) -> list[RecordChange]:
+    changed = tuple(changes)
+    return [RecordChange("", "", changed, before is None, after is None, 1)] if changed else []
+
+
+def _are_mappings(*sides: Value) -> bool:
+    return all(isinstance(side, dict) for side in sides)
+
+
+def _are_records(*sides: Value) -> bool:
+    """Return True if all are lists of mappings; an empty list is one."""
+    return all(isinstance(side, list) and _are_mappings(*side) for side in sides)
+
+
+def _are_lists_of_values(*sides: Value) -> bool:
+    """Return True if both are lists, and any item is more than a text."""
+    are_lists = all(isinstance(side, list) for side in sides)
+    return are_lists and any(not isinstance(item, str) for side in sides for item in side)
+
+
+class _Comparison:
+    """Compares two versions of a file.
+
+    Attributes:
+        reordered: The lists found so far whose order has changed, but has no meaning.
+    """
+
+    def __init__(self, old: DataText, new: DataText, names: Sequence[str] | None, unordered: Collection[str]) -> None:
+        self.old, self.new, self._names, self._unordered = old, new, names, unordered
+        self.reordered: list[ValueChange] = []
+        self._record: tuple[str, ...] = ()
+
+    def records(self, before: Sequence[Value], after: Sequence[Value]) -> Iterator[RecordChange]:
+        """Yield the change of each record, in the order of the later version; those that are gone come last."""
+        names = self._names or _telling_apart(before, after)
+        pairs = pair_items(before, after, names, MIN_SHARE_OF_RENAMED)
+        for was, now in pairs:
+            old_name = "" if was is None else _label(before[was], names, was, is_record=True)
+            new_name = "" if now is None else _label(after[now], names, now, is_record=True)
+            old, new = {} if was is None else before[was], {} if now is None else after[now]
+            self._record = (new_name or old_name,)
+            if changes := tuple(self.values(old, new, (), (was,), (now,))):
+                line = self.old.line((was,)) if now is None else self.new.line((now,))
+                yield RecordChange(new_name or old_name, old_name, changes, was is None, now is None, line)
+        self._record = ()
+        order = self._order((), pairs, before, names, 1)
+        if order and self._names is None:
+            yield RecordChange("", "", order, is_new=False, is_gone=False, line=1)
+        else:
+            self.reordered += order
+
+    def values(
+        self, old: Value, new: Value, path: tuple[str, ...] = (), old_at: Place = (), new_at: Place = ()
+    ) -> Iterator[ValueChange]:
+        """Yield the values that differ below a path."""
+        if old == new:
+            return
+        if _are_mappings(old, new):
+            for name in dict.fromkeys((*old, *new)):
+                inner = (*path, name), (*old_at, name), (*new_at, name)
+                yield from self.values(old.get(name), new.get(name), *inner)
+        elif _are_lists_of_values(old, new):
+            names = _telling_apart(old, new)
+            pairs = pair_items(old, new, names)
+            for was, now in pairs:
+                before, after = None if was is None else old[was], None if now is None else new[now]
+                index = was or 0 if now is None else now
+                label = _label(before if after is None else after, names, index).strip("[]")
+                label += _context(before, after) if label.isdecimal() else ""
+                yield from self.values(before, after, (*path, f"[{label}]"), (*old_at, was), (*new_at, now))
+            order = self._order(path, pairs, old, names, self.new.line(new_at))
+            if self._names is None:
+                yield from order
+            else:
+                self.reordered += (change._replace(path=(*self._record, *change.path)) for change in order)
+        elif path[-1:] and path[-1] in self._unordered and _unordered(old) == _unordered(new):
+            self.reordered.append(ValueChange((*self._record, *path), old, new, self.new.line(new_at)))
+        else:
+            yield ValueChange(path, old, new, self.old.line(old_at) if new is None else self.new.line(new_at))
+
+    def _order(
+        self,
+        path: tuple[str, ...],
+        pairs: Sequence[Pair],
+        before: Sequence[Value],
+        names: Sequence[str],
+        line: int,
+    ) -> tuple[ValueChange, ...]:
+        """Return the change of the order of the items that both versions of a list have, by their names."""
+        kept = [(was, now) for was, now in pairs if was is not None and now is not None]
+        if kept == sorted(kept):
+            return ()
+        was, now = (
+            [_label(before[index], names, index, is_record=not path) for index, _ in order]
+            for order in (sorted(kept), kept)
+        )
+        return (ValueChange((*path, "order"), was, now, line),)
+
+    def lines(self) -> Iterator[ValueChange]:
+        """Yield the lines that differ."""
+        before, after = (text.text.split("\n") for text in (self.old, self.new))
+        for kind, start, end, new_start, new_end in SequenceMatcher(None, before, after).get_opcodes():
+            if kind != "equal":
+                for index, (was, now) in enumerate(zip_longest(before[start:end], after[new_start:new_end])):
+                    line = (start if now is None else new_start) + index + 1
+                    yield ValueChange((f"line {line}",), was, now, line)
+
+    def comments(self) -> Iterator[ValueChange]:
+        """Yield the comments of a YAML file that both versions have, if they are other ones."""
+        if self.old.data and self.new.data and self.new.path.endswith(".yaml"):
+            was, now = ([comment for _, comment in comments(text.text)] for text in (self.old, self.new))
+            if was != now:
+                yield ValueChange(("comments",), was, now, 1)
+
+
+def _unordered(value: Value) -> Value:
+    return sorted(map(str, value)) if isinstance(value, list) else value
+
+
+def _label(item: Value, names: Sequence[str], index: int, *, is_record: bool = False) -> str:
+    """Return what an item of a list is called by the fields that tell it apart; its number, if they are sentences."""
+    label = " ".join(str(item.get(name, "")) for name in names).strip() if names else ""
+    is_name = len(label) <= MAX_LABEL and len(label.split()) <= 2
+    return label if label and (is_record or is_name) else f"[{index + 1}]"
+
+
+def _context(before: Value, after: Value) -> str:
+    """Return the beginning of a text that has not changed in an item without a name, so that a reader finds it."""
+    if not _are_mappings(before, after):
+        return ""
+    kept = (text for name, text in after.items() if isinstance(text, str) and text == before.get(name))
+    text = next((text for text in kept if " " in text or "://" in text), "")
+    return f": {text[:MAX_LABEL]}{'…' if len(text) > MAX_LABEL else ''}" if text else ""
+
+
+def _telling_apart(before: Sequence[Value], after: Sequence[Value]) -> tuple[str, ...]:
+    """Return the field that tells the items of two lists apart: each has another text there; most are in both lists."""
+    chosen: tuple[str, ...] = ()
+    most_shared = 0
+    if not _are_records(before, after):
+        return chosen
+    for name in dict.fromkeys(name for item in (*before, *after) for name in item):
+        sides = [[item.get(name) for item in side] for side in (before, after)]
+        is_unique = all(all(isinstance(text, str) for text in side) and len(set(side)) == len(side) for side in sides)
+        if is_unique and len(set(sides[0]) & set(sides[1])) > most_shared:
+            chosen, most_shared = (name,), len(set(sides[0]) & set(sides[1]))
+    return chosen
+
+
+def signs(record: Value) -> list[Hashable]:
+    """Return what two records about one work have in common, the strongest first; nothing for what is no record."""
+    if not isinstance(record, Mapping):
+        return []
+    texts = {name: value for name, value in record.items() if isinstance(value, str)}
+    urls = [url for url in record.get("urls") or [] if isinstance(url, str)] + [texts.get("url", "")]
+    signs: list[Hashable] = [Identifier(kind, texts[kind.value]) for kind in IdentifierKind if kind.value in texts]
+    known = (recognise(texts.get("identifier", "")), *map(recognise_url, urls))
+    signs += [identifier for identifier in known if identifier is not None]
+    return [*signs, *filter(None, (address(urls[0]), folded_title(texts.get("title", ""))))]
+
+
+def _share(old: Value, new: Value) -> float:
+    """Return how much of the later of two items is in the earlier one: all, if both are texts or both are lists."""
+    if not _are_mappings(old, new):
+        return float(type(old) is type(new))
+    shared = [name for name, value in new.items() if old.get(name) == value]
+    return len(shared) / max(len(new), 1)
+
+
+def pair_items(
+    before: Sequence[Value], after: Sequence[Value], names: Sequence[str], least_share: float = 0.5
+) -> list[Pair]:
+    """Return each item with its counterpart, as indexes, in the order of the later list; those that are gone come last.
+
+    Items that say the same go together first; then those that share name and work; then those that share the work, which
+    were renamed; then those that share the name alone. So a key that was given to another paper is not taken for a
+    correction of the paper that had it. Of the others, those go together that have that share of their fields in common.
+    """
+
+    def named(item: Value) -> list[Hashable]:
+        return [tuple(str(item.get(name, "")) for name in names)] if names else []
+
+    def said(item: Value) -> list[Hashable]:
+        return [repr(item)]
+
+    def named_signs(item: Value) -> list[Hashable]:
+        return [(name, sign) for name in named(item) for sign in signs(item)]
+
+    counterparts: dict[int, int] = {}
+    taken: set[int] = set()
+    for features in (said, named_signs, signs, named):
+        waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)  # those not taken, by each feature, in order
+        for index, item in enumerate(before):
+            for feature in features(item) if index not in taken else ():
+                waiting[feature].append(index)
+        for index, item in enumerate(after):
+            if index in counterparts:
+                continue
+            for feature in features(item):
+                candidates = waiting[feature]
+                while candidates and candidates[0] in taken:
+                    candidates.popleft()
+                if candidates:
+                    counterparts[index] = candidates.popleft()
+                    taken.add(counterparts[index])
+                    break
+    left = [index for index, item in enumerate(before) if index not in taken and not signs(item)]
+    new = [index for index, item in enumerate(after) if index not in counterparts and not signs(item)]
+    for index in new if len(left) * len(new) <= MAX_COMPARISONS else ():
+        shares = [_share(before[was], after[index]) for was in left]
+        if shares and max(shares) >= least_share:
+            counterparts[index] = left.pop(shares.index(max(shares)))
+            taken.add(counterparts[index])
+    pairs: list[Pair] = [(counterparts.get(index), index) for index in range(len(after))]
+    return pairs + [(index, None) for index in range(len(before)) if index not in taken]
 
 
 _TOPICS = {field.name: field.review for field in (*PAPER_FIELDS, *EXCLUSION_FIELDS) if field.review is not None}
 """What there is to judge of a fixed field; of evidence it depends on the part that changed."""
 
-_SOURCE_FIELDS = frozenset({"tags", "note", "source", "location", "verdict", "copy"})
+_LEVEL_FIELDS = frozenset({"level", "confidence"})
 
 
 class ToJudge(NamedTuple):
-    """A record, by key or id, and what a person has to judge of it."""
+    """What a person has to judge of a record, which is named by its file, too, unless the file is one of records."""
 
+    path: str
     record: str
     topics: tuple[ReviewTopic, ...]
 
 
-def between(
-    old: Record, new: Record, sides: tuple[Mapping[str, Value], Mapping[str, Value]], unread: Collection[str]
-) -> Changed | None:
-    """Return the changes from one state of a record to another; None without any.
+def to_judge(files: Iterable[FileDifference], pool: Pool) -> list[ToJudge]:
+    """Return the questions about each record that a person has to judge: all changed and removed ones, then new ones.
+
+    Of new records, those of papers and exclusions are judged.
 
     Args:
-        old: The record as it was.
-        new: The record as it is.
-        sides: Its YAML fields, as they were and as they are.
-        unread: The fields of which a value is not known.
+        files: What changed.
+        pool: The later state.
     """
-    was, now = sides
-    tags: list[Change] = []
-    rest: list[Change] = []
-    for field in dict.fromkeys((*was, *now)):
-        before, after, is_unread = was.get(field), now.get(field), field in unread
-        if field in old.tags or field in new.tags:
-            tags += _tag_changes(field, before, after, is_unread)
-        elif _comparable(before) != _comparable(after):
-            items = () if is_unread else tuple(_item_changes(before, after))
-            rest.append(Change(field, before, after, is_unread, items))
-    return Changed(old, new, tuple(tags), tuple(rest)) if tags or rest else None
-
-
-def _tag_changes(field: str, was: Value | None, now: Value | None, is_unread: bool) -> Iterator[Change]:
-    """The change of a tag; of terms with levels, one for each term. Several terms have no order."""
-    if not is_unread and (isinstance(was, Mapping) or isinstance(now, Mapping)):
-        old, new = (value if isinstance(value, Mapping) else {} for value in (was, now))
-        shifted = [Change(term, old.get(term), new.get(term)) for term in dict.fromkeys((*old, *new))]
-        shifted = [change for change in shifted if change.before != change.after]
-        if shifted:
-            yield from shifted
-            return
-    if _unordered(was) != _unordered(now):
-        yield Change(field, was, now, is_unread)
-
-
-def _item_changes(before: Value | None, after: Value | None) -> Iterator[ItemChange]:
-    """Yield the changes of the items of a list of mappings; an item became the one with most fields in common."""
-    old, new = (
-        [item for item in value or () if isinstance(item, Mapping)] if isinstance(value, Sequence) else []
-        for value in (before, after)
-    )
-    removed = [item for item in old if item not in new]
-    added = [item for item in new if item not in old]
-    for item in added:
-        alike = [sum(other.get(name) == value for name, value in item.items()) for other in removed]
-        nearest = max(range(len(removed)), key=alike.__getitem__, default=None)
-        is_changed = nearest is not None and (alike[nearest] > 0 or len(removed) == len(added) == 1)
-        yield ItemChange(removed.pop(nearest) if is_changed and nearest is not None else None, item)
-    yield from (ItemChange(item, None) for item in removed)
-
-
-def to_judge(pool: Pool, added: Iterable[Record], changed: Iterable[Changed]) -> Iterator[ToJudge]:
-    """Yield the questions about each new or changed record that a person has to judge."""
-    own = {field.name: field.review for field in pool.taxonomy.fields}
-    published = {column.field for column in (*pool.taxonomy.published, *pool.taxonomy.published_exclusions)}
-    for record in added:
-        topics = {topic for field in fields(record, pool.taxonomy) for topic in _topics(record, field, own)}
-        yield ToJudge(record.name, tuple(topic for topic in ReviewTopic if topic in topics))
-    for change_of_record in changed:
-        topics = {ReviewTopic.TAGS} if change_of_record.tags else set()
-        if not published.isdisjoint(
-            change.field for change in change_of_record.tags if change_of_record.after.published
-        ):
-            topics.add(ReviewTopic.PUBLISHED)
-        for change in change_of_record.rest:
-            parts = {
-                name
-                for item in change.items
-                for old, new in ((item.before or {}, item.after or {}),)
-                for name in (*old, *new)
-                if old.get(name) != new.get(name)
-            }
-            topics.update(_topics(change_of_record.after, change.field, own, parts or None))
-        if topics:
-            yield ToJudge(change_of_record.after.name, tuple(topic for topic in ReviewTopic if topic in topics))
-
-
-def _topics(
-    record: Record, field: str, own: Mapping[str, ReviewTopic | None], parts: Iterable[str] | None = None
-) -> Iterator[ReviewTopic]:
-    """Yield the topics of a field of a record, or of those parts of its items."""
-    if field == "evidence":
-        for part in (*_SOURCE_FIELDS, "level") if parts is None else parts:
-            yield ReviewTopic.SOURCES if part in _SOURCE_FIELDS else ReviewTopic.LEVELS
-    elif field in record.tags:
-        yield ReviewTopic.TAGS
-    elif topic := _TOPICS.get(field) or own.get(field):
-        yield topic
-
-
-def _unordered(value: Value | None) -> object:
-    return value if value is None or isinstance(value, (str, int, float, Mapping)) else sorted(map(str, value))
-
-
-def _comparable(value: Value | None) -> object:
-    """The value without the order of evidence and waivers; that of authors and addresses has a meaning."""
-    if (
-        value is not None
-        and not isinstance(value, (str, int, float, Mapping))
-        and any(isinstance(v, Mapping) for v in value)
-    ):
-        return sorted(repr(_sorted(part)) for part in value)
-    return value
-
-
-def _sorted(part: Value) -> object:
-    if isinstance(part, Mapping):
-        return sorted((name, _sorted(value)) for name, value in part.items())
-    return part if isinstance(part, (str, int, float)) else [_sorted(item) for item in part]
+    taxonomy = pool.taxonomy
+    tags = {facet.field for facet in (*taxonomy.papers, *taxonomy.exclusions)}
+    own = {field.name: field.review for field in taxonomy.fields}
+    coded = {column.field for column in (*taxonomy.published, *taxonomy.published_exclusions)}
+    published = {record.name for record in pool.records if record.published}
+    judged: list[tuple[bool, ToJudge]] = []
+    for file in files:
+        for record in file.records:
+            topics: set[ReviewTopic] = {ReviewTopic.REMOVED} if record.is_gone else set()
+            for change in () if record.is_gone or (record.is_new and not file.is_pool) else record.values:
+                field = change.path[0]
+                if not file.is_pool:
+                    topics.add(ReviewTopic.CHANGED)
+                elif field == "evidence":
+                    parts = change.path[2:3] or ("source", "level")
+                    topics |= {ReviewTopic.LEVELS if part in _LEVEL_FIELDS else ReviewTopic.SOURCES for part in parts}
+                elif field in tags:
+                    topics.add(ReviewTopic.TAGS)
+                    if not record.is_new and field in coded and record.name in published:
+                        topics.add(ReviewTopic.PUBLISHED)
+                elif topic := _TOPICS.get(field) or own.get(field):
+                    topics.add(topic)
+                elif not record.is_new:
+                    topics.add(ReviewTopic.CHANGED)
+            if topics:
+                ordered = tuple(topic for topic in ReviewTopic if topic in topics)
+                judged.append(
+                    (record.is_new, ToJudge("" if file.is_pool and record.name else file.path, record.name, ordered))
+                )
+    return [judgement for _, judgement in sorted(judged, key=lambda pair: pair[0])]

@@ -298,8 +298,9 @@ def diff(
 ) -> int:
     """Report what a change to the data means: papers, tags, counts, claims.
 
-    Shows added records in full, changed ones with old and new values, and points that need human
-    judgement. The order of records, comments and layout are ignored. BASE...HEAD compares HEAD with the
+    Shows every value that changed in any data file, with what was and what is, new records in full, and points
+    that need human judgement. Another order of records and other comments are shown, but have no meaning; the
+    layout is ignored. BASE...HEAD compares HEAD with the
     common ancestor of both, as a pull request does, names the files that it changes outside data/, and accepts
     only plain data files; with --format markdown it prints the comment exactly as it will be posted. Nothing
     is fetched: if the clone lacks a commit, the message gives the command that gets it (exit code 3).
@@ -330,7 +331,7 @@ def _write_difference(session: CorpusSession, output_format: DiffFormat, documen
         case DiffFormat.MARKDOWN:
             session.output.write(comment(document))
         case DiffFormat.JSON:
-            session.output.write(envelope("diff", document, version=2))  # that of docs/schema/diff.schema.json
+            session.output.write(envelope("diff", document, version=3))  # that of docs/schema/diff.schema.json
         case _:
             assert_never(output_format)
 

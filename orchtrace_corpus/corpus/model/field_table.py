@@ -78,6 +78,8 @@ class ReviewTopic(StrEnum):
     SUMMARY = "summary"
     REASON = "reason"
     WAIVERS = "waivers"
+    CHANGED = "changed"
+    REMOVED = "removed"
 
 
 class Carriers(NamedTuple):

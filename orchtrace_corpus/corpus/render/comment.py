@@ -12,19 +12,20 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import quote
 
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.lookalikes import code_points, odd_parts
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import table
-from orchtrace_corpus.base.text.layout import plain
+from orchtrace_corpus.base.text.layout import plain, pluralize
 from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.render import difference
-from orchtrace_corpus.corpus.render.difference import Document, Entry, Own, Words
+from orchtrace_corpus.corpus.render.difference import Document, Entry, Gone, Kept, New, Own, Words
 
 MARKER = "<!-- corpus diff -->"
 """The first line, by which a bot finds the comment that it wrote before."""
@@ -37,20 +38,13 @@ MOST_DEPTH = 16
 """How deep a document may be nested; a difference is nested nine deep."""
 
 _FOLDED_FROM = 6
-"""Sections of so many lines are folded."""
+"""Sections of so many lines about what is new are folded; what changed of what there was never is."""
 
+_NOTICE_BYTES = 700
+"""Room in each section for what does not fit to be counted and linked."""
 
-class _Cut(NamedTuple):
-    """How many entries of each section are shown, how many texts of each entry, and how long a text may be."""
-
-    entries: int
-    texts: int
-    longest: int
-
-
-_WHOLE = _Cut(100_000, 100_000, 2000)
-_CUTS = (_WHOLE, _Cut(100, 400, 1000), _Cut(30, 200, 500), _Cut(10, 100, 300), _Cut(3, 60, 150), _Cut(1, 24, 60))
-"""The first one that fits is taken."""
+_MOST_REMARK = 500
+"""The characters of a remark that are shown; the tool's own are shorter."""
 
 _MOST_BACKTICKS = 20
 """Longer runs are cut: cmark, GitHub's parser, takes delimiters of code spans of up to 80 backticks."""
@@ -61,19 +55,49 @@ class DocumentError(ValueError):
 
 
 def comment(document: Document) -> str:
-    """The change as a comment, cut to what GitHub takes.
+    """Return the change as a comment, no longer than GitHub takes.
 
-    Long lists are cut evenly, so that no part of the change goes unmentioned.
+    What does not fit is counted and linked to its line in its file. What changed of what there was comes before what is
+    new, and the longest sections are shortened first, so that no part of the change goes unmentioned.
 
     Args:
         document: A document that is a difference; see `check`.
     """
-    for cut in _CUTS:
-        shown = _comment(document, cut)
-        if len(shown.encode()) <= MOST_BYTES:
-            return shown
-    parts = [*_head(document, _CUTS[-1]), f"**{difference.headline(document)}**", "", _CUT_HERE]
-    return "\n".join(parts) + "\n"
+    parts = [MARKER]
+    if files := difference.files_outside(document, difference.MAX_FILES_NAMED):
+        parts += [f"**Not data alone.** {_words(files)}", ""]
+    compared = f"Compared: {' with '.join(code_span(document[name][:_MOST_REMARK]) for name in ('before', 'after'))}."
+    if "refused" in document:
+        reason = fence(
+            "\n".join(_unticked(printable(line, limit=_MOST_REMARK)) for line in document["refused"].split("\n")[:50])
+        )
+        return "\n".join([*parts, "**The data cannot be compared.**", "", reason, "", compared, ""])
+    if document["has_meaning"]:
+        parts += [f"**{difference.headline(document)}**", "", compared, ""]
+    else:
+        parts += [f"**{difference.nothing(document)}**", ""]
+    for remark in document["remarks"][:8]:
+        parts += [code_span(remark[:_MOST_REMARK]), ""]
+    left = difference.claims_left(document) if document["has_meaning"] else ()
+    tail = [_words(left), ""] if left else []
+    blocks = [
+        _Block(section.title, [_Item([*_lines(entry)], entry) for entry in section.entries], section.is_new)
+        for section in difference.sections(document)
+    ]
+    blocks += [_table(shifts) for shifts in difference.shift_tables(document)]
+    room = MOST_BYTES - _size([*parts, *tail, _CUT_HERE])
+    is_cut = sum(block.size for block in blocks) > room
+    if is_cut:
+        room -= _NOTICE_BYTES * len(blocks)
+    budgets = {}
+    for is_new in (False, True):
+        ordered = sorted((block.size, at) for at, block in enumerate(blocks) if block.is_new == is_new)
+        for index, (size, at) in enumerate(ordered):
+            budgets[at] = min(size, room // (len(ordered) - index))
+            room -= budgets[at]
+    for at, block in enumerate(blocks):
+        parts += _section(block, budgets[at], document)
+    return "\n".join([*parts, *tail, *([_CUT_HERE] if is_cut else [])]).rstrip("\n") + "\n"
 
 
 FAILED = f"""\
@@ -83,18 +107,20 @@ workflow says what went wrong.
 """
 """The comment where there is no document."""
 
-_CUT_HERE = "Long lists are cut here; `corpus diff` shows them whole."
+_CUT_HERE = "This comment is full: each part ends with what is left out of it. `corpus diff` shows all of it."
 
 
-def code_span(text: str, longest: int = 2000) -> str:
-    """The text as a code span: on one line, between more backticks than it holds in a row.
+def code_span(text: str) -> str:
+    """Return the text as a code span: on one line, between more backticks than it holds in a row.
 
     Reference: https://spec.commonmark.org/0.31.2/#code-spans
     """
-    shown = _cut(text, longest)
+    shown = marked(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
     room = " " if shown[:1] in (" ", "`") or shown[-1:] in (" ", "`") else ""
-    return f"{ticks}{room}{shown}{room}{ticks}" if shown.strip(" ") else "(empty)"
+    if not shown.strip(" "):
+        return "(blank)" if shown else "(empty)"
+    return f"{ticks}{room}{shown}{room}{ticks}"
 
 
 def fence(text: str) -> str:
@@ -200,97 +226,132 @@ def _refuse(text: str) -> None:
     raise ValueError(text)
 
 
-def _cut(text: str, longest: int) -> str:
+def marked(text: str) -> str:
+    """Return the text on one line, and behind it the code points of what looks like something else in it."""
+    named = code_points(character for part in odd_parts(text) for character in part.characters)
+    return _unticked(printable(text, limit=len(text))) + (f" [{named}]" if named else "")
+
+
+def _unticked(text: str) -> str:
+    """Return the text with the backticks of longer runs counted."""
     ticks = "`" * _MOST_BACKTICKS
-    return re.sub(f"{ticks}`+", f"{ticks}…", printable(text, limit=longest))
+    return re.sub(f"{ticks}`+", lambda run: f"{ticks}…({len(run[0])} backticks)", text)
 
 
-def _comment(document: Document, cut: _Cut) -> str:
-    head = _head(document, cut)
-    if "refused" in document:
-        reason = fence("\n".join(_cut(line, cut.longest) for line in document["refused"].splitlines()[: cut.texts]))
-        return "\n".join((*head, "**The data cannot be compared.**", "", reason, "", _compared(document, cut))) + "\n"
-    remarks = [
-        part for text in document["remarks"][: cut.entries] for part in (code_span(text, max(cut.longest, 300)), "")
-    ]
-    if not document["has_meaning"]:
-        return "\n".join((*head, f"**{difference.nothing(document)}**", *remarks)).rstrip("\n") + "\n"
-    parts = [*head, f"**{difference.headline(document)}**", "", _compared(document, cut), "", *remarks]
-    for title, entries in difference.sections(document):
-        lines = [line for entry in entries[: cut.entries] for line in _entry(entry, cut)]
-        lines += [f"- … and {len(entries) - cut.entries} more"] if len(entries) > cut.entries else []
-        parts += _section(title, len(entries), lines)
-    for one in difference.shift_tables(document):
-        parts += _section(Own(one.title), len(one.rows), _table(one, cut), folded_from=2 * _FOLDED_FROM)
-    left = difference.claims_left(document)
-    parts += [_words(left, cut.longest, cut.texts), ""] if left else []
-    parts += [_CUT_HERE, ""] if cut is not _WHOLE else []
-    return "\n".join(parts).rstrip("\n") + "\n"
+class _Item(NamedTuple):
+    """The lines of an entry, as Markdown."""
+
+    lines: Sequence[str]
+    entry: Entry
 
 
-def _head(document: Document, cut: _Cut) -> list[str]:
-    """Begin the comment, and name the files that are no data first of all."""
-    files = difference.files_outside(document, cut.entries)
-    if not files:
-        return [MARKER]
-    return [MARKER, f"**Not data alone.** {_words(files, cut.longest, len(files))}", ""]
+class _Block(NamedTuple):
+    """A section of the comment, whose items are left out as far as it has to be shorter.
+
+    Attributes:
+        first: What stands before the items, such as the opening of a fence.
+        last: What stands behind them.
+    """
+
+    title: Own
+    items: Sequence[_Item]
+    is_new: bool
+    first: Sequence[str] = ()
+    last: Sequence[str] = ()
+
+    @property
+    def size(self) -> int:
+        """The bytes of the whole section."""
+        lines = [line for item in self.items for line in item.lines]
+        return (
+            _size([*self.first, *lines, *self.last, self.title]) + len("<details><summary> ()</summary></details>") + 20
+        )
 
 
-def _compared(document: Document, cut: _Cut) -> str:
-    before, after = (code_span(document[name], cut.longest) for name in ("before", "after"))
-    return f"Compared: {before} with {after}."
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
 
 
-def _entry(entry: Entry, cut: _Cut) -> list[str]:
-    """A sentence and those below it as items of a list."""
-    left = cut.texts
-    lines: list[str] = []
-    for number, words in enumerate(entry):
-        if left <= 0:
-            return [*lines, f"  - … and {len(entry) - number} more lines"]
-        lines.append(f"{'  ' * (number > 0)}- {_words(words, cut.longest, left)}")
-        left -= sum(not isinstance(word, Own) for word in words)
-    return lines
+def _lines(entry: Entry) -> Iterator[str]:
+    """Yield a sentence and those below it as items of a list."""
+    for index, words in enumerate(entry.lines):
+        yield f"{'  ' * (index > 0)}- {_words(words)}"
 
 
-def _words(words: Words, longest: int, most: int) -> str:
-    """A sentence: our own words as they are, so many others at most, as code spans."""
+def _words(words: Words) -> str:
+    """Return a sentence: our own words as they are, all others as code spans."""
     shown = ""
     for word in words:
-        most -= not isinstance(word, Own)
-        if most < 0:
-            return f"{shown} …"
         if isinstance(word, Own):
-            text = word.replace(" -> ", " → ")
-        else:
-            named = marked(word, longest)
-            text = code_span(named, len(named))
-        shown += f" {text}" if shown.endswith("`") and text.startswith("`") else text
+            shown += word.replace(" -> ", " → ")
+            continue
+        mark = "~~" if isinstance(word, Gone) else "**" if isinstance(word, New) else ""
+        if mark or isinstance(word, Kept):  # a blank stands between them anyway
+            word = word.strip(" ") or word
+        blank = " " if shown and shown[-1] not in " ([{" else ""
+        shown += f"{blank}{mark}{code_span(word)}{mark}"
     return shown
 
 
-def marked(text: str, longest: int = 2000) -> str:
-    """The text, cut, and behind it the code points of what looks like something else in it."""
-    named = code_points(character for part in odd_parts(text) for character in part.characters)
-    return _cut(text, longest) + (f" [{named}]" if named else "")
+def _section(block: _Block, room: int, document: Document) -> list[str]:
+    """Return a heading, the lines that there is room for, and how many others there are; folded if all of it is new."""
+    room -= block.size - _size([line for item in block.items for line in item.lines])
+    lines: list[str] = []
+    left: list[tuple[int, Entry]] = []
+    for item in block.items:
+        fitting = 0
+        for line in item.lines:
+            if _size([line]) > room:
+                break
+            room -= _size([line])
+            fitting += 1
+        lines += item.lines[:fitting]
+        if fitting < len(item.lines):
+            left.append((len(item.lines) - fitting, item.entry))
+    lines = [*block.first, *lines, *block.last, *_notice(left, document)]
+    if not block.is_new or len(block.items) < (2 * _FOLDED_FROM if block.first else _FOLDED_FROM):
+        return [f"### {block.title}", "", *lines, ""]
+    return [f"<details><summary>{block.title} ({len(block.items)})</summary>", "", *lines, "", "</details>", ""]
 
 
-def _section(title: Own, number: int, lines: Sequence[str], *, folded_from: int = _FOLDED_FROM) -> list[str]:
-    """A heading and its lines; folded where there are many."""
-    if number < folded_from:
-        return [f"### {title}", "", *lines, ""]
-    return [f"<details><summary>{title} ({number})</summary>", "", *lines, "", "</details>", ""]
+def _notice(left: Sequence[tuple[int, Entry]], document: Document) -> list[str]:
+    """Count the lines that do not fit, and link them as far as there is room."""
+    if not left:
+        return []
+    shown = f"… and {pluralize(sum(count for count, _ in left), 'more line')}"
+    places = list(dict.fromkeys(_place(entry, document) for _, entry in left if entry.path))
+    fitting = 0
+    while fitting < len(places) and _size(places[: fitting + 1]) <= _NOTICE_BYTES - 200:
+        fitting += 1
+    named = [
+        *places[:fitting],
+        *([f"and {pluralize(len(places) - fitting, 'more place')}"] if places[fitting:] else []),
+    ]
+    return ["", f"{shown} of {pluralize(len(left), 'entry', 'entries')}{': ' * bool(named)}{', '.join(named)}"]
 
 
-def _table(one: Table, cut: _Cut) -> list[str]:
-    """A table as aligned text in a fence: in a table of Markdown, a bar in a text could end its cell."""
+def _place(entry: Entry, document: Document) -> str:
+    """Return the place that an entry is about, linked if its state is a commit.
+
+    The link is relative to the page of a pull request, https://github.com/OWNER/NAME/pull/NUMBER.
+    """
+    shown = code_span(f"{entry.path[:_MOST_REMARK]}:{entry.line}")
+    commit = document["before" if entry.is_gone else "after"]
+    if not re.fullmatch("[0-9a-f]{7,64}", commit):
+        return shown
+    return f"[{shown}](../blob/{commit}/{quote(entry.path)}#L{entry.line})"
+
+
+def _table(shifts: Table) -> _Block:
+    """Return a table as aligned text in a fence: in a table of Markdown, a bar in a text could end its cell."""
     rows = tuple(
-        tuple(_cut(cell, cut.longest) if isinstance(cell, str) else cell for cell in row)
-        for row in one.rows[: cut.entries]
+        tuple(_unticked(printable(cell, limit=300)) if isinstance(cell, str) else cell for cell in row)
+        for row in shifts.rows
     )
-    shown = fence(plain(table.lines(one._replace(title="", rows=rows), None)))
-    more = len(one.rows) - cut.entries
-    return [shown, *(["", f"… and {more} more"] if more > 0 else [])]
+    head, *lines = plain(table.lines(shifts._replace(title="", rows=rows), None)).splitlines()
+    opening, *_, closing = fence("\n".join((head, *lines))).splitlines()
+    items = [_Item([line], Entry(())) for line in lines]
+    return _Block(Own(shifts.title), items, True, (opening, head), (closing,))
 
 
 def main(arguments: Sequence[str]) -> int:

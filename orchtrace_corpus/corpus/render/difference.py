@@ -1,16 +1,22 @@
 """What a change means, in words, made from its JSON document; `comment` writes the same as Markdown.
 
 Every sentence is a sequence of words: those of this tool are `Own`, all others are texts of the data, whatever they
-look like. So a form in which texts of the data must not act, such as Markdown, knows which they are. Nothing here may
-import more than the standard library and `base`, since the comment is written where nothing else is installed.
+look like. So a form in which texts of the data must not act, such as Markdown, knows which they are. Of a value that
+changed, what was is `Gone` and what is is `New`, and two that look alike are told apart by code points. Nothing here
+may import more than the standard library and `base`, since the comment is written where nothing else is installed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import groupby, zip_longest
 from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.findings import is_noun, printable
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import table
-from orchtrace_corpus.base.text.layout import Line, Span, line, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Table
 
 
@@ -20,20 +26,71 @@ class Own(str):
     __slots__ = ()
 
 
+class Gone(str):
+    """A text of the data that was and is no longer."""
+
+    __slots__ = ()
+
+
+class New(str):
+    """A text of the data that is and was not before."""
+
+    __slots__ = ()
+
+
+class Kept(str):
+    """A part of a text of the data beside one that changed."""
+
+    __slots__ = ()
+
+
 Words: TypeAlias = Sequence[str]
-Entry: TypeAlias = Sequence[Words]
-"""A sentence, and the sentences below it."""
 Document: TypeAlias = Mapping[str, Any]
 
+
+class Entry(NamedTuple):
+    """A sentence and those below it, with the place in a data file that they are about.
+
+    Attributes:
+        path: The file; empty where there is no place.
+        line: The line.
+        is_gone: Whether the place is in the earlier state, since there is none in the later one.
+    """
+
+    lines: Sequence[Words]
+    path: str = ""
+    line: int = 0
+    is_gone: bool = False
+
+
+class Section(NamedTuple):
+    """A heading and its entries; `is_new` says that they tell nothing of records that were there before."""
+
+    title: Own
+    entries: Sequence[Entry]
+    is_new: bool = False
+
+
 _PIPE_WIDTH = 100
-_UNREAD = Own("(cannot be read)")
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 MAX_FILES_NAMED = 20
 _MANY_ALIKE = 3
-"""So many papers with the same change of tags are told in one sentence."""
+"""So many records with the same changes are told together."""
 
-_REORDERED = {"records": "the order of records", "terms": "the order of terms"}
-_FORMS = {"comments": "comments", "layout": "the layout"}
+_MOST_NAMES = 40
+"""So many records with the same questions stand in a line."""
+
+_SHORT = 40
+"""Texts up to this length are shown whole; so much of a longer one is shown around a change."""
+
+_MOST_TOKENS = 600
+"""Between what two texts share at both ends, so many words are compared: the time grows with their square."""
+
+_MOST_CODE_POINTS = 8
+"""Texts that differ in more characters beyond ASCII than these do not look alike."""
+
+_ALIKE = str.maketrans("1I|0", "lllO")
+
 _ASKED = {
     "bibliography": Own("title, year, venue and identifiers are those of the work"),
     "fields": Own("the survey's own fields say what the sources say"),
@@ -46,24 +103,26 @@ _ASKED = {
     "summary": Own("summary and notes are right, and sentences of our own"),
     "reason": Own("the reason is right, and enough"),
     "waivers": Own("the warnings that are waived are wrong for this record"),
+    "changed": Own("there is a reason for each change, and what is now is right"),
+    "removed": Own("there is a reason to remove it"),
 }
 """What a person has to judge, by question."""
 
 
 def text(document: Document, width: int | None) -> list[Line]:
-    """The change for a terminal."""
+    """Return the change for a terminal."""
     room = width or _PIPE_WIDTH
     head = headline(document) if document["has_meaning"] else nothing(document)
     sentences = [files_outside(document, MAX_FILES_NAMED), *([sentence] for sentence in (head, *document["remarks"]))]
     lines = [line(part) for sentence in sentences if sentence for part in wrap(_shown(sentence), room)]
-    for title, entries in sections(document):
-        lines += [(), (Span(title, "heading"),)]
-        for first, *below in entries:
+    for section in sections(document):
+        lines += [(), (Span(section.title, "heading"),)]
+        for first, *below in (entry.lines for entry in section.entries):
             lines += [line(part) for part in wrap(_shown(first), room, first="  ", rest="    ")]
             for words in below:
                 lines += [line(part) for part in wrap(_shown(words), room, first="    ", rest="      ")]
-    for one in shift_tables(document):
-        lines += [(), *table.lines(one, width)]
+    for shifts in shift_tables(document):
+        lines += [(), *table.lines(shifts, width)]
     left = claims_left(document) if document["has_meaning"] else ()
     return [*lines, *([(), *(line(part) for part in wrap(_shown(left), room))] if left else [])]
 
@@ -73,101 +132,80 @@ def files_outside(document: Document, most: int) -> Words:
     total, files = document["outside"]["total"], document["outside"]["files"][:most]
     if not total:
         return ()
-    named = f"{total} {'file' if total == 1 else 'files'} outside data/"
     left = total - len(files)
     more = [Own(f", and {left} more")] if left else []
-    return [Own(f"This pull request changes {named}: "), *_joined(([name] for name in files), _COMMA), *more, Own(".")]
+    named = f"This pull request changes {pluralize(total, 'file')} outside data/: "
+    return [Own(named), *_joined(([name] for name in files), _COMMA), *more, Own(".")]
 
 
 def nothing(document: Document) -> Own:
-    """What there is to say where nothing has changed in meaning."""
-    what = [_REORDERED[name] for name in document["reordered"]] + [_FORMS[name] for name in document["form"]]
-    if not what:
+    """Return the sentence for a change without meaning."""
+    files = document["files"]
+    parts = ["the order of records"] if any(file["reordered"] for file in files) else []
+    parts += ["comments"] if any(file["comments"] for file in files) else []
+    parts += ["the layout"] if any(not file["reordered"] and not file["comments"] for file in files) else []
+    if not parts:
         return Own("No change: the data is the same.")
-    joined = f"{', '.join(what[:-1])} and {what[-1]}" if len(what) > 1 else what[0]
+    joined = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return Own(f"No change in meaning: only {joined} changed.")
 
 
-def _nouns(document: Document) -> tuple[str, str]:
-    """Return what one record is called, and several: words that are no markup, since they stand among our own."""
-    nouns = [name for name in document.get("noun", ()) if isinstance(name, str) and is_noun(name)]
-    return (nouns[0], nouns[1]) if len(nouns) == 2 else ("paper", "papers")
-
-
 def headline(document: Document) -> Own:
-    """The change in a line."""
-    one, many = _nouns(document)
-    papers, exclusions, findings = document["papers"], document["exclusions"], document["findings"]
-    claims = document["claims"]
-    parts = [
-        _number(papers["added"], f"{one} added", f"{many} added"),
-        _number(papers["removed"], f"{one} removed", f"{many} removed"),
-        _number([one for one in papers["changed"] if _is_renamed(one)], "renamed", "renamed"),
-        _number([one for one in papers["changed"] if one["tags"]], "retagged", "retagged"),
-        _number([one for one in papers["changed"] if _corrections(one)], "corrected", "corrected"),
-        _number(exclusions["added"], "exclusion added", "exclusions added"),
-        _number(exclusions["removed"], "exclusion removed", "exclusions removed"),
-        _number(exclusions["changed"], "exclusion changed", "exclusions changed"),
-        _number(document["taxonomy"], "change of the taxonomy", "changes of the taxonomy"),
-        _number([one for one in claims["changed"] if one["before"] is None], "claim new", "claims new"),
-        _number(_turned(document, holds=False), "claim broken", "claims broken"),
-        _number(_turned(document, holds=False, today=True), "claim falls today", "claims fall today"),
-        _number(_turned(document, holds=True), "claim made true", "claims made true"),
-        _number(_turned(document, holds=True, today=True), "claim holds today again", "claims hold today again"),
-        _number(claims["reworded"], "claim changed", "claims changed"),
-        _number(claims["gone"], "claim gone", "claims gone"),
-        _number(document["other_files"], "other data file changed", "other data files changed"),
-        _number(findings["new"], "finding new", "findings new"),
-        _number(findings["gone"], "finding gone", "findings gone"),
+    """Return the change in a line."""
+    parts = []
+    for subject, files in _by_subject(document):
+        records = [record for file in files for record in file["records"]]
+        counts = {
+            kind: sum(1 if record["name"] else len(record["values"]) for record in records if record["change"] == kind)
+            for kind in ("changed", "removed", "added")
+        }
+        shown = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        parts += [f"{subject}: {shown}"] if shown else []
+    claims, findings = document["claims"]["changed"], document["findings"]
+    counted = (
+        (len([claim for claim in claims if claim["before"] is None]), "claim new", "claims new"),
+        (len(_turned(document, holds=False)), "claim broken", "claims broken"),
+        (len(_turned(document, holds=False, today=True)), "claim falls today", "claims fall today"),
+        (len(_turned(document, holds=True)), "claim made true", "claims made true"),
+        (len(_turned(document, holds=True, today=True)), "claim holds today again", "claims hold today again"),
+        (len(findings["new"]), "finding new", "findings new"),
+        (len(findings["gone"]), "finding gone", "findings gone"),
+    )
+    return Own("; ".join([*parts, *(pluralize(*part) for part in counted if part[0])]) + ".")
+
+
+def sections(document: Document) -> Iterator[Section]:
+    """Yield what there is to tell: what broke, what changed of what there was, then what is new."""
+    claims, findings = document["claims"]["changed"], document["findings"]
+    records = [
+        (subject, [(file, record) for file in files for record in file["records"]])
+        for subject, files in _by_subject(document)
     ]
-    return Own(", ".join(part for part in parts if part) + ".")
-
-
-def sections(document: Document) -> Iterator[tuple[Own, list[Entry]]]:
-    """Headings, each with its entries; empty ones left out."""
-    papers, exclusions, claims = document["papers"], document["exclusions"], document["claims"]
-    many = _nouns(document)[1]
-    heading = many[:1].upper() + many[1:]
-    promoted = {key: name for name, key in document["promoted"].items()}
-    demoted = document["demoted"]
-    parts: dict[str, list[Entry]] = {
-        "Claims broken": [_claim(one) for one in _turned(document, holds=False)],
-        "Claims that fall today": [_claim(one) for one in _turned(document, holds=False, today=True)],
-        f"{heading} added": [
-            _added(paper, "key", _from(promoted.get(str(paper.get("key", ""))), " promoted from "))
-            for paper in papers["added"]
-        ],
-        f"{heading} removed": [
-            [[one["name"], _COLON, one["title"], *_from(demoted.get(one["name"]), " excluded as ")]]
-            for one in papers["removed"]
-        ],
-        f"{heading} renamed": [
-            [[one["was"], Own(" is "), one["name"], Own(" now")]] for one in papers["changed"] if _is_renamed(one)
-        ],
-        f"{heading} retagged": _retagged(papers["changed"], many),
-        f"{heading} corrected": [_changed(one, rest) for one in papers["changed"] if (rest := _corrections(one))],
-        "Exclusions added": [_added(one, "id") for one in exclusions["added"]],
-        "Exclusions removed": [[[one["name"], _COLON, one["title"]]] for one in exclusions["removed"]],
-        "Exclusions changed": [_changed(one, [*one["tags"], *one["fields"]]) for one in exclusions["changed"]],
-        "To be judged by a person": [
-            [[one["record"], _COLON, *_joined(([_ASKED[name]] for name in one["questions"]), _SEMICOLON)]]
-            for one in document["to_judge"]
-        ],
-        "Taxonomy": [[[f"{sentence[:1].upper()}{sentence[1:]}."]] for sentence in document["taxonomy"]],
-        "Claims made true": [_claim(one) for one in _turned(document, holds=True)],
-        "Claims that hold today again": [_claim(one) for one in _turned(document, holds=True, today=True)],
-        "Claims new": [_claim(one) for one in claims["changed"] if one["before"] is None],
-        "Claims changed": [[[one["id"], _COLON, one["claim"]]] for one in claims["reworded"]],
-        "Claims gone": [[[one["id"], _COLON, one["claim"]]] for one in claims["gone"]],
-        "Other data files changed": [
-            _beside(name, document["other_entries"].get(name, ())) for name in document["other_files"]
-        ],
-        "Findings new": [_finding(finding) for finding in document["findings"]["new"]],
-        "Findings gone": [_finding(finding) for finding in document["findings"]["gone"]],
-    }
-    for title, entries in parts.items():
-        if entries:
-            yield Own(title), entries
+    added = {record["name"] for _, pairs in records for _, record in pairs if record["change"] == "added"}
+    judged: dict[bool, list[Document]] = {False: [], True: []}
+    for one in document["to_judge"]:
+        judged[not one["path"] and one["record"] in added].append(one)
+    found = [
+        Section(Own("Claims broken"), [_claim(claim) for claim in _turned(document, holds=False)]),
+        Section(Own("Claims that fall today"), [_claim(claim) for claim in _turned(document, holds=False, today=True)]),
+    ]
+    for kind in ("changed", "removed"):
+        found += [_records(document, subject, kind, pairs) for subject, pairs in records]
+    found += [
+        Section(Own("To be judged by a person"), list(_questions(judged[False]))),
+        Section(Own("Order changed"), list(_asides(document, "reordered"))),
+        Section(Own("Comments changed"), list(_asides(document, "comments"))),
+        Section(Own("Claims made true"), [_claim(claim) for claim in _turned(document, holds=True)]),
+        Section(
+            Own("Claims that hold today again"), [_claim(claim) for claim in _turned(document, holds=True, today=True)]
+        ),
+        Section(Own("Findings new"), [_finding(finding) for finding in findings["new"]], is_new=True),
+        Section(Own("Findings gone"), [_finding(finding) for finding in findings["gone"]], is_new=True),
+        Section(Own("Claims new"), [_claim(claim) for claim in claims if claim["before"] is None], is_new=True),
+        *(_records(document, subject, "added", pairs) for subject, pairs in records),
+        Section(Own("To be judged of what is new"), list(_questions(judged[True])), is_new=True),
+    ]
+    yield from (section for section in found if section.entries)
 
 
 def shift_tables(document: Document) -> list[Table]:
@@ -195,12 +233,245 @@ def claims_left(document: Document) -> Words:
     words: list[str] = [Own(f"{left} {'claim is' if left == 1 else 'claims are'} as before.")]
     if falling:
         words.append(Own(f" Of these {len(falling)} fall{'s' * (len(falling) == 1)} over the pool of today: "))
-        words += [*_joined(([name] for name in falling), _COMMA), Own(".")]
+        words += _joined(([name] for name in falling[:_MOST_NAMES]), _COMMA)
+        words.append(Own(f" and {len(falling) - _MOST_NAMES} more." if len(falling) > _MOST_NAMES else "."))
     return words
 
 
+def _by_subject(document: Document) -> Iterator[tuple[str, list[Document]]]:
+    """Yield the files of each subject; what it is called is no markup, since it stands among our own words."""
+    for subject, files in groupby(document["files"], key=lambda file: str(file["subject"])):
+        if subject == "papers":
+            subject = document["noun"][1]
+        yield subject if is_noun(subject) else "other files", list(files)
+
+
+def _records(document: Document, subject: str, kind: str, pairs: Sequence[tuple[Document, Document]]) -> Section:
+    """Tell the records of a subject that are new, gone or changed; those with the same changes together."""
+    alike: dict[str, list[tuple[Document, Document]]] = {}
+    for file, record in pairs:
+        if record["change"] == kind:
+            what = [(value["path"], value["before"], value["after"]) for value in record["values"]]
+            alike.setdefault(repr(what), []).append((file, record))
+    entries = []
+    for group in alike.values():
+        names = [_name(document, file, record) for file, record in group]
+        if len(names) >= _MANY_ALIKE:
+            names = [[Own(f"{len(names)} {subject}: "), *_joined(names, _COMMA)]]
+        for name, (file, record) in zip(names, group, strict=False):
+            values = record["values"]
+            if kind != "changed":  # its name says that already
+                values = [value for value in values if record["name"] not in (value["before"], value["after"])]
+            lines = _with_values(name, values, kind)
+            entries.append(Entry(lines, file["path"], record["line"], kind == "removed"))
+    return Section(Own(f"{subject[:1].upper()}{subject[1:]} {kind}"), entries, is_new=kind == "added")
+
+
+def _name(document: Document, file: Document, record: Document) -> Words:
+    """Name a record, and its file where that is not the one of its subject."""
+    words: list[str] = []
+    if not record["name"] or file["path"] != f"data/{file['subject']}.yaml":
+        words.append(file["path"])
+    if record["name"]:
+        words += [*([Own(" ")] if words else []), record["name"]]
+    if record["change"] == "changed" and record["was"] != record["name"]:
+        words += [Own(", until now "), record["was"]]
+    excluded_as = document["demoted"] if record["change"] == "removed" else {}
+    exclusions = {name: exclusion for exclusion, name in excluded_as.items()}
+    if record["name"] in exclusions:
+        words += [Own(", excluded as "), exclusions[record["name"]]]
+    promoted = [name for name, key in document["promoted"].items() if key == record["name"]]
+    if record["change"] == "added" and promoted:
+        words += [Own(", promoted from "), promoted[0]]
+    return words
+
+
+def _with_values(name: Words, values: Sequence[Document], kind: str) -> list[Words]:
+    """Tell what became of the values of a record: in a line if it is one change, else a line for each."""
+    lines = [words for value in values for words in _value_lines(value, is_whole=kind != "changed")]
+    return [[*name, _COLON, *lines[0]]] if len(lines) == 1 else [name, *lines]
+
+
+def _value_lines(value: Document, *, is_whole: bool) -> Iterator[Words]:
+    """Tell what became of a value; of a list of items that is new or gone, each in a line."""
+    path = "".join(part if part.startswith("[") else f".{part}" for part in value["path"]).removeprefix(".")
+    before, after = value["before"], value["after"]
+    if before is not None and after is not None:
+        yield [path, _COLON, *compared(before, after)]
+        return
+    only = after if before is None else before
+    what = Own(" added: " if before is None else " removed: ")
+    if is_whole:
+        what = _COLON
+    if isinstance(only, list) and only and all(isinstance(item, Mapping) for item in only):
+        for number, item in enumerate(only, 1):
+            yield [f"{path}[{number}]", what, *_value(item)]
+    else:
+        yield [path, what, *_value(only)]
+
+
+def compared(before: Any, after: Any) -> list[str]:
+    """Return what was and what is, with what differs between them marked; never two halves that look alike."""
+    if before == after:
+        return _value(before)
+    if isinstance(before, str) and isinstance(after, str):
+        return _compared_texts(before, after)
+    are_lists = isinstance(before, list) and isinstance(after, list)
+    if are_lists and all(isinstance(item, str) for item in (*before, *after)):
+        return _compared_lists(before, after)
+    sides = [_value(side) for side in (before, after)]
+    if type(before) is not type(after):
+        sides = [[_kind(side), *words] for side, words in zip((before, after), sides, strict=True)]
+    return [*sides[0], _ARROW, *sides[1]]
+
+
+def _kind(value: object) -> Own:
+    if isinstance(value, list):
+        return Own("(list) ")
+    return Own("(fields) " if isinstance(value, Mapping) else "(text) ")
+
+
+def _compared_texts(before: str, after: str) -> list[str]:
+    runs = _text_runs(before, after)
+    shared = sum(len(was) for was, _, is_equal in runs if is_equal)
+    is_short = max(len(before), len(after)) <= _SHORT and "://" not in before
+    if is_short or 2 * shared < max(len(before), len(after)):
+        return [*_value(before), _ARROW, *_value(after), *_code_points(before, after)]
+    words: list[str] = []
+    for index, (was, now, is_equal) in enumerate(runs):
+        if not is_equal:
+            named = _code_points(was, now)
+            words += [*([Gone(was)] if was else []), *([New(now)] if now else []), *named]
+            words += [Own(" ")] if named and index < len(runs) - 1 else []
+            continue
+        if len(was) <= 2 * _SHORT:
+            words.append(Kept(was))
+            continue
+        if index > 0:
+            words += [Kept(re.sub(r"\S*$", "", was[:_SHORT]) or was[:_SHORT]), Own(" …")]
+        if index < len(runs) - 1:
+            words += [Own(" " if index > 0 else "… "), Kept(re.sub(r"^\S*", "", was[-_SHORT:]) or was[-_SHORT:])]
+    return words
+
+
+def _compared_lists(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    parts: list[Words] = []
+    for old, new, is_equal in _runs(before, after):
+        if is_equal:
+            parts += map(_opening, old) if len(old) <= 4 else [[Own(f"({len(old)} that are as before)")]]
+            continue
+        for was, now in zip_longest(old, new):
+            if was is not None and now is not None and was != now:
+                parts.append(_compared_texts(was, now))
+            else:
+                parts.append([Gone(was)] if now is None else [now if was == now else New(now)])
+    is_order = sorted(before) == sorted(after)
+    return [*_joined(parts, _SEMICOLON), *([Own(" (the same in another order)")] if is_order else [])]
+
+
+def _opening(text: str) -> Words:
+    """Return a text that has not changed, by its beginning if it is long."""
+    return [text] if len(text) <= 2 * _SHORT else [text[:_SHORT], Own(" …")]
+
+
+def _runs(before: Sequence[str], after: Sequence[str]) -> list[tuple[list[str], list[str], bool]]:
+    """Return the runs of two sequences that are equal or differ, in turn."""
+    shortest = min(len(before), len(after))
+    head = next((at for at in range(shortest) if before[at] != after[at]), shortest)
+    tail = next((at for at in range(shortest - head) if before[-1 - at] != after[-1 - at]), shortest - head)
+    old, new = [*before[head : len(before) - tail]], [*after[head : len(after) - tail]]
+    inner = [(old, new, False)]
+    if max(len(old), len(new)) <= _MOST_TOKENS:
+        codes = SequenceMatcher(None, old, new).get_opcodes()
+        inner = [(old[a:b], new[c:d], kind == "equal") for kind, a, b, c, d in codes]
+    start, end = [*before[:head]], [*before[len(before) - tail :]]
+    return [run for run in ((start, start, True), *inner, (end, end, True)) if run[0] or run[1]]
+
+
+def _text_runs(before: str, after: str) -> list[tuple[str, str, bool]]:
+    """Return the runs of two texts, word by word; signs between two changes are a part of them."""
+    runs: list[tuple[str, str, bool]] = []
+    for old, new, is_equal in _runs(*(re.findall(r"\w+|\s+|[^\w\s]", side) for side in (before, after))):
+        was, now = "".join(old), "".join(new)
+        is_between = is_equal and bool(runs) and not runs[-1][2] and not re.search(r"\w", was)
+        if runs and (is_between or runs[-1][2] == is_equal):
+            runs[-1] = (runs[-1][0] + was, runs[-1][1] + now, runs[-1][2])
+        else:
+            runs.append((was, now, is_equal))
+    return runs
+
+
+def _code_points(before: str, after: str) -> list[str]:
+    """Name the characters in which two texts differ, where they look alike or letters beyond ASCII could deceive."""
+    old, new = set(before), set(after)
+    beyond_ascii = [character for character in old ^ new if not character.isascii()]
+    if _look(before) != _look(after) and not 0 < len(beyond_ascii) <= _MOST_CODE_POINTS:
+        return []
+    (was, now, _), *_ = [run for run in _runs(before, after) if not run[2]] or [([], [], False)]
+    return [Own(f" ({_named(was)}"), _ARROW, Own(f"{_named(now)})")]
+
+
+def _look(text: str) -> str:
+    """Return a text as it looks: without blanks, letters and digits that are drawn alike as one."""
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", printable(text, limit=len(text)))).translate(_ALIKE)
+
+
+def _named(characters: Sequence[str]) -> str:
+    """Name characters by code point, the first of many."""
+    groups = [(character, len(list(group))) for character, group in groupby(characters)]
+    named = [
+        f"{f'{count} x ' if count > 1 else ''}U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
+        for character, count in groups[:4]
+    ]
+    more = [f"and {len(groups) - 4} more"] if len(groups) > 4 else []
+    return ", ".join([*named, *more]) or "nothing"
+
+
+def _value(value: object, *, is_inner: bool = False) -> list[str]:
+    """Return a value in words; inside another one in brackets, so that it shows where it ends."""
+    if isinstance(value, Mapping):
+        parts = [[name, _COLON, *_value(part, is_inner=True)] for name, part in value.items()]
+        opened, closed = Own("{"), Own("}")
+    elif isinstance(value, list):
+        parts, opened, closed = [_value(part, is_inner=True) for part in value], Own("("), Own(")")
+    else:
+        return [str(value)] if value not in ("", None) else [Own("(none)" if value is None else "(empty)")]
+    words = _joined(parts, _SEMICOLON) or [Own("(empty)")]
+    return [opened, *words, closed] if is_inner else words
+
+
+def _questions(judged: Iterable[Document]) -> Iterator[Entry]:
+    """Tell what is to be judged of which records: those with the same questions together."""
+    records: dict[tuple[str, ...], list[Words]] = {}
+    for one in judged:
+        name = [part for part in (one["path"], one["record"]) if part]
+        records.setdefault(tuple(one["questions"]), []).append(_joined(([part] for part in name), Own(" ")))
+    for questions, names in records.items():
+        asked = _joined(([_ASKED[question]] for question in questions), _SEMICOLON)
+        for start in range(0, len(names), _MOST_NAMES):
+            yield Entry([[*_joined(names[start : start + _MOST_NAMES], _COMMA), _COLON, *asked]])
+
+
+def _asides(document: Document, what: str) -> Iterator[Entry]:
+    """Tell what changed of a file without a meaning: the order of its lists, or its comments."""
+    for file in document["files"]:
+        for value in file[what]:
+            yield Entry(_with_values([file["path"]], [value], "changed"), file["path"], value["line"])
+
+
+def _finding(finding: Document) -> Entry:
+    record = (Own(" ["), finding["record"], Own("]")) if finding["record"] else ()
+    return Entry([[finding["path"], _COLON, finding["code"], Own(" "), finding["message"], *record]])
+
+
 def _shown(words: Words) -> str:
-    return "".join(printable(word, limit=2000) for word in words)
+    """Return words for a terminal."""
+    marks = {Gone: ("[-", "-]"), New: ("{+", "+}")}
+    shown = ""
+    for word in words:
+        opened, closed = marks.get(type(word), ("", ""))
+        shown += f"{opened}{printable(word, limit=len(word))}{closed}"
+    return shown
 
 
 def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
@@ -208,10 +479,6 @@ def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
     for part in parts:
         words += [*([separator] if words else []), *part]
     return words
-
-
-def _number(things: Sized, one: str, many: str) -> str:
-    return f"{len(things)} {one if len(things) == 1 else many}" if things else ""
 
 
 def _turned(document: Document, *, holds: bool, today: bool = False) -> list[Document]:
@@ -239,126 +506,4 @@ def _claim(claim: Document) -> Entry:
         words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"], *told]
     else:
         words = [_COLON, *words] if words else [Own(" holds")]
-    return [[claim["id"], *words, Own(". "), claim["claim"]]]
-
-
-def _is_renamed(one: Document) -> bool:
-    return any(change["field"] == "key" for change in one["fields"])
-
-
-def _corrections(one: Document) -> list[Document]:
-    """The changes of a paper's fields, but for its key."""
-    return [change for change in one["fields"] if change["field"] != "key"]
-
-
-def _from(name: str | None, what: str) -> Words:
-    return (Own(f",{what}"), name) if name else ()
-
-
-def _added(record: Document, name: str, origin: Words = ()) -> Entry:
-    """A record whole: a line for each field, and for each item of evidence."""
-    entry: list[Words] = [[str(record.get(name, "")), _COLON, str(record.get("title", "")), *origin]]
-    for field, value in record.items():
-        if field in (name, "title"):
-            continue
-        if _is_list_of_items(value):
-            entry += [[field, Own(f" {number}: "), *_item(item)] for number, item in enumerate(value, 1)]
-        else:
-            entry.append([field, _COLON, *_value(value)])
-    return entry
-
-
-def _is_list_of_items(value: object) -> bool:
-    """Whether a value is a list of mappings, such as evidence."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
-
-
-def _item(item: Mapping[str, object]) -> Words:
-    return _joined(([name, _COLON, *_value(value)] for name, value in item.items()), _SEMICOLON)
-
-
-def _value(value: object) -> Words:
-    """The value of a field in words."""
-    if value is None:
-        return (Own("(none)"),)
-    if isinstance(value, Mapping):
-        parts = ([name, Own(" "), *_value(one)] for name, one in value.items())
-        return _joined(parts, _COMMA) or (Own("none arises"),)
-    if isinstance(value, list | tuple):
-        return _joined((_value(one) for one in value), _SEMICOLON)
-    return (str(value),)
-
-
-def _retagged(changed: Iterable[Document], noun: str) -> list[Entry]:
-    """A sentence for each paper, or for several that were retagged in the same way."""
-    alike: dict[str, list[Document]] = {}
-    for one in changed:
-        if one["tags"]:
-            alike.setdefault(repr(one["tags"]), []).append(one)
-    entries: list[Entry] = []
-    for group in alike.values():
-        words = _joined((words for change in group[0]["tags"] for words in _change(change)), _SEMICOLON)
-        names = [one["name"] for one in group]
-        if len(names) < _MANY_ALIKE:
-            entries += [[[name, _COLON, *words]] for name in names]
-        else:
-            listed = _joined(([name] for name in names), _COMMA)
-            entries.append([[Own(f"{len(names)} {noun}: "), *words, Own(" ("), *listed, Own(")")]])
-    return entries
-
-
-def _changed(one: Document, changes: Sequence[Document]) -> Entry:
-    """A changed record: in a line if it is one change, else a line for each."""
-    lines = [words for change in changes for words in _change(change)]
-    return [[one["name"], _COLON, *lines[0]]] if len(lines) == 1 else [[one["name"]], *lines]
-
-
-def _change(change: Document) -> list[Words]:
-    """What became of a field, old and new; of a list of items, a sentence for each."""
-    field, before, after = change["field"], change["before"], change["after"]
-    if change.get("unread"):
-        if _is_list_of_items(before) or _is_list_of_items(after):
-            return [[field, _COLON, _UNREAD]]
-        sides = [(_UNREAD,) if side is None else _value(side) for side in (before, after)]
-        return [[field, _COLON, *sides[0], _ARROW, *sides[1]]]
-    if change.get("items"):
-        return [[field, *_item_change(item["before"], item["after"])] for item in change["items"]]
-    if before is None:
-        return [[field, Own(" added: "), *_value(after)]]
-    if after is None:
-        return [[field, Own(" removed: "), *_value(before)]]
-    return [[field, _COLON, *_value(before), _ARROW, *_value(after)]]
-
-
-_UNSAID = {"verdict": "supported", "copy": "no"}
-"""What parts of an item of evidence are that it does not say."""
-
-
-def _item_change(before: Mapping[str, object] | None, after: Mapping[str, object] | None) -> Words:
-    if before is None or after is None:
-        return [Own(" removed: " if after is None else " added: "), *_item(before or after or {})]
-    names = dict.fromkeys((*before, *after))
-    other = [name for name in names if before.get(name) != after.get(name)]
-    old, new = ({**_UNSAID, **item} for item in (before, after))
-    turned = ([name, _COLON, *_value(old.get(name)), _ARROW, *_value(new.get(name))] for name in other)
-    same = {name: before[name] for name in names if name not in other}
-    unchanged = (Own("; unchanged: "), *_item(same)) if same else ()
-    return [Own(" changed: "), *_joined(turned, _SEMICOLON), *unchanged]
-
-
-def _beside(name: str, entries: Sequence[Document]) -> Entry:
-    """A file beside the records, with its entries that are other ones now."""
-    parts: list[Words] = []
-    for one in entries:
-        called = _joined(([part] for part in one["name"]), Own(" "))
-        fields = _joined(([field] for field in one["fields"]), _COMMA)
-        parts.append([*called, *([Own(" "), *fields] if fields else []), _ENTRY_CHANGES[one["change"]]])
-    return [[name, *([_COLON, *_joined(parts, _SEMICOLON)] if parts else [])]]
-
-
-_ENTRY_CHANGES = {name: Own(f" {name}") for name in ("added", "removed", "changed")}
-
-
-def _finding(finding: Document) -> Entry:
-    record = (Own(" ["), finding["record"], Own("]")) if finding["record"] else ()
-    return [[finding["path"], _COLON, finding["code"], Own(" "), finding["message"], *record]]
+    return Entry([[claim["id"], *words, Own(". "), claim["claim"]]])

@@ -62,12 +62,24 @@ class Revision(NamedTuple):
             if _checked(self.folder, "ls-tree", "-z", self.commit, "--", folder).split(b" ")[1:2] == [b"commit"]:
                 raise DataFileError(f"{folder} of {self} is a submodule, whose files are in another repository")
         there = {name: what for name, what in found.items() if self._is_file(name, what[0], what[2])}
-        asked = "\n".join(content for _, content, _ in there.values())
-        answer, texts = _asked(self.folder, ["--batch"], asked) if there else b"", {}
-        start = 0
-        for name, (_, _, size) in there.items():
-            start = answer.index(b"\n", start) + 1
-            texts[name] = answer[start : start + size]
+        return dict(zip(there, self.blobs([content for _, content, _ in there.values()]), strict=True))
+
+    def blobs(self, contents: Sequence[str]) -> list[bytes]:
+        """Return what git has by ids of contents: of a link where it leads to, of another repository its commit's id.
+
+        Raises:
+            DataFileError: This clone lacks one.
+        """
+        answer = _asked(self.folder, ["--batch"], "\n".join(contents)) if contents else b""
+        texts, start = [], 0
+        for content in contents:
+            head = answer[start : answer.index(b"\n", start)]
+            start += len(head) + 1
+            if head.endswith(b" missing"):
+                texts.append(content.encode())
+                continue
+            size = int(head.split()[2])
+            texts.append(answer[start : start + size])
             start += size + 1
         return texts
 
