@@ -375,9 +375,9 @@ def pair_items(
 ) -> list[Pair]:
     """Return each item with its counterpart, as indexes, in the order of the later list; those that are gone come last.
 
-    Items that say the same go together first; then those that share name and work; then those that share the work, which
-    were renamed; then those that share the name alone. So a key that was given to another paper is not taken for a
-    correction of the paper that had it. Of the others, those go together that have that share of their fields in common.
+    Items that say the same go together first; then those that share name and work; then those that share the work,
+    which were renamed; then those that share the name alone. So a key that was given to another paper is not taken for
+    a correction of the paper that had it. Of the others, those go together that share so much of their fields.
     """
 
     def named(item: Value) -> list[Hashable]:
