@@ -130,6 +130,7 @@ def test_a_read_only_folder_is_said_so() -> None:
         said = pipe.read()
     os.waitpid(child, 0)
     left = (folder / "file.txt").read_text()
+    folder.chmod(0o755)
     shutil.rmtree(folder)
 
     assert said.endswith("file.txt: Permission denied\nNothing was changed; the file is as it was.")

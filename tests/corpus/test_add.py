@@ -597,7 +597,10 @@ def test_a_bibtex_file_that_cannot_be_read_ends_with_3(corpus: Path) -> None:
     assert add("missing.bib", *TAGS).code == 3
     assert (add("broken.bib", *TAGS).code, contents(corpus) == before) == (3, True)
     (corpus / "large.bib").write_bytes(b" " * (16 * 2**20 + 1))
-    assert add("large.bib", *TAGS).stderr == "corpus: large.bib is larger than 16 MiB\n"
+    assert add("large.bib", *TAGS).stderr == (
+        "corpus: large.bib is larger than 16 MiB\n"
+        "Set ORCHTRACE_MAX_BODY_BYTES to a higher number, if you trust the input.\n"
+    )
     assert add("https://example.org/refs.bib", *TAGS).code == 2  # an address, which is asked nothing
 
 

@@ -46,7 +46,8 @@ def test_the_strings_of_a_file_have_a_limit_together(root: Path) -> None:
         3,
         "",
         f"corpus: x.bib:{line}: the strings of this file expand to more than 16,777,216 characters by here; "
-        "split the file, or write shorter strings\n",
+        "split the file, or write shorter strings. "
+        "Set ORCHTRACE_MAX_EXPANDED_CHARACTERS to a higher number, if you trust the input.\n",
     )
 
 

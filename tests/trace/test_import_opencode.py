@@ -11,10 +11,11 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.api import import_logs
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from tests.conftest import run_corpus
-from tests.effort import tries
+from tests.effort import assert_grows, tries
 from tests.trace.conversationlogs import (
     LOGS,
     START,
@@ -549,3 +550,19 @@ def test_a_view_under_a_false_name_and_a_column_that_is_computed_are_refused(tmp
         result = run_limited("doctor", path, "--from", "opencode")
         assert (result.code, result.stdout) == (3, "")
         assert result.stderr.startswith(f"corpus: cannot read the database '{path}': ")
+
+
+def test_many_sessions_take_linear_time_where_the_database_has_no_index(tmp_path: Path) -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        path = tmp_path / f"{count}.db"
+        database = sqlite3.connect(path)
+        database.executescript(f"PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; {TABLES}")
+        sessions = [(f"ses_{number}", None, "build", "1.2.3", number) for number in range(count)]
+        database.executemany("INSERT INTO session VALUES (?, ?, ?, ?, ?)", sessions)
+        messages = [(f"msg_{number}", f"ses_{number // 40}", 0, "no JSON") for number in range(40 * count)]
+        database.executemany("INSERT INTO message VALUES (?, ?, ?, ?)", messages)
+        database.commit()
+        database.close()
+        return lambda: list(import_logs(str(path), "opencode", salt="ours"))
+
+    assert_grows(prepare, 100, 1600, 32)

@@ -149,7 +149,8 @@ def test_an_archive_of_too_many_members_is_refused_with_the_limit(
     assert (result.code, result.stdout) == (3, "")
     assert result.stderr == (
         f"corpus: the archive '{path}' has 11 members; at most 10 are read\n"
-        "If you trust it, make it JSON first: inspect log convert --to json --output-dir DIR FILE\n"
+        "If you trust it, make it JSON first: inspect log convert --to json --output-dir DIR FILE "
+        "Set ORCHTRACE_MAX_ARCHIVE_MEMBERS to a higher number, if you trust the input.\n"
     )
 
 

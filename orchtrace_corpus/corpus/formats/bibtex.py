@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote as percent_encoded
 
-from orchtrace_corpus.base.budget import MAX_EXPANDED_CHARACTERS
+from orchtrace_corpus.base.budget import MAX_EXPANDED_CHARACTERS, how_to_raise
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
@@ -98,7 +98,8 @@ class Strings:
         self._expanded += len(text)
         if self._expanded > MAX_EXPANDED_CHARACTERS:
             message = f"the strings of this file expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
-            raise _ExpansionError(Problem(line, f"{message}; split the file, or write shorter strings"))
+            hint = f"split the file, or write shorter strings. {how_to_raise('MAX_EXPANDED_CHARACTERS')}"
+            raise _ExpansionError(Problem(line, f"{message}; {hint}"))
         return text
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from orchtrace_corpus.base.budget import MAX_BODY_BYTES
+from orchtrace_corpus.base.budget import MAX_BODY_BYTES, how_to_raise
 from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, is_normal, recognise
@@ -224,7 +224,7 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
 
     data, shown = read_bytes(path, path, MAX_BODY_BYTES), printable(path, limit=300)
     if len(data) > MAX_BODY_BYTES:
-        raise DataFileError(f"{shown} is larger than {MAX_BODY_BYTES // 2**20} MiB")
+        raise DataFileError(f"{shown} is larger than {MAX_BODY_BYTES // 2**20} MiB", how_to_raise("MAX_BODY_BYTES"))
     items = registry.find_by_ending(path, data).read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")

@@ -50,7 +50,7 @@ class Archive:
                     f"the archive {quote_path(self._file.path)} has {len(members):,} members; "
                     f"at most {budget.MAX_ARCHIVE_MEMBERS:,} are read"
                 )
-                raise DataFileError(message, _CONVERT)
+                raise DataFileError(message, f"{_CONVERT} {budget.how_to_raise('MAX_ARCHIVE_MEMBERS')}")
             self._members = {member.filename: member for member in members}
             self.names = tuple(self._members)
             self._max_expanded_bytes = max(budget.MAX_EXPANSION_RATIO * self._size, budget.UNCHECKED_EXPANSION_BYTES)
@@ -87,9 +87,10 @@ class Archive:
                 f"cannot read {where}: the archive expands to more than {budget.MAX_EXPANSION_RATIO} times its size; "
                 f"the limit is {self._max_expanded_bytes >> 20:,} MiB"
             )
-            raise DataFileError(message, _CONVERT)
+            raise DataFileError(message, f"{_CONVERT} {budget.how_to_raise('MAX_EXPANSION_RATIO')}")
         if len(data) > budget.MAX_DOCUMENT_BYTES:
-            raise DataFileError(f"{where} is larger than {budget.MAX_DOCUMENT_BYTES >> 20} MiB")
+            message = f"{where} is larger than {budget.MAX_DOCUMENT_BYTES >> 20} MiB"
+            raise DataFileError(message, budget.how_to_raise("MAX_DOCUMENT_BYTES"))
         return data
 
     @contextmanager

@@ -273,7 +273,8 @@ def contents(file: LogFile) -> bytes:
         status = opened.status()
         if status is not None and status.st_size > budget.MAX_DOCUMENT_BYTES:
             limit = f"{budget.MAX_DOCUMENT_BYTES >> 20} MiB"
-            raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", "Convert it to JSON Lines.")
+            hint = f"Convert it to JSON Lines. {budget.how_to_raise('MAX_DOCUMENT_BYTES')}"
+            raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", hint)
         return opened.contents()
 
 
