@@ -14,13 +14,14 @@ import pytest
 
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.times import duration, instant
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 NOON = 1_772_366_400.0  # 2026-03-01T12:00:00Z
 LATEST = 253_402_300_799.0  # 9999-12-31T23:59:59Z
 
 COUNTS_TAKEN = [1, 12.0, 2**31, 10**12]
-COUNTS_REFUSED = [-1, 1.5, "many", "", True, [], {}, 10**12 + 1, 2**53 - 1, 2**53, 2**63, 1e300]
+COUNTS_REFUSED = [-1, 1.5, "many", "", True, [], {}, 10**12 + 1, 2**53 - 1, 2**53, 2**63, 10**400, 1e300]
 INSTANTS_TAKEN = [1.0, NOON, 4e11 / 1000, LATEST - 1, LATEST]
 INSTANTS_REFUSED = [-1.0, 0.0, LATEST + 3600]
 
@@ -201,6 +202,13 @@ def imported(form: str, folder: Path, count: Any, instant: float) -> Trace:
 def input_tokens(trace: Trace) -> list[float]:
     """Return the input of each event that has any."""
     return [event.tokens.input for event in trace.events if isinstance(event.tokens, Tokens) and event.tokens.input]
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf"), True, [], "9" * 400])
+@pytest.mark.parametrize("per_second", [1.0, 1000.0, 1e9])
+def test_a_number_that_is_no_time_is_none_in_each_unit(value: Any, per_second: float) -> None:
+    assert instant(value, per_second) is None
+    assert duration(value, per_second) == 0
 
 
 def test_every_format_has_a_log_here() -> None:

@@ -24,16 +24,16 @@ def instant(value: Any, per_second: float = 1.0) -> float | None:
         per_second: The unit of numbers, such as 1000 for milliseconds.
     """
     if type(value) in _NUMBERS:
-        seconds = value / per_second
-    elif type(value) is str:
+        # compared first: a very large whole number cannot be divided
+        return value / per_second if 0 < value <= LATEST * per_second else None
+    if type(value) is str:
         try:
             moment = datetime.fromisoformat(value)
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             return None
-    else:
-        return None
-    return seconds if 0 < seconds <= LATEST else None
+        return seconds if 0 < seconds <= LATEST else None
+    return None
 
 
 def moment(stamp: Any) -> float:
