@@ -323,8 +323,8 @@ def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -
         known = [plain(kept[other]) for other in _SAME_PLACE.get(name, (name,)) if other in kept]
         if _comparable(text) not in map(_comparable, known):
             kept[name] = _with_ranges(name, encoded(text, unicode=True))
-    named = map(bare_author, _names_in(kept.get("editor", "")))
-    if details.editors and list(named) != list(map(bare_author, details.editors)):
+    present_editors = list(map(bare_author, _names_in(kept.get("editor", ""))))
+    if details.editors and present_editors != list(map(bare_author, details.editors)):
         kept["editor"] = format_names(details.editors, partial(encoded, unicode=True))
     if details.month and _month_in(kept.get("month", "")) != details.month:
         kept["month"] = MONTHS[details.month - 1]

@@ -230,7 +230,9 @@ def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
 
 def is_readable(path: str) -> bool:
     """Return True if the name of a file says that it has a format that can be read."""
-    endings = tuple(ending for one in FORMATS.values() if one.can_read for ending in one.endings)
+    endings = tuple(
+        ending for file_format in FORMATS.values() if file_format.can_read for ending in file_format.endings
+    )
     return path.lower().endswith(endings)
 
 

@@ -65,7 +65,7 @@ class Work(NamedTuple):
 
 
 class Citations(NamedTuple):
-    """What citations bring: works with what ties them to papers, and the keys of papers that OpenAlex does not know."""
+    """The works that citations tie to papers, and the keys of papers that OpenAlex does not know."""
 
     works: tuple[Work, ...]
     unknown: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class OpenAlex:
     def follow(
         self, papers: Sequence[Paper], since: str, progress: Callable[[Progress], None] | None = None
     ) -> Citations:
-        """The works that cite papers since a day, and those that the papers cite.
+        """Return the works that cite papers since a day, and those that the papers cite.
 
         Args:
             papers: Papers with an arXiv id or a DOI; others are left out.
@@ -145,20 +145,20 @@ class OpenAlex:
             for at in range(0, len(wanted), BATCH):
                 names = "|".join(map(_short, wanted[at : at + BATCH]))
                 works |= {work["id"]: work for work in self._listed(f"ids.openalex:{names}")}
-        found = (Work(_values(work), tuple(cites[name]), tuple(cited.get(name, ()))) for name, work in works.items())
-        return Citations(tuple(work for work in found if work.values.get("title")), tuple(unknown))
+        tied = (Work(_values(work), tuple(cites[name]), tuple(cited.get(name, ()))) for name, work in works.items())
+        return Citations(tuple(work for work in tied if work.values["title"]), tuple(unknown))
 
     def _work_of(self, paper: Paper) -> Mapping[str, Any] | None:
-        """What OpenAlex has of a paper; None where it does not know it."""
+        """Return the work of a paper; None where OpenAlex does not know it."""
         names = [f"10.48550/arxiv.{paper.arxiv_id}"] if paper.arxiv_id else []
         for doi in (*names, *([paper.doi] if paper.doi else [])):
-            found = self._ask(f"/works/doi:{escaped(doi, safe='/:;()._-')}?select=id,doi,referenced_works")
-            if isinstance(found.get("id"), str) and _short(found["id"]):
-                return found
+            work = self._ask(f"/works/doi:{escaped(doi, safe='/:;()._-')}?select=id,doi,referenced_works")
+            if isinstance(work.get("id"), str) and _short(work["id"]):
+                return work
         return None
 
     def _listed(self, condition: str) -> Iterator[Mapping[str, Any]]:
-        """All works that a filter lets through, page by page."""
+        """Yield the works that a filter selects, page by page."""
         cursor: object = "*"
         for _ in range(MOST_PAGES):
             if not isinstance(cursor, str) or not cursor:
@@ -174,7 +174,7 @@ class OpenAlex:
             cursor = meta.get("next_cursor") if results else None
 
     def _ask(self, path: str) -> Mapping[str, Any]:
-        """The answer to a request, from the cache if it may be; empty where there is no such work."""
+        """Return the answer to a request, from the cache if it may be; empty where there is no such work."""
         name = sha256(f"{self._service.url}{path}".encode()).hexdigest()[:40]
         kept = self._cache.read_answer(name, path, dict[str, Any], self._max_age_seconds)
         if kept is not None:
@@ -189,7 +189,7 @@ class OpenAlex:
         return answer
 
     def _without_key(self, text: str) -> str:
-        """A message in which nothing shows the key, not even an address that a server sent back."""
+        """Return a message without the key, which may stand in an address that a server sent back."""
         for shown in {self._key, quote_plus(self._key), escaped(self._key, safe="")}:
             text = text.replace(shown, "***") if shown else text
         return text
@@ -222,29 +222,21 @@ class _WorksExchange(Exchange[Mapping[str, Any]]):
 
 
 def _short(name: str) -> str:
-    """The id of a work, such as `W2741809807`, without its address; empty where it is none."""
-    found = re.fullmatch(r"(?:https://openalex\.org/)?(W[0-9]{1,12})", name, re.ASCII)
-    return found[1] if found else ""
+    """Return the id of a work, such as `W2741809807`, without its address; empty for other texts."""
+    match = re.fullmatch(r"(?:https://openalex\.org/)?(W[0-9]{1,12})", name, re.ASCII)
+    return match[1] if match else ""
 
 
 def _values(work: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a record that a work gives; what is of another type than documented is left out."""
+    """Return the fields of a record that a work gives; values of another type than documented are left out."""
     title, date = work.get("title"), work.get("publication_date")
-    locations = work.get("locations")
-    addresses = [
-        str(place.get("landing_page_url") or "")
-        for place in (locations if isinstance(locations, list) else ())
-        if isinstance(place, dict)
-    ]
+    places, authorships = (_objects(work.get(name)) for name in ("locations", "authorships"))
+    addresses = [str(place.get("landing_page_url") or "") for place in places]
     doi = recognise(str(work.get("doi") or ""))
-    named = [doi, *map(recognise_url, addresses)]
-    identifiers = {one.kind.value: one.value for one in reversed(named) if one is not None}
-    authorships = work.get("authorships")
-    names = [
-        str(one["author"].get("display_name") or "")
-        for one in (authorships if isinstance(authorships, list) else ())[:_MOST_AUTHORS]
-        if isinstance(one, dict) and isinstance(one.get("author"), dict)
-    ]
+    recognised = [doi, *map(recognise_url, addresses)]
+    identifiers = {identifier.kind.value: identifier.value for identifier in reversed(recognised) if identifier}
+    authors = _objects([authorship.get("author") for authorship in authorships[:_MOST_AUTHORS]])
+    names = [str(author.get("display_name") or "") for author in authors]
     own = [str(work["doi"])] if doi is not None and doi.kind is IdentifierKind.DOI else []
     return {
         "title": title if isinstance(title, str) else "",
@@ -253,3 +245,8 @@ def _values(work: Mapping[str, Any]) -> dict[str, Any]:
         "urls": [*own, *addresses, str(work["id"])],
         **identifiers,
     }
+
+
+def _objects(values: object) -> list[Mapping[str, Any]]:
+    """Return the objects in a list; nothing for other values."""
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []

@@ -1,6 +1,6 @@
-"""Looks papers up at registries other than arXiv: by DOI, in the ACL Anthology, at OpenReview.
+"""Look papers up at registries other than arXiv: by DOI, in the ACL Anthology, at OpenReview.
 
-What they say is a proposal for a person to look at: venues are spelled in many ways, and a forum at
+Their answers are a proposal for a person to look at: venues are spelled in many ways, and a forum at
 OpenReview says nothing about acceptance. References: content negotiation of DOIs
 (https://citation.doi.org/docs.html) with CSL-JSON (https://docs.citationstyles.org), which Crossref and
 DataCite both answer; the Anthology's `.bib` files; version 2 of OpenReview's API, and version 1 for
@@ -32,7 +32,7 @@ SERVICES = {
     IdentifierKind.ACL: ("ORCHTRACE_ACL_URL", "https://aclanthology.org"),
     IdentifierKind.OPENREVIEW: ("ORCHTRACE_OPENREVIEW_URL", "https://api2.openreview.net https://api.openreview.net"),
 }
-"""Where each kind of id is looked up: the environment variable that names another place, and the usual one.
+"""The address at which each kind of id is looked up: the variable that names another, and the usual one.
 
 Several addresses, with a blank between, are asked one after the other until one knows the id."""
 
@@ -46,11 +46,11 @@ _LONGEST_TEXT = 1000
 
 
 def lookup(identifier: Identifier, transport: Transport) -> "dict[str, Value] | None":
-    """What the registry of an identifier says of its paper, as fields of a record.
+    """Return the answer of an identifier's registry about its paper, as fields of a record.
 
     Args:
         identifier: A DOI, or an id of the ACL Anthology or of OpenReview; arXiv has its own client.
-        transport: What to ask with.
+        transport: The connection.
 
     Returns:
         Those of `title`, `authors`, `year`, `venue`, `doi`, `urls` and the identifier's own field
@@ -77,8 +77,8 @@ def _doi(base: str, value: str, transport: Transport) -> "dict[str, Value] | Non
     item = _json(response, "CSL-JSON")
     authors = item.get("author")
     event = item.get("event")
-    named = event.get("name") if isinstance(event, dict) else event
-    venues = (item.get("container-title"), item.get("event-title"), named, item.get("publisher"))
+    event_name = event.get("name") if isinstance(event, dict) else event
+    venues = (item.get("container-title"), item.get("event-title"), event_name, item.get("publisher"))
     proposed = {
         "title": _text(item.get("title")),
         "authors": [name for each in (authors if isinstance(authors, list) else ()) if (name := _csl_name(each))],
@@ -172,14 +172,14 @@ def _unusable(response: Response, wanted: str) -> UpstreamError:
 
 
 def _some(proposed: "Mapping[str, Value | None]", response: Response) -> "dict[str, Value]":
-    """What is there of the proposal; an error without a title, since the answer is about something else."""
+    """Return the fields that the proposal has; an error without a title, since the answer is about something else."""
     if not proposed["title"]:
         raise _unusable(response, "about a paper: it has no title")
     return {name: value for name, value in proposed.items() if value}
 
 
 def _text(value: object) -> str:
-    """A text of one line, without the markup that publishers put into titles; empty for anything else."""
+    """Return a text of one line, without the markup that publishers put into titles; empty for anything else."""
     if isinstance(value, list):  # Crossref gives some texts as lists of one
         value = value[0] if value else ""
     if not isinstance(value, str):
@@ -189,7 +189,7 @@ def _text(value: object) -> str:
 
 
 def _csl_name(person: object) -> str:
-    """A name in BibTeX form; a collective, which CSL calls literal and Crossref name, stays whole."""
+    """Return a name in BibTeX form; a collective, which CSL calls literal and Crossref name, stays whole."""
     if not isinstance(person, dict):
         return ""
     particle, family = _text(person.get("non-dropping-particle")), _text(person.get("family"))
@@ -211,12 +211,12 @@ def _csl_year(item: Mapping[str, Any]) -> int | None:
 
 
 def _year(text: str | None) -> int | None:
-    found = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", text or "", re.ASCII)
-    return int(found[0]) if found else None
+    match = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", text or "", re.ASCII)
+    return int(match[0]) if match else None
 
 
 def _year_of(milliseconds: object) -> int | None:
-    """The year of a moment that OpenReview counts in milliseconds since 1970."""
+    """Return the year of a moment that OpenReview counts in milliseconds since 1970."""
     if not isinstance(milliseconds, int) or not 0 < milliseconds < 4_102_444_800_000:  # 2100
         return None
     return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).year
