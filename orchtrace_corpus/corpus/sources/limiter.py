@@ -8,9 +8,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
-from io import FileIO
 from types import GenericAlias
 from typing import Any, TypeVar
 
@@ -196,11 +195,13 @@ class Limiter:
     """
 
     def __init__(self, path: str, spacing_seconds: float, clock: Clock, pause: Callable[[float, str], None]) -> None:
+        from filelock import FileLock
+
         self.clock = clock
         self.pause = pause
         self._path = path
+        self._lock = FileLock(f"{path}.lock")
         self._spacing_seconds = spacing_seconds
-        self._file: FileIO | None = None
 
     @contextmanager
     def turn(self, wait_seconds: float) -> Iterator["Limiter"]:
@@ -208,31 +209,24 @@ class Limiter:
 
         Raises:
             BusyError: Another process had its turn for all of `wait_seconds`.
-            CacheError: The files cannot be opened or written.
+            CacheError: The lock cannot be made.
         """
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
-        if self._file is not None:
-            yield self
-            return
         make_folder(os.path.dirname(self._path))
-        lock = FileLock(f"{self._path}.lock")
         deadline = self.clock.steady() + wait_seconds
-        with ExitStack() as stack:
-            while self._file is None:
-                try:
-                    stack.enter_context(lock.acquire(timeout=0))
-                    self._file = stack.enter_context(open(self._path, "r+b", buffering=0, opener=_open_or_create))
-                except Timeout:
-                    if self.clock.steady() >= deadline:
-                        raise BusyError(f"another process was asking for more than {wait_seconds:g} s") from None
-                    self.pause(0.05, "another process is asking")
-                except OSError as error:
-                    raise CacheError(self._path, error) from error
+        turn = None
+        while turn is None:
             try:
-                yield self
-            finally:
-                self._file = None
+                turn = self._lock.acquire(timeout=0)
+            except Timeout:
+                if self.clock.steady() >= deadline:
+                    raise BusyError(f"another process was asking for more than {wait_seconds:g} s") from None
+                self.pause(0.05, "another process is asking")
+            except OSError as error:
+                raise CacheError(self._path, error) from error
+        with turn:
+            yield self
 
     def begin(self) -> None:
         """Wait until the last request is long enough ago, and note that the next one begins.
@@ -251,17 +245,12 @@ class Limiter:
         Raises:
             CacheError: The file cannot be written.
         """
+        noted = f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n"
         try:
-            self._opened.seek(0)
-            self._opened.write(f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n".encode())
+            with open(self._path, "r+b", buffering=0, opener=_open_or_create) as file:
+                file.write(noted.encode())
         except OSError as error:
             raise CacheError(self._path, error) from error
-
-    @property
-    def _opened(self) -> FileIO:
-        if self._file is None:
-            raise RuntimeError("a request outside of a turn")
-        return self._file
 
     def _due_seconds(self) -> float:
         """Return how long to wait yet, from 0 to the spacing.
@@ -270,13 +259,12 @@ class Limiter:
         set forward since, the steady one begins anew with the machine. A time that lies ahead, or that
         cannot be read, counts as now.
         """
-        self._opened.seek(0)
-        noted = self._opened.read(42)  # two times, as `end` writes them
-        if not noted:
-            return 0.0
         try:
-            wall, steady = map(float, noted.split())
-        except ValueError:
+            with open(self._path, "rb") as file:
+                wall, steady = map(float, file.read(42).split())  # as `end` writes them
+        except FileNotFoundError:
+            return 0.0
+        except (OSError, ValueError):
             return self._spacing_seconds
         if not (math.isfinite(wall) and math.isfinite(steady)):
             return self._spacing_seconds
