@@ -7,12 +7,10 @@ waited for without end.
 import io
 import socket
 import time
-from functools import cache
 from http.client import HTTPResponse
 from typing import Any
 
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection
 
 
 class TimedAdapter(HTTPAdapter):
@@ -21,8 +19,8 @@ class TimedAdapter(HTTPAdapter):
     def get_connection_with_tls_context(self, *arguments: Any, **settings: Any) -> Any:
         """Return the connections to a host."""
         pool: Any = super().get_connection_with_tls_context(*arguments, **settings)
-        if not issubclass(pool.ConnectionCls, _Timed):
-            pool.ConnectionCls = _timed(pool.ConnectionCls)
+        if pool.ConnectionCls.response_class is not _TimedResponse:
+            pool.ConnectionCls = type("_TimedConnection", (pool.ConnectionCls,), {"response_class": _TimedResponse})
         return pool
 
 
@@ -58,12 +56,3 @@ class _TimedResponse(HTTPResponse):
         if seconds is not None:
             stream: Any = self.fp.detach()
             self.fp = io.BufferedReader(_TimedStream(stream, connection, seconds))
-
-
-class _Timed:
-    response_class = _TimedResponse
-
-
-@cache
-def _timed(connection: type[HTTPConnection]) -> type[HTTPConnection]:
-    return type(f"Timed{connection.__name__}", (_Timed, connection), {})
