@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 from orchtrace_corpus.corpus.site import feed
-from orchtrace_corpus.corpus.site.fields import count_pairs, read_fields
+from orchtrace_corpus.corpus.site.papers import count_pairs, read_fields
 from orchtrace_corpus.corpus.site.source import Place
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
 from tests.corpus.sites import files_of, hostile_source, source_of

@@ -20,7 +20,7 @@ from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import contested
 from orchtrace_corpus.corpus.model.records import Pool
-from orchtrace_corpus.corpus.site.fields import Field, read_fields
+from orchtrace_corpus.corpus.site.papers import Field, read_fields
 from orchtrace_corpus.corpus.site.source import Place
 from tests.browser import Browser, _browser, browser  # noqa: F401
 from tests.conftest import ROOT, TOY, run_corpus

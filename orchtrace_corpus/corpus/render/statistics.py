@@ -20,7 +20,7 @@ from orchtrace_corpus.base.text.layout import (
 )
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, Crosstab, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, Crosstab, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Noun, Role, Taxonomy
@@ -194,7 +194,7 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
     for counts in summary.axes:
         few = [(number, name) for name, number in counts.counts.items() if number <= _SPARSE_LIMIT]
         few.sort(key=lambda pair: pair[0])
-        parts = [f"{name} {number}" for number, name in few if name not in (NOT_APPLICABLE, ABSENT)]
+        parts = [f"{name} {number}" for number, name in few if name not in NO_CELLS]
         if parts:
             entries.append((counts.attribute.name, glyphs.separator.join(parts)))
     for levels in (levels for levels in summary.levels if levels.facet.role is Role.AXIS):
@@ -295,7 +295,7 @@ def typical_table(crosstab: Crosstab) -> Table | None:
     for term in crosstab.rows.terms:
         typical = term.typical_of(crosstab.columns.name)
         numbers = {value: crosstab.number(term.id, value) for value in crosstab.column_values}
-        rated = {value: number for value, number in numbers.items() if number and value not in ("", NOT_APPLICABLE)}
+        rated = {value: number for value, number in numbers.items() if number and value not in NO_CELLS}
         records = sum(rated.values())
         if typical:
             others = {value: number for value, number in rated.items() if value not in typical}

@@ -16,9 +16,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw
-from orchtrace_corpus.corpus.site import feed, pages
-from orchtrace_corpus.corpus.site.fields import PAPERS_PAGE, Group, count_pairs, read_fields, term_label
-from orchtrace_corpus.corpus.site.papers import ROWS_OF_A_PAGE, PaperPages, read_columns, table_data, table_rows
+from orchtrace_corpus.corpus.site import feed, pages, papers
 from orchtrace_corpus.corpus.site.source import Place, Source
 
 START = "index.html"
@@ -59,7 +57,7 @@ class Site:
         self._source = source
         self._place = place
         self._environment = environment(__file__)
-        self._fields = read_fields(source.pool.papers, source.taxonomy, source.contested)
+        self._fields = papers.read_fields(source.pool.papers, source.taxonomy, source.contested)
         figures = (figure for figure in plan.figures_of(source.drawn) if figure.kind in _FIGURES)
         # Of sketches there may be several, each of a facet.
         self._figures = {figure.field or figure.kind.value: _drawn(figure, source) for figure in figures}
@@ -73,7 +71,7 @@ class Site:
             "navigation": [(name, label) for name, label, *_ in self._pages if label],
             "place": place,
             "has_claims": bool(source.verdicts),
-            "term_label": term_label,
+            "term_label": papers.term_label,
             "noun": source.taxonomy.noun,
             "pluralize": pluralize,
             "figures": self._figures,
@@ -95,25 +93,27 @@ class Site:
         """The pages with a name of their own: file, label in the menu, template, heading, description, values."""
         source, title = self._source, self._source.taxonomy.title
         noun = source.taxonomy.noun
-        papers = noun.counted(len(source.pool.papers))
-        text = f"{title}: {papers}, tagged and sourced."
+        total = noun.counted(len(source.pool.papers))
+        text = f"{title}: {total}, tagged and sourced."
         yield START, "Start", "start", title, text, pages.start(source, self._fields)
-        columns = read_columns(self._fields, source.taxonomy)
-        rows = list(table_rows(source, self._fields, [one for one in columns if one.is_shown], self._environment))
-        parts = [rows[at : at + ROWS_OF_A_PAGE] for at in range(0, len(rows), ROWS_OF_A_PAGE)] or [[]]
+        columns = papers.read_columns(self._fields, source.taxonomy)
+        shown = [column for column in columns if column.is_shown]
+        rows = list(papers.table_rows(source, self._fields, shown, self._environment))
+        parts = [rows[at : at + papers.ROWS_OF_A_PAGE] for at in range(0, len(rows), papers.ROWS_OF_A_PAGE)] or [[]]
+        groups = [(group, [field for field in self._fields if field.group is group]) for group in papers.Group]
         for number, part in enumerate(parts, 1):
-            name = PAPERS_PAGE if number == 1 else f"papers-{number}.html"
+            name = papers.PAPERS_PAGE if number == 1 else f"papers-{number}.html"
             values = {
                 "columns": columns,
-                "groups": [(group, [field for field in self._fields if field.group is group]) for group in Group],
+                "groups": groups,
                 "part": part,
                 "parts": len(parts),
                 "number": number,
                 "total": len(rows),
-                "data": table_data(source, self._fields, columns) if number == 1 else None,
+                "data": papers.table_data(source, self._fields, columns) if number == 1 else None,
             }
             label = noun.heading if number == 1 else ""
-            yield name, label, "papers", noun.heading, f"{papers}, to search, filter and export.", values
+            yield name, label, "papers", noun.heading, f"{total}, to search, filter and export.", values
         claimed = "What the corpus claims about itself, held against its records."
         sized = "How large systems in use are, and how large experiments are."
         screened = "What was screened, and what was left out, with the reason."
@@ -135,7 +135,7 @@ class Site:
 
     def _papers(self) -> Iterator[tuple[str, str]]:
         """A page for each paper, and the entries for BibTeX that the script exports."""
-        made = PaperPages(self._source, self._environment, self._place.repository)
+        made = papers.PaperPages(self._source, self._environment, self._place.repository)
         template = self._environment.get_template("paper.html.jinja")
         shell = self._shell("../")
         entries = []
@@ -167,7 +167,7 @@ class Site:
         """Return the fields of the start page crossed, without the values that say that there is nothing to say."""
         rows, columns = (self._pages[0][-1][name] for name in ("rows", "columns"))
         kept = [index for index, value in enumerate(columns.values) if not value.is_aside]
-        counted = zip(rows.values, count_pairs(rows, columns), strict=True)
+        counted = zip(rows.values, papers.count_pairs(rows, columns), strict=True)
         return [[numbers[at] for at in kept] for value, numbers in counted if not value.is_aside]
 
     def _shell(self, root: str) -> Callable[[str, str, str, str], str]:

@@ -29,7 +29,7 @@ from orchtrace_corpus.corpus.render.claims import (
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.records import column_value
 from orchtrace_corpus.corpus.render.statistics import levels_matrix, totals
-from orchtrace_corpus.corpus.site.fields import Field, impossible_pairs, matrix, papers_address, term_label
+from orchtrace_corpus.corpus.site.papers import Field, impossible_pairs, matrix, papers_address, term_label
 from orchtrace_corpus.corpus.site.source import Source
 
 _LATEST = 8

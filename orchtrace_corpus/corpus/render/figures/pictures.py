@@ -8,9 +8,17 @@ from typing import TypeAlias
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, Crosstab, count, cross, heat, summarise
+from orchtrace_corpus.corpus.analysis.statistics import (
+    ABSENT,
+    NO_CELLS,
+    Counts,
+    Crosstab,
+    count,
+    cross,
+    heat,
+    summarise,
+)
 from orchtrace_corpus.corpus.model.field_table import FieldKind
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Sketch
@@ -197,15 +205,14 @@ def _draw_crossed(name: str, caption: Caption, crosstab: Crosstab, pool: Pool) -
         tuple(sum(crosstab.number(a, b) for a in row for b in column) for column in columns.values())
         for row in rows.values()
     )
-    aside = {ABSENT, NOT_APPLICABLE}
     matrix = _Matrix(
         tuple(rows),
         tuple(columns),
         cells,
         tuple(sum(by_row.get(value, 0) for value in row) for row in rows.values()),
         tuple(sum(by_column.get(value, 0) for value in column) for column in columns.values()),
-        frozenset(index for index, row in enumerate(rows.values()) if aside.issuperset(row)),
-        frozenset(index for index, column in enumerate(columns.values()) if aside.issuperset(column)),
+        frozenset(index for index, row in enumerate(rows.values()) if NO_CELLS.issuperset(row)),
+        frozenset(index for index, column in enumerate(columns.values()) if NO_CELLS.issuperset(column)),
         pool.taxonomy.noun.many,
     )
     return _draw(name, caption, matrix)
@@ -403,7 +410,6 @@ _RUNG = 32.0
 _THICKNESS = 16.0
 _STACK_WIDTH = 110.0
 _LEVEL_WIDTH = 84.0
-_ASIDE = (ABSENT, NOT_APPLICABLE)
 _CONTESTED = "contested: another reading is on record"
 
 
@@ -423,30 +429,30 @@ def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping
     labels = [called(value, counts.attribute.terms) for value, _ in values]
     marks = []
     for value, number in values:
-        notes = ["sparse" if number else "empty"] * (is_axis and number <= SPARSE_LIMIT and value not in _ASIDE)
+        notes = ["sparse" if number else "empty"] * (is_axis and number <= SPARSE_LIMIT and value not in NO_CELLS)
         notes += [f"{contested[value]:,} contested"] if contested.get(value) else []
         marks.append(", ".join(notes))
     names = label_width(labels)
     left = MARGIN + names + 10
     digits = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
     room = WIDTH - MARGIN - left - digits - max((text_width(mark, SMALL) for mark in marks), default=0.0) - 16
-    largest = max((number for value, number in values if value not in _ASIDE), default=0)
+    largest = max((number for value, number in values if value not in NO_CELLS), default=0)
     drawing = Drawing(name, WIDTH)
     top = y = head(drawing, caption) + 10
     for text, mark, (value, number) in zip(labels, marks, values, strict=True):
         middle = y + _RUNG / 2
-        length = 0.0 if value in _ASIDE else room * number / max(largest, 1)
+        length = 0.0 if value in NO_CELLS else room * number / max(largest, 1)
         with drawing.group():
-            label(drawing, MARGIN, middle, names, text, "muted" if value in _ASIDE else "ink")
+            label(drawing, MARGIN, middle, names, text, "muted" if value in NO_CELLS else "ink")
             if length:
                 drawing.rect(left, middle - _THICKNESS / 2, length, _THICKNESS, "series0")
                 if contested.get(value):
                     part = length * contested[value] / number
                     drawing.hatch(left + length - part, middle - _THICKNESS / 2, part, _THICKNESS)
-            elif value not in _ASIDE:
+            elif value not in NO_CELLS:
                 length = room
                 drawing.line(left, middle, left + room, middle, "rule", dashed=True)
-            fill, bold = ("muted", False) if value in _ASIDE else ("ink", True)
+            fill, bold = ("muted", False) if value in NO_CELLS else ("ink", True)
             drawing.text(left + length + 8, middle + BASE, f"{number:,}", fill, bold=bold)
             if mark:
                 drawing.text(left + length + 12 + digits, middle + BASE, mark, "muted", size=SMALL)

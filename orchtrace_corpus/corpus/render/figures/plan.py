@@ -8,7 +8,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.table import markdown_text
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, Counts, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Role, Taxonomy, Term
@@ -167,7 +167,6 @@ def page(captions: Mapping[Figure, "Caption"]) -> str:
 
 NOT_RECORDED = "not recorded"
 
-_ASIDE = frozenset({ABSENT, NOT_APPLICABLE})
 _FEW = f"{' or '.join(str(number) for number in range(1, SPARSE_LIMIT + 1))}"
 
 
@@ -214,7 +213,7 @@ def _coverage(source: Source) -> Caption:
     noun = source.pool.taxonomy.noun
     crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
-    cells = {cell: n for cell, n in crosstab.cells.items() if n and _ASIDE.isdisjoint(cell)}
+    cells = {cell: n for cell, n in crosstab.cells.items() if n and NO_CELLS.isdisjoint(cell)}
     size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
@@ -247,7 +246,7 @@ def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
     listed = _listed(_counted(counts))
     text = f"{counted(counts.total, noun)} by {counts.attribute.label}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
-        numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in terms if term.id not in _ASIDE]
+        numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in terms if term.id not in NO_CELLS]
         empty = [name for name, number in numbers if not number]
         sparse = [name for name, number in numbers if 0 < number <= SPARSE_LIMIT]
         text += f" Empty: {', '.join(empty)}." if empty else ""
