@@ -35,7 +35,7 @@ class FakeClock(Clock):
     def __init__(self) -> None:
         self.now, self.up = 1_800_000_000.0, 5000.0
         self.slept: list[float] = []
-        super().__init__(wall=lambda: self.now, steady=lambda: self.up, sleep=self._sleep)
+        self.wall, self.steady, self.sleep = lambda: self.now, lambda: self.up, self._sleep
 
     def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

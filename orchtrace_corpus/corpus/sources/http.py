@@ -83,12 +83,7 @@ class Response(NamedTuple):
 class Transport(AbstractContextManager["Transport"]):
     """A connection that is kept open between requests to one host; to be closed, or used in a `with`."""
 
-    def __init__(
-        self,
-        *,
-        answer_seconds: float = REQUEST_SECONDS,
-        largest_body_bytes: int = MAX_BODY_BYTES,
-    ) -> None:
+    def __init__(self, *, answer_seconds: float = REQUEST_SECONDS, largest_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._answer_seconds = answer_seconds
         self._largest_body_bytes = largest_body_bytes
         self._session: requests.Session | None = None
@@ -133,13 +128,15 @@ class Transport(AbstractContextManager["Transport"]):
             RedirectError: A redirect leads to where we may not go.
             HttpError: The address is none, or the answer is none of HTTP.
         """
-        self._session = self._session or open_session()  # which takes its time, so before anybody is waited for
+        session = self._session = (
+            self._session or open_session()
+        )  # which takes its time, so before anybody is waited for
         allowed_seconds = left_seconds = min(self._answer_seconds, most_seconds)
         for _ in range(MOST_REDIRECTS + 1):
             if before_request is not None:
                 before_request(url)
             began = time.monotonic()
-            response = self._ask(url, accept, left_seconds)
+            response = self._ask(session, url, accept, left_seconds)
             left_seconds -= time.monotonic() - began
             location = response.headers.get("location", "")
             if response.status not in REDIRECTS or not location:
@@ -149,40 +146,30 @@ class Transport(AbstractContextManager["Transport"]):
             url = _redirected(url, location, allowed_hosts)
         raise RedirectError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects")
 
-    def _ask(self, url: str, accept: str, seconds: float) -> Response:
+    def _ask(self, session: "requests.Session", url: str, accept: str, seconds: float) -> Response:
         import requests
-        from urllib3.exceptions import HTTPError
+        from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-        session = self._session = self._session or open_session()
         # Uncompressed, so that what is read is what was sent, and its bound is one.
         headers = {"User-Agent": USER_AGENT, "Accept": accept, "Accept-Encoding": "identity"}
-        timeout = (min(CONNECT_SECONDS, seconds), seconds)
+        body = bytearray()
         try:
-            with begin(session, "GET", url, headers, timeout) as answer:
+            with begin(session, "GET", url, headers, (min(CONNECT_SECONDS, seconds), seconds)) as answer:
                 received = {name.lower(): value for name, value in answer.headers.items()}
                 is_redirect = answer.status_code in REDIRECTS and "location" in received
-                body = b"" if is_redirect else self._read(url, answer, seconds)
-                return Response(answer.status_code, url, received, body)
+                while not is_redirect and (chunk := answer.raw.read1(65536, decode_content=False)):
+                    body += chunk
+                    if len(body) > self._largest_body_bytes:
+                        answer.raw.close()
+                        bound = f"{self._largest_body_bytes:,} bytes"
+                        raise OverlongError(f"the answer of {_shown(url)} is larger than {bound}")
+                return Response(answer.status_code, url, received, bytes(body))
+        except ReadTimeoutError as error:
+            self.close()
+            raise TimedOutError(f"the answer of {_shown(url)} had no end after {seconds:g} s") from error
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
             self.close()
             raise _explained(error, url) from error
-
-    def _read(self, url: str, answer: "requests.Response", seconds: float) -> bytes:
-        from urllib3.exceptions import ReadTimeoutError
-
-        body = bytearray()
-        while True:
-            try:
-                chunk = answer.raw.read1(65536, decode_content=False)
-            except ReadTimeoutError as error:
-                answer.raw.close()
-                raise TimedOutError(f"the answer of {_shown(url)} had no end after {seconds:g} s") from error
-            if not chunk:
-                return bytes(body)
-            body += chunk
-            if len(body) > self._largest_body_bytes:
-                answer.raw.close()
-                raise OverlongError(f"the answer of {_shown(url)} is larger than {self._largest_body_bytes:,} bytes")
 
 
 def open_session() -> "requests.Session":

@@ -168,15 +168,9 @@ class Clock:
         sleep: Waits for so many seconds.
     """
 
-    def __init__(
-        self,
-        wall: Callable[[], float] = time.time,
-        steady: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.wall = wall
-        self.steady = steady
-        self.sleep = sleep
+    wall: Callable[[], float] = staticmethod(time.time)
+    steady: Callable[[], float] = staticmethod(time.monotonic)
+    sleep: Callable[[float], None] = staticmethod(time.sleep)
 
 
 class Limiter:
