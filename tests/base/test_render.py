@@ -1,12 +1,15 @@
 """What people and programs see, whole, on the toy corpus."""
 
 import csv
+import html
 import io
 import json
 import re
 
 import cmarkgfm
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import ASCII, clip, display_width, fit, pad, plain, wrap
@@ -17,6 +20,7 @@ from orchtrace_corpus.corpus.readme import item
 from orchtrace_corpus.corpus.render import statistics as statistics_page
 from orchtrace_corpus.corpus.render.figures.plan import Source, figures_of
 from tests.conftest import run_toy
+from tests.effort import tries
 
 
 def test_the_page() -> None:
@@ -249,7 +253,7 @@ def test_show_in_markdown() -> None:
 `E001`
 
 - **identifier**: arXiv:2001.00009
-- **url**: https://arxiv.org/abs/2001.00009
+- **url**: <https://arxiv.org/abs/2001.00009>
 - **screened**: 2023-01-01
 - **reason**: Too small to count as a garden.
 - **stage**: gate
@@ -363,6 +367,76 @@ def test_widths_count_terminal_cells() -> None:
     assert wrap("", 8, first="x ") == ["x "]
 
 
+ACTIVE = (
+    *(
+        "https://evil.test",
+        "HTTP://evil.test/a_b?c=d#1",
+        "ftp://evil.test",
+        "https://evil.test/a|b",
+        "https://x\\y.test",
+    ),
+    *(
+        "jane@evil.test",
+        "mailto:jane@evil.test",
+        "xmpp:jane@evil.test/x",
+        "@moss",
+        "`@moss",
+        "(@moss/team)",
+        "@a@b",
+        "x @a:b:",
+    ),
+    *(
+        "#12",
+        "moss#12",
+        "owner/repo#12",
+        "gh-12",
+        "0123456789abcdef0123456789abcdef01234567",
+        "abc1234",
+        "owner/repo@abc1234",
+    ),
+    *(":smile:", ":+1:", "::smile::", ":a::b:", "a:smile:b", "$@moss$", "$:smile:$", "$x$ @moss", "www.evil.test"),
+)
+ON_GITHUB = re.compile(
+    r"https?://|ftp://|\w@\w+\.|(?<!\w)@\w|#\d|(?i:\bgh-\d)|(?<![\w:.-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])"
+    r"|:[a-z_]+:|:\+1:",
+    re.IGNORECASE,
+)
+"""What GitHub looks for in the text of what Markdown has become, but for code."""
+
+
+def _assert_inert(text: str) -> None:
+    for source in (markdown_text(text), markdown(Table("t", "", ("a", "b"), ((text, "x"), ("y", text))))):
+        rendered = cmarkgfm.github_flavored_markdown_to_html(source)
+        outside = html.unescape(re.sub("<[^>]*>", "", re.sub(r"<code>.*?</code>", " ", rendered, flags=re.DOTALL)))
+        assert ("href" in rendered, ON_GITHUB.findall(outside)) == (False, []), (source, rendered)
+
+
+@pytest.mark.parametrize("text", ACTIVE)
+def test_what_github_would_act_on_is_inert_in_markdown_for_pasting(text: str) -> None:
+    _assert_inert(text)
+    _assert_inert(f"See {text}, or ({text}).")
+    shown = cmarkgfm.github_flavored_markdown_to_html(markdown_text(text))
+    assert html.unescape(re.sub("<[^>]*>", "", shown)).strip() == text
+
+
+@settings(max_examples=tries(1000, 150))
+@given(
+    st.lists(
+        st.sampled_from((*ACTIVE, " ", "`", "``", "\\", "|", "$", "[", "](", ")", "<", ".", "a", "1", ":")), max_size=6
+    )
+)
+def test_no_mixture_of_it_acts(parts: list[str]) -> None:
+    _assert_inert("".join(parts))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["C++ at 12:30:45", "2604.17009", "1234567", "v1.0:0", "sha256:0123456789abcdef", "a@b", "effaced", "e.g. x/y"],
+)
+def test_what_only_looks_a_little_like_it_stays_text(text: str) -> None:
+    assert markdown_text(text) == text
+
+
 @pytest.mark.parametrize(
     "text",
     ["~~x~~ and ~y~", "see www.evil.test", "(WWW.evil.test/a~b)", "| a | www.e.test ~~z~~", "$~~x~~$ or $Www.e.test$"],
@@ -376,6 +450,6 @@ def test_no_text_strikes_out_or_becomes_a_link_in_any_markdown(text: str, toy: C
         markdown(Table("t", "", ("a", "b"), ((text, "x"),), links=("https://e.org/",))): ["https://e.org/"],
     }
     for source, links in shown.items():
-        html = cmarkgfm.github_flavored_markdown_to_html(source)
-        assert ("<del>" in html, re.findall(r'href="([^"]+)"', html)) == (False, links)
-        assert text.split()[-1] in html
+        rendered = cmarkgfm.github_flavored_markdown_to_html(source)
+        assert ("<del>" in rendered, re.findall(r'href="([^"]+)"', rendered)) == (False, links)
+        assert text.split()[-1] in rendered

@@ -255,7 +255,7 @@ def test_show_as_markdown_and_json(root: Path) -> None:
 
     assert markdown.endswith(
         "- **dispute**: settled, size: large stands; large by one; small by two. "
-        "The gardener knows. (https://example.org/quarrel)\n"
+        "The gardener knows. (`https://example.org/quarrel`)\n"
     )
     assert told[0]["disputes"] == [
         {
@@ -275,7 +275,7 @@ def test_show_tells_what_is_agreed_on(root: Path) -> None:
 
     assert run(root, "show", "rose-garden", "-f", "markdown").stdout.endswith(
         "- **dispute**: open, style: formal stands; formal by the gardener; cottage by a visitor; agreed by rule 2 of the codebook for "
-        "style: cottage (https://example.org/roses). The gardener knows. (https://example.org/quarrel)\n"
+        "style: cottage (`https://example.org/roses`). The gardener knows. (`https://example.org/quarrel`)\n"
     )
     told = json.loads(run(root, "show", "rose-garden", "-f", "json").stdout)["records"][0]["disputes"][0]
     assert told["agreed"] == {"value": "cottage", "source": "https://example.org/roses", "rule": "style 2"}

@@ -98,11 +98,39 @@ _MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": 
 _FORMULA = r"(?i)((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))"
 
 
+_EMOJI = r":(?:[+-]1|100|1234|(?=[\w+-]*[a-z])[a-z\d_+-]+):"
+_ACTIVE = (
+    "((?:"
+    r"(?i:https?|ftp)://[^\s<>|`\\\[\]]*[^\s<>|`\\\[\].,;:!?*_~'\"()]"
+    r"|(?i:mailto:|xmpp:)?[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|[\w./-]+@[0-9a-f]{7,40}\b|(?<![\w:.-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])"  # commits
+    r"|(?<!\w)@[A-Za-z\d][\w-]*(?:/[\w-]+)?"
+    r"|[\w./-]*#\d+|(?i:\bGH-\d+)"
+    rf"|{_EMOJI})(?:[\w@#/+-]|{_EMOJI})*)"
+)
+"""What GitHub makes a link, a mention, a reference or a picture of, and does so although it is escaped.
+
+What follows without a blank goes with it: behind code, GitHub looks at it as at the beginning of a text.
+
+References: https://github.github.com/gfm/#autolinks-extension-,
+https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls
+"""
+
+
 def markdown_text(text: str) -> str:
-    """The text with every character escaped that could become markup, a link, or end a table cell; formulas stay."""
-    if "$" in text:
-        return "".join(part if index % 2 else _escaped(part) for index, part in enumerate(re.split(_FORMULA, text)))
-    return _escaped(text)
+    """The text with every character escaped that could become markup, or end a table cell; formulas stay.
+
+    What GitHub would make a link, a mention, a reference or an emoji of stands as code, in which nothing acts.
+    """
+    parts = re.split(_FORMULA, text) if "$" in text else [text]
+    return "".join(
+        part if index % 2 and not re.search(_ACTIVE, part) else _inert(part) for index, part in enumerate(parts)
+    )
+
+
+def _inert(text: str) -> str:
+    parts = re.split(_ACTIVE, text)
+    return "".join(f"`{part}`" if index % 2 else _escaped(part) for index, part in enumerate(parts))
 
 
 def _escaped(text: str) -> str:

@@ -119,7 +119,7 @@ def cards_markdown(
         entries += [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
         entries += [("evidence", ". ".join(records_render.evidence_texts(item))) for item in candidate.paper.evidence]
         entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
-        items = (f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries)
+        items = records_render.markdown_items(entries, taxonomy.paper_fields)
         head = f"## {markdown_text(candidate.paper.title)}"
         sections.append("\n".join((head, "", f"`{candidate.name}`", "", *items)) + "\n")
     return "\n".join(sections)

@@ -1,5 +1,6 @@
 """Papers and exclusions: listings and single records."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from orchtrace_corpus.corpus.model.field_table import (
     EXCLUSION_FIELDS,
     PAPER_FIELDS,
     FieldKind,
+    RecordField,
     SearchPart,
     Section,
     value_texts,
@@ -28,6 +30,7 @@ _HEADINGS = ("key", "id", "title")
 """Fields that head a card."""
 _RELAXABLE = frozenset(field.name for field in PAPER_FIELDS if field.is_relaxable)
 """Required fields that a record may lack all the same, if its taxonomy says so."""
+_ADDRESS = re.compile(r"https?://[^\s<>\\]+").fullmatch
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
 
 
@@ -131,7 +134,7 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
     entries = field_entries(record, taxonomy)
     entries += [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
-    items = [f"- **{markdown_text(label)}**: {markdown_text(text)}" for label, text in entries]
+    items = markdown_items(entries, taxonomy.paper_fields if isinstance(record, Paper) else EXCLUSION_FIELDS)
     for item in record.evidence if isinstance(record, Paper) else ():
         where = f", {markdown_text(item.location)}" if item.location else ""
         note = markdown_text(f"{evidence_about(item)}: {item.note}")
@@ -161,6 +164,19 @@ def as_mapping(record: Record) -> dict[str, Any]:
         elif value not in (None, ()) and (value or field not in _RELAXABLE):
             mapping[field] = list(value) if isinstance(value, tuple) else value
     return mapping
+
+
+def markdown_items(entries: Iterable[tuple[str, str]], record_fields: Iterable[RecordField]) -> list[str]:
+    """Labels and texts as items of a list in Markdown; addresses are links in fields that are for them alone."""
+    linked = {field.name for field in record_fields if field.kind in (FieldKind.URL, FieldKind.URLS)}
+    items = []
+    for label, text in entries:
+        shown = markdown_text(text)
+        if label in linked:
+            words = (f"<{word}>" if _ADDRESS(word) else markdown_text(word) for word in text.split())
+            shown = " ".join(words)
+        items.append(f"- **{markdown_text(label)}**: {shown}")
+    return items
 
 
 def whole_mapping(record: Record, disputes: Sequence["Dispute"] = ()) -> dict[str, Any]:
