@@ -37,7 +37,7 @@ MOST_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
 """The statuses of an answer that sends one elsewhere."""
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SCHEMES = ("http", "https")
 
 
 class HttpError(UpstreamError):
@@ -179,7 +179,7 @@ def open_session() -> "requests.Session":
     from orchtrace_corpus.corpus.sources.timed import TimedAdapter
 
     session = requests.Session()
-    for scheme in _DEFAULT_PORTS:
+    for scheme in _SCHEMES:
         session.mount(f"{scheme}://", TimedAdapter())
     session.auth = lambda request: request  # having one keeps requests from looking one up in .netrc
     return session
@@ -207,20 +207,20 @@ def begin(
 
 def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
     """Return where a redirect leads; a `RedirectError` if we may not go there."""
+    from requests import Session
+
+    session: Any = Session()  # its method is untyped
     try:
         target = urljoin(url, location)
-        old, new = urlsplit(url), urlsplit(target)
-        old_port = old.port or _DEFAULT_PORTS.get(old.scheme)
-        new_port = new.port or _DEFAULT_PORTS.get(new.scheme)
+        scheme, netloc = urlsplit(target)[:2]
+        # Credentials may stay on just those redirects that we follow: on the host and port, and from http to https.
+        is_elsewhere = session.should_strip_auth(url, target) and urlsplit(target).hostname not in allowed_hosts
     except ValueError as error:
         raise RedirectError(f"{_shown(url)} redirects to no address: {quote(location)}") from error
-    host = new.hostname or ""
-    is_default = {old_port, new_port} <= set(_DEFAULT_PORTS.values())
-    is_known = (host == old.hostname and (old_port == new_port or is_default)) or host in allowed_hosts
-    if new.scheme not in _DEFAULT_PORTS or not is_known or "@" in new.netloc:
-        problem = f"redirects to {quote(target)}, which is another host"
-    elif old.scheme == "https" and new.scheme == "http":
+    if scheme == "http" and url.startswith("https:"):
         problem = f"redirects to {quote(target)}, which is not encrypted"
+    elif scheme not in _SCHEMES or is_elsewhere or "@" in netloc:
+        problem = f"redirects to {quote(target)}, which is another host"
     else:
         return target
     raise RedirectError(f"{_shown(url)} {problem}; it was not asked")
