@@ -8,7 +8,6 @@ What only some of the files need is imported where they are made: start-up is mo
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import DataFileError
@@ -247,7 +246,7 @@ def new_corpus() -> dict[str, str]:
         scaffold(folder, files)
         corpus = store.CorpusFiles(folder)
         names = dict.fromkeys((*files, *write(folder, generated(corpus, summarise(corpus.pool)))))
-        return {name: Path(folder, name).read_text(encoding="utf-8") for name in names}
+        return {name: _read(folder, name) or "" for name in names}
 
 
 def edited_regions(document: Document) -> list[str]:

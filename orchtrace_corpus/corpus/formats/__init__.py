@@ -1,14 +1,17 @@
 """Records and problems that a file in another format than the data file's holds."""
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.corpus.formats.citation import EntryDetails, merge_entry
 from orchtrace_corpus.corpus.model.fields import OTHERS, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.formats.citation import EntryDetails
 
 CITED = {"year": "venue_year", "venue": "proceedings"}
 """The fields of a venue in a citation, each with the field of a record that takes precedence."""
@@ -38,7 +41,7 @@ class Item(NamedTuple):
     cited: Mapping[str, Value] = {}
     keywords: tuple[str, ...] = ()
     annotation: str = ""
-    details: EntryDetails | None = None
+    details: "EntryDetails | None" = None
 
 
 class Problem(NamedTuple):
@@ -92,7 +95,7 @@ def read_item(
     line: int,
     fields: Mapping[str, Value],
     cited: Mapping[str, Value],
-    details: EntryDetails,
+    details: "EntryDetails",
     keywords: Iterable[str],
     annotation: str,
     heads: Mapping[str, str] = {},
@@ -125,6 +128,8 @@ def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dic
         if list(map(bare_author, present_names)) == list(map(bare_author, item_names)):
             values["authors"] = present_names
     if item.details is not None:
+        from orchtrace_corpus.corpus.formats.citation import merge_entry  # no generated file needs it
+
         known = present or {}
         venue = values.get("proceedings") or known.get("proceedings") or values.get("venue") or known.get("venue") or ""
         kept = merge_entry(item.details, _latex(known.get("bibtex")), str(venue))
