@@ -249,21 +249,16 @@ class CandidateFile(NamedTuple):
 def candidate_schema(taxonomy: Taxonomy) -> Schema:
     """The fields of a candidate: those of a paper but for the day of its addition, and what is proposed and read."""
     evidence = {facet.field: facet_decoder(facet) for facet in taxonomy.evidence}
-    reading = Schema(
+    reading = decoders.schema_of(
+        SourceReading,
         "a reading",
-        "",
-        {
-            "by": fields.text("by"),
-            "inclusion": decoders.terms("inclusion", "inclusion", READ),
-            "tags": _read_tags(taxonomy),
-            "level": evidence.get("level", fields.text("level")),
-            "confidence": evidence.get("confidence", fields.text("confidence")),
-            "note": fields.text("note"),
-            "sources": decoders.url_list("sources"),
-            "location": fields.text("location"),
-            "copy": decoders.terms("copy", "value of copy", ("yes",)),
-        },
-        ("by", "level", "confidence", "note"),
+        level=evidence.get("level", fields.text("level")),
+        confidence=evidence.get("confidence", fields.text("confidence")),
+        inclusion=decoders.terms("inclusion", "inclusion", READ),
+        tags=_read_tags(taxonomy),
+        sources=decoders.url_list("sources"),
+        is_copy=None,
+        copy=decoders.terms("copy", "value of copy", ("yes",)),
     )
     decoded = dict(paper_schema(taxonomy).decoders)
     decoded |= {facet.field: _open_levels(facet) for facet in taxonomy.papers if facet.kind is Kind.LEVELS}

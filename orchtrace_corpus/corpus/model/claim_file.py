@@ -366,39 +366,22 @@ _BY_FIELDS = {
     frozenset(decoders): (Schema("an expectation", "", decoders, tuple(decoders)), build)
     for decoders, build in _EXPECTATIONS
 }
-_READING = Schema(
-    "a reading",
-    "",
-    {"name": fields.text("name"), "keys": fields.text_list("keys"), "why": fields.text("why")},
-    ("name", "keys", "why"),
+_READING = decoders.schema_of(NarrowReading, "a reading")
+_COUNTER = decoders.schema_of(
+    Counter, "an item of counter-evidence", strength=decoders.choice("strength", Strength, code="C102")
 )
-_COUNTER = Schema(
-    "an item of counter-evidence",
-    "",
-    {
-        "rows": fields.text_list("rows"),
-        "note": fields.text("note"),
-        "strength": decoders.choice("strength", Strength, code="C102"),
-        "source": fields.text("source"),
-    },
-    ("note", "strength", "source"),
-)
-_CLAIM = Schema(
+_CLAIM = decoders.schema_of(
+    Claim,
     "a claim",
     "id",
-    {
-        "id": fields.key("claim id"),
-        "claim": fields.text("claim"),
-        "over": _over,
-        "scope": conditions("scope"),
-        # Every claim makes sense over the pool of today that makes none over another.
-        "only": decoders.terms("only", "pool", (PoolName.PUBLISHED,), code="C102"),
-        "where": conditions("where"),
-        "expect": _expectation,
-        "readings": fields.record_list("readings", _READING, NarrowReading),
-        "boundary": fields.text("boundary"),
-        "counter": fields.record_list("counter", _COUNTER, Counter),
-        "source": fields.text("source"),
-    },
-    ("id", "claim", "expect", "boundary", "source"),
+    id=fields.key("claim id"),
+    expect=_expectation,
+    over=_over,
+    scope=conditions("scope"),
+    where=conditions("where"),
+    readings=fields.record_list("readings", _READING, NarrowReading),
+    counter=fields.record_list("counter", _COUNTER, Counter),
+    # Every claim makes sense over the pool of today that makes none over another.
+    only=decoders.terms("only", "pool", (PoolName.PUBLISHED,), code="C102"),
+    observations=None,
 )

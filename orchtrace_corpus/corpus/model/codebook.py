@@ -178,10 +178,11 @@ def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) ->
         return Codebook()
     report = Report(file)
     tags = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
+    schema = _coding_schema(tuple(tags))
     codings: list[Coding] = []
     for node in file.records():
         report.record = ""
-        values = decode_record(node, _coding_schema(tuple(tags)), report)
+        values = decode_record(node, schema, report)
         if values is None or type(node) is not Mapping or None in values.values() or "tag" not in values:
             continue
         coding = Coding(**values)
@@ -214,13 +215,14 @@ def _check_cases(coding: Coding, facet: Facet, node: Sequence, pool: Pool, repor
 
 
 def _coding_schema(tags: tuple[str, ...]) -> Schema:
-    case = {"record": fields.key("record"), "value": fields.text("value"), "why": fields.text("why")}
-    decoded = {
-        "tag": decoders.terms("tag", "axis or facet", tags, code="V101"),
-        **{name: fields.text_list(name) for name in ("rules", "include", "exclude")},
-        "cases": fields.record_list("cases", Schema("a case", "", case, tuple(case)), Case),
-    }
-    return Schema("an entry of the codebook", "tag", decoded, ("tag",))
+    case = decoders.schema_of(Case, "a case", record=fields.key("record"))
+    return decoders.schema_of(
+        Coding,
+        "an entry of the codebook",
+        "tag",
+        tag=decoders.terms("tag", "axis or facet", tags, code="V101"),
+        cases=fields.record_list("cases", case, Case),
+    )
 
 
 def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
@@ -272,37 +274,26 @@ def _check_queries(node: Node | None, report: Report) -> None:
 
 
 def _protocol_schema(facets: Collection[str], names: tuple[str, ...] | None, stages: tuple[str, ...]) -> Schema:
-    def listed(name: str, noun: str, decoded: dict[str, fields.Decoder], build: type[Any]) -> fields.Decoder:
-        return fields.record_list(name, Schema(noun, "", decoded, tuple(decoded)), build)
+    def listed(name: str, noun: str, kind: Any, /, **own: fields.Decoder) -> fields.Decoder:
+        return fields.record_list(name, decoders.schema_of(kind, noun, **own), kind)
 
-    rule = {"id": fields.key("id"), "rule": fields.text("rule")}
-    family = {"id": fields.key("id"), "label": fields.text("label"), "terms": fields.text_list("terms")}
-    query = {
-        "name": fields.text("name") if names is None else decoders.terms("name", "term of query_field", names),
-        "family": fields.key("family"),
-        "query": fields.text("query"),
-        "by": decoders.choice("by", Origin),
+    key = fields.key("id")
+    query_name = fields.text("name") if names is None else decoders.terms("name", "term of query_field", names)
+    facet = {
+        name: decoders.terms(name, "facet of exclusions", tuple(facets), code="V101")
+        for name in ("query_field", "stage_field")
     }
-    stage = {"stage": decoders.terms("stage", "term of stage_field", stages), "rule": fields.text("rule")}
-    decoded = {
-        **{name: fields.text(name) for name in ("kind", "source")},
-        "day": fields.iso_date("day"),
-        **{
-            name: decoders.terms(name, "facet of exclusions", tuple(facets), code="V101")
-            for name in ("query_field", "stage_field")
-        },
-        "sources": fields.text_list("sources"),
-        **{name: listed(name, "a rule", rule, Rule) for name in ("include", "exclude")},
-        "families": listed("families", "a family of queries", family, Family),
-        "queries": listed("queries", "a query", query, Query),
-        "stages": listed("stages", "a stage", stage, Stage),
-        "evidence": listed(
-            "evidence", "a kind of source", {"kind": fields.text("kind"), "carries": fields.text("carries")}, Carries
-        ),
-        "search_from": fields.iso_date("search_from"),
-        "search_categories": fields.text_list("search_categories"),
-        "citing": fields.text_list("citing"),
-        "citing_least": count("citing_least"),
-        "update": fields.text_list("update"),
-    }
-    return Schema("a protocol", "", decoded, ("kind", "day", "source", "sources", "include", "exclude", "update"))
+    return decoders.schema_of(
+        Protocol,
+        "a protocol",
+        **facet,
+        day=fields.iso_date("day"),
+        include=listed("include", "a rule", Rule, id=key),
+        exclude=listed("exclude", "a rule", Rule, id=key),
+        families=listed("families", "a family of queries", Family, id=key),
+        queries=listed("queries", "a query", Query, name=query_name, family=fields.key("family")),
+        stages=listed("stages", "a stage", Stage, stage=decoders.terms("stage", "term of stage_field", stages)),
+        evidence=listed("evidence", "a kind of source", Carries),
+        search_from=fields.iso_date("search_from"),
+        citing_least=count("citing_least"),
+    )

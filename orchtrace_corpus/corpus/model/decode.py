@@ -7,12 +7,11 @@ from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.decoders import choice, field_decoder, kept_entry, term_list, terms, url
+from orchtrace_corpus.corpus.model.decoders import field_decoder, kept_entry, schema_of, term_list, terms, url
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, RecordField, Section
 from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import (
     Evidence,
-    EvidenceVerdict,
     Exclusion,
     Paper,
     Places,
@@ -63,22 +62,16 @@ def _decoder(field: RecordField, taxonomy: Taxonomy) -> Decoder:
 
 def _evidence_schema(taxonomy: Taxonomy) -> Schema:
     supported = (*(facet.field for facet in taxonomy.papers), *taxonomy.facts)
-    return Schema(
+    schema = schema_of(
+        Evidence,
         "a piece of evidence",
-        "",
-        {
-            "tags": term_list("tags", "axis or facet", supported, code="V101"),
-            "note": fields.text("note"),
-            "source": url("source"),
-            "location": fields.text("location"),
-            "level": fields.text("level"),
-            "confidence": fields.text("confidence"),
-            "verdict": choice("verdict", EvidenceVerdict),
-            "copy": terms("copy", "value of copy", ("yes",)),
-            **_tag_decoders(taxonomy.evidence),
-        },
-        tuple(dict.fromkeys(("tags", "note", "source", "level", "confidence", *_required(taxonomy.evidence)))),
+        tags=term_list("tags", "axis or facet", supported, code="V101"),
+        source=url("source"),
+        more=None,
+        copy=terms("copy", "value of copy", ("yes",)),
+        **_tag_decoders(taxonomy.evidence),
     )
+    return schema._replace(required=tuple(dict.fromkeys((*schema.required, *_required(taxonomy.evidence)))))
 
 
 def decode_papers(file: YamlFile, taxonomy: Taxonomy, *, are_whole: bool = True) -> tuple[tuple[Paper, ...], Places]:
@@ -98,9 +91,7 @@ def decode_published(file: YamlFile | None) -> PublishedPool | None:
     """Decode `data/published.yaml`; problems become findings. None if there are any, or no such file."""
     if file is None:
         return None
-    decoders = {"day": fields.iso_date("day"), "source": fields.text("source")}
-    decoders |= {name: fields.text_list(name) for name in ("papers", "exclusions")}
-    schema = Schema("the published pool", "day", decoders, ("day", "source", "papers"))
+    schema = schema_of(PublishedPool, "the published pool", "day", day=fields.iso_date("day"))
     node = file.root()
     values = None if node is None else decode_record(node, schema, Report(file))
     return None if values is None or file.findings else PublishedPool(**values)
@@ -170,8 +161,7 @@ def _decode(
 
 
 def _waivers(name: str) -> Decoder:
-    schema = Schema("a waiver", "", {"code": fields.waived_code("code"), "why": fields.text("why")}, ("code", "why"))
-    return fields.record_list(name, schema, Waiver)
+    return fields.record_list(name, schema_of(Waiver, "a waiver", code=fields.waived_code("code")), Waiver)
 
 
 _OWN_DECODERS: dict[str, Callable[[str], Decoder]] = {

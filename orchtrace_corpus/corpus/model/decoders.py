@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
-from types import MappingProxyType
+from types import MappingProxyType, UnionType
+from typing import Any
 
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.identifiers import IdentifierKind
@@ -14,6 +15,7 @@ from orchtrace_corpus.corpus.model.fields import (
     NOT_APPLICABLE,
     Decoder,
     Report,
+    Schema,
     authors,
     checked_text,
     distinct,
@@ -268,6 +270,33 @@ def field_decoder(field: RecordField) -> Decoder:
     if field.name in _IDENTIFIERS:
         return identifier(_IDENTIFIERS[field.name])
     return _BY_KIND[field.kind](field.name)
+
+
+_BY_ANNOTATION: dict[object, Callable[[str], Decoder]] = {str: text, bool: flag, tuple[str, ...]: text_list}
+
+
+def schema_of(kind: Any, noun: str, title_field: str = "", /, **own: Decoder | None) -> Schema:
+    """Return the schema of the mappings that become values of a named tuple.
+
+    Its annotations say what a field holds: a text, several texts, a flag, or a member of an enumeration. A field
+    without a default is required.
+
+    Args:
+        kind: The class.
+        noun: What messages call such a mapping.
+        title_field: The field that they call it by.
+        own: The decoders of fields that hold something else; None for an attribute that is no field.
+    """
+    decoders: dict[str, Decoder] = {}
+    for name, held in kind.__annotations__.items():
+        if name not in own:
+            held = held.__args__[0] if isinstance(held, UnionType) else held
+            is_choice = isinstance(held, type) and issubclass(held, StrEnum)
+            decoders[name] = choice(name, held) if is_choice else _BY_ANNOTATION[held](name)
+        elif (decoder := own[name]) is not None:
+            decoders[name] = decoder
+    decoders |= {name: decoder for name, decoder in own.items() if decoder is not None}
+    return Schema(noun, title_field, decoders, tuple(name for name in kind._fields if name not in kind._field_defaults))
 
 
 def url_problem(value: str) -> str:

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, sugg
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.fields import Report, decode_record
 from orchtrace_corpus.corpus.model.records import Paper, Places, Pool, ReadingName, Tag, require_none
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -141,18 +141,17 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> DisputeFile:
         return DisputeFile()
     report = Report(file)
     known = disputable(taxonomy)
-    decoded = {
-        "record": fields.key("record"),
-        "tag": decoders.terms("tag", "tag", tuple(known), code="C202"),
-        "stands": fields.text("stands"),
-        "readings": _readings,
-        "agreed": _agreed,
-        "arguments": fields.record_list("arguments", _ARGUMENT, Argument),
-        "state": decoders.choice("state", State, code="C203"),
-        "why": fields.text("why"),
-        "source": fields.text("source"),
-    }
-    schema = Schema("a dispute", "record", decoded, ("record", "tag", "stands", "readings", "why", "source"))
+    schema = decoders.schema_of(
+        Dispute,
+        "a dispute",
+        "record",
+        record=fields.key("record"),
+        tag=decoders.terms("tag", "tag", tuple(known), code="C202"),
+        readings=_readings,
+        agreed=_agreed,
+        arguments=fields.record_list("arguments", _ARGUMENT, Argument),
+        state=decoders.choice("state", State, code="C203"),
+    )
     disputes, starts = [], []
     for node in file.records():
         report.record = ""
@@ -314,8 +313,8 @@ def _agreed(node: Node, report: Report) -> Agreed | None:
     return Agreed(**values) if values is not None and is_whole else None
 
 
-_ARGUMENT = Schema("an argument", "", {name: fields.text(name) for name in Argument._fields}, Argument._fields)
-_AGREED = Schema("what the readers agree on", "", {name: fields.text(name) for name in Agreed._fields}, Agreed._fields)
+_ARGUMENT = decoders.schema_of(Argument, "an argument")
+_AGREED = decoders.schema_of(Agreed, "what the readers agree on")
 
 
 def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:

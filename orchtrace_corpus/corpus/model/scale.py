@@ -12,7 +12,7 @@ from orchtrace_corpus.base.findings import Finding, near_suggestion, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.fields import Report, decode_record
 from orchtrace_corpus.corpus.model.records import require_none
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
@@ -209,24 +209,14 @@ def _known_amount(text: str) -> Amount | str:
     return amount
 
 
-OBSERVATION = Schema(
+OBSERVATION = decoders.schema_of(
+    Observation,
     "an observation",
     "system",
-    {
-        "system": fields.text("system"),
-        "group": decoders.choice("group", Group),
-        "record": fields.key("record"),
-        "quantity": fields.text("quantity"),
-        "phase": decoders.choice("phase", Phase),
-        "value": fields.parsed("value", "S101", _known_amount),
-        "unit": fields.text("unit"),
-        "evidence": decoders.choice("evidence", Support),
-        "sources": decoders.url_list("sources"),
-        "quote": fields.text("quote"),
-        "verified": decoders.flag("verified"),
-        "note": fields.text("note"),
-    },
-    ("system", "group", "quantity", "value", "unit", "evidence", "sources", "verified"),
+    value=fields.parsed("value", "S101", _known_amount),
+    sources=decoders.url_list("sources"),
+    record=fields.key("record"),
+    published=None,
 )
 """The fields of an observation."""
 

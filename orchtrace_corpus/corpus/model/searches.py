@@ -127,11 +127,12 @@ def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> SearchFil
     if file is None:
         return SearchFile()
     report = Report(file)
+    schema = _run_schema()
     runs, starts = [], []
     for node in file.records():
         report.record = ""
-        values = decode_record(node, _run_schema(), report)
-        if values is None or None in values.values() or not values.keys() >= {"day", "by", "searches"}:
+        values = decode_record(node, schema, report)
+        if values is None or None in values.values() or not values.keys() >= set(schema.required):
             continue
         run = Run(**{**values, "by": Maker(values["by"])})
         _check_sums(run, node, noun.many, report)
@@ -153,23 +154,22 @@ def _check_sums(run: Run, node: Node, noun: str, report: Report) -> None:
 
 
 def _run_schema() -> Schema:
-    search = {
-        "query": fields.text("query"),
-        "source": fields.text("source"),
-        "from": fields.iso_date("from"),
-        "to": fields.iso_date("to"),
-        "asked": fields.text("asked"),
-        "found": count("found"),
-        "new": count("new"),
-    }
-    decoded = {
-        "day": fields.iso_date("day"),
-        "by": decoders.choice("by", Maker),
-        "searches": fields.record_list("searches", Schema("a search", "", search, ("query", "source", "new")), _search),
+    search = decoders.schema_of(
+        Search,
+        "a search",
+        new=count("new"),
+        since=None,
+        until=None,
+        found=count("found"),
+        **{name: fields.iso_date(name) for name in ("from", "to")},
+    )
+    return decoders.schema_of(
+        Run,
+        "a run",
+        day=fields.iso_date("day"),
+        searches=fields.record_list("searches", search, _search),
         **{name: count(name) for name in COUNTS},
-        "new": fields.text_list("new"),
-    }
-    return Schema("a run", "", decoded, ("day", "by", "searches"))
+    )
 
 
 def _search(**values: Any) -> Search:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence as SequenceType
-from typing import Any, cast
+from typing import cast
 
 from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
 from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema
+from orchtrace_corpus.corpus.model.fields import Decoder, Report
 
 ANY_EVIDENCE = "any"
 """In a rule, the demand for evidence of whatever field."""
@@ -38,11 +38,11 @@ class TagRule(NamedTuple):
 
     id: str
     message: str
-    severity: Severity
-    when: tuple[Condition, ...]
-    require: tuple[Condition, ...]
-    evidence: tuple[str, ...]
-    sparse: MappingType[str, int]
+    severity: Severity = Severity.ERROR
+    when: tuple[Condition, ...] = ()
+    require: tuple[Condition, ...] = ()
+    evidence: tuple[str, ...] = ()
+    sparse: MappingType[str, int] = {}
 
 
 def check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report) -> None:
@@ -110,24 +110,15 @@ def _sparse(node: Node, report: Report) -> dict[str, int] | None:
     return limits
 
 
-def build_rule(**values: Any) -> TagRule:
-    """A rule from its fields; those left out have their defaults."""
-    return TagRule(**{"severity": Severity.ERROR, "when": (), "require": (), "evidence": (), "sparse": {}, **values})
-
-
-RULE = Schema(
+RULE = decoders.schema_of(
+    TagRule,
     "a rule",
     "id",
-    {
-        "id": fields.key("rule id"),
-        "message": fields.text("message"),
-        "severity": decoders.choice("severity", Severity),
-        "when": conditions("when"),
-        "require": conditions("require"),
-        "evidence": _evidence_fields,
-        "sparse": _sparse,
-    },
-    ("id", "message"),
+    id=fields.key("rule id"),
+    when=conditions("when"),
+    require=conditions("require"),
+    evidence=_evidence_fields,
+    sparse=_sparse,
 )
 """The fields of a rule."""
 

@@ -28,7 +28,6 @@ from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, checke
 from orchtrace_corpus.corpus.model.tag_rules import (
     RULE,
     TagRule,
-    build_rule,
     check_rules,
     conditions,
     entries_of,
@@ -274,11 +273,11 @@ class Taxonomy(NamedTuple):
     """
 
     title: str
-    source: str
-    papers: tuple[Facet, ...]
-    exclusions: tuple[Facet, ...]
-    evidence: tuple[Facet, ...]
-    crosstabs: tuple[tuple[str, str], ...]
+    source: str = ""
+    papers: tuple[Facet, ...] = ()
+    exclusions: tuple[Facet, ...] = ()
+    evidence: tuple[Facet, ...] = ()
+    crosstabs: tuple[tuple[str, str], ...] = ()
     rules: tuple[TagRule, ...] = ()
     published: tuple[Column, ...] = ()
     published_exclusions: tuple[Column, ...] = ()
@@ -349,7 +348,7 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
         _check_columns(node, report)
     if values is None or len(file.findings) > before:
         return None
-    taxonomy = Taxonomy(**{"exclusions": (), "evidence": (), "crosstabs": (), "source": "", **values})
+    taxonomy = Taxonomy(**values)
     if type(node) is Mapping:
         _refuse_pages(node, taxonomy.section, report)
     return None if len(file.findings) > before else taxonomy
@@ -423,47 +422,15 @@ def _pairs(name: str) -> Decoder:
     return decode
 
 
-_TERM = Schema(
-    "a term",
-    "id",
-    {
-        **{name: fields.text(name) for name in ("id", "label", "definition", "code")},
-        "standing": decoders.choice("standing", Standing),
-        "synonyms": fields.text_list("synonyms"),
-        "own_page": decoders.flag("own_page"),
-        "typical": _typical,
-        "sketch": fields.parsed("sketch", "F122", parse_sketch),
-    },
-    ("id", "label", "definition"),
-)
-_COLUMN = Schema(
-    "a column",
-    "column",
-    {
-        "column": fields.text("column"),
-        "field": fields.text("field"),
-        "spellings": _spellings,
-        "absent": fields.text("absent"),
-    },
-    ("column", "field"),
-)
-_FACET = Schema(
+_TERM = decoders.schema_of(Term, "a term", "id", typical=_typical, sketch=fields.parsed("sketch", "F122", parse_sketch))
+_COLUMN = decoders.schema_of(Column, "a column", "column", spellings=_spellings)
+_FACET = decoders.schema_of(
+    Facet,
     "a facet",
     "field",
-    {
-        "field": fields.field_name("field"),
-        "label": fields.text("label"),
-        "kind": decoders.choice("kind", Kind),
-        "role": decoders.choice("role", Role),
-        "definition": fields.text("definition"),
-        "allows_na": decoders.flag("allows_na"),
-        "required": decoders.flag("required"),
-        "sourced": decoders.flag("sourced"),
-        "listed": decoders.flag("listed"),
-        "terms": fields.record_list("terms", _TERM, Term),
-        "levels": fields.record_list("levels", _TERM, Term),
-    },
-    ("field", "label", "kind", "role", "definition", "terms"),
+    field=fields.field_name("field"),
+    terms=fields.record_list("terms", _TERM, Term),
+    levels=fields.record_list("levels", _TERM, Term),
 )
 _RELAXABLE = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
 _OPTIONAL = tuple(field.name for field in PAPER_FIELDS if field.is_optional)
@@ -535,25 +502,20 @@ def _own_field(
     )
 
 
-_TAXONOMY = Schema(
+_TAXONOMY = decoders.schema_of(
+    Taxonomy,
     "a taxonomy",
     "title",
-    {
-        "title": fields.text("title"),
-        "source": fields.text("source"),
-        "by_key": decoders.flag("by_key"),
-        "page_above": decoders.number("page_above"),
-        "noun": _noun,
-        "fields": fields.record_list("fields", _FIELD, _own_field),
-        "omit": decoders.term_list("omit", "optional field", _OPTIONAL, code="V101"),
-        "optional": decoders.term_list("optional", "field that can be optional", _RELAXABLE, code="V101"),
-        **{name: fields.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
-        "crosstabs": _pairs("crosstabs"),
-        "rules": fields.record_list("rules", RULE, build_rule),
-        **{name: fields.record_list(name, _COLUMN, Column) for name in ("published", "published_exclusions")},
-    },
-    ("title", "papers"),
-)
+    **{name: fields.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
+    crosstabs=_pairs("crosstabs"),
+    rules=fields.record_list("rules", RULE, TagRule),
+    **{name: fields.record_list(name, _COLUMN, Column) for name in ("published", "published_exclusions")},
+    page_above=decoders.number("page_above"),
+    noun=_noun,
+    fields=fields.record_list("fields", _FIELD, _own_field),
+    omit=decoders.term_list("omit", "optional field", _OPTIONAL, code="V101"),
+    optional=decoders.term_list("optional", "field that can be optional", _RELAXABLE, code="V101"),
+)._replace(required=("title", "papers"))
 
 
 def _check_names(taxonomy: Mapping, report: Report) -> None:
