@@ -131,4 +131,7 @@ def is_normal(kind: IdentifierKind, value: str) -> bool:
     """Whether the value is an id of that kind in its normal form."""
     if kind is IdentifierKind.DOI and (value.startswith("10.48550/arxiv.") or value != value.lower()):
         return False  # arXiv's own DOI says no more than the arXiv id
+    month, point, number = value[:4], value[4:5], value[5:]
+    if kind is IdentifierKind.ARXIV and point == "." and month.isdigit() and value.isascii():
+        return "01" <= month[2:] <= "12" and number.isdigit() and len(number) in (4, 5)  # nearly all
     return re.fullmatch(_FORMS[kind], value) is not None

@@ -16,8 +16,8 @@ from orchtrace_corpus.base.text.layout import wrap
 
 HELP_OPTIONS = ("--help", "-h")
 HELP_WIDTH = 78
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
-_NUMBER = re.compile(r"[+-]?[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
+_WHOLE_NUMBER = r"[+-]?[0-9]{1,9}"
+_NUMBER = rf"{_WHOLE_NUMBER}(\.[0-9]{{1,9}})?"
 
 
 class Words(NamedTuple):
@@ -127,7 +127,7 @@ def _value(parameter: Parameter, text: str) -> Any:
         return text
     if kind not in (int, float):
         return next((choice for choice in parameter.choices if choice == text), None)
-    if not (_WHOLE_NUMBER if kind is int else _NUMBER).fullmatch(text):
+    if not re.fullmatch(_WHOLE_NUMBER if kind is int else _NUMBER, text):
         return None
     number = kind(text)
     is_low = option.min is not None and number < option.min

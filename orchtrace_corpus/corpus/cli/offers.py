@@ -10,7 +10,7 @@ from typing import Any
 
 from orchtrace_corpus.base.commands.declarations import Offers, Place, Provider
 
-_FILTER = re.compile(r"(?P<field>[A-Za-z][\w-]*)(?P<operator>!=|<=|>=|[=<>~])(?P<value>.*)", re.DOTALL)
+_FILTER = r"(?s)(?P<field>[A-Za-z][\w-]*)(?P<operator>!=|<=|>=|[=<>~])(?P<value>.*)"
 
 
 def fixed(values: Sequence[tuple[str, str]]) -> Provider:
@@ -37,13 +37,13 @@ def filters(word: str, place: Place) -> Offers:
     from orchtrace_corpus.corpus.analysis.attributes import find
 
     attributes = _attributes(place, is_filter=True)
-    match = _FILTER.match(word)
+    match = re.match(_FILTER, word)
     if match is None:
         near = [name for name in attributes if name.startswith(word)]
         if len(near) != 1:
             yield from ((name, attributes[name].label) for name in near)
             return
-        match = _FILTER.match(f"{near[0]}=")
+        match = re.match(_FILTER, f"{near[0]}=")
         assert match is not None
         if not attributes[near[0]].terms:
             yield from ((f"{near[0]}{operator}", "") for operator in ("=", "!=", "~"))

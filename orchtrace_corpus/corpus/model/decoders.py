@@ -193,7 +193,7 @@ def entry_field_problem(name: str, latex: str) -> str:
         return "is said by the record itself; remove it here"
     if not is_entry_field(name):
         return "is not a BibTeX field; write its name in lower-case letters, digits and hyphens"
-    if name == "type" and not re.fullmatch("[a-z]+", latex):
+    if name == "type" and not (latex.isascii() and latex.isalpha() and latex.islower()):
         return f"must be the type of an entry, such as article, not {quote(latex)}"
     depth = 0
     for mark in re.findall(r"\\.|[{}\\]", latex):

@@ -185,16 +185,18 @@ def parse_sketch(text: str) -> Sketch:
     drawn, _, linked = text.partition(":")
     rows = tuple(tuple(box.strip() for box in row.split(",")) for row in drawn.split("/"))
     total = sum(map(len, rows))
+    boxes = {str(number) for number in range(1, total + 1)}
     if any(not box.strip("*? ") for row in rows for box in row):
         raise ValueError(f"{quote(text)} is no sketch: write rows of boxes such as *lead / worker, worker : 1>2, 1-3")
     links = []
     for link in linked.split(",") if linked.strip() else []:
-        ends = re.fullmatch(r"\s*(\d{1,2})([>-])(\d{1,2})\s*", link)
-        if ends is None or not all(0 < int(end) <= total for end in (ends[1], ends[3])) or ends[1] == ends[3]:
+        mark = ">" if ">" in link else "-"
+        first, _, last = map(str.strip, link.partition(mark))
+        if not all(end in boxes for end in (first, last)) or first == last:
             raise ValueError(
                 f"{quote(link.strip())} is no link: write 1>2 or 1-2, with numbers of two of {total} boxes"
             )
-        links.append((int(ends[1]), int(ends[3]), ends[2] == ">"))
+        links.append((int(first), int(last), mark == ">"))
     return Sketch(rows, tuple(links))
 
 
