@@ -336,7 +336,7 @@ def test_check_names_the_command_that_merges_neighbours_by_records(root: Path) -
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(["sh", "-c", command], env={**os.environ, "PATH": path}, check=True, capture_output=True)
     assert re.findall("key: (m.*)", papers.read_text(encoding="utf-8")) == ["mallow", "marigold", "mixed-borders"]
-    assert run_corpus("validate").code == 0
+    assert run_corpus("check", "data").code == 0
 
 
 def test_git_merges_the_levels_of_a_field_each_by_itself(root: Path) -> None:
