@@ -65,13 +65,13 @@ def fetch(
         known = corpus.arxiv
         fetched = upstream.fetch(known, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show)
     refused = False
-    if write and not fetched.failure:
+    judged = (*fetched.reported.found, *fetched.reported.missing, *fetched.reported.refused)
+    if write and judged and not fetched.failure:
         texts = upstream.texts_with_answers(corpus, fetched)
         refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
         loaded = CorpusFiles(root).loaded
     findings = upstream.find_drift(loaded, fetched.reported, fetched.known)
     session.show_findings(findings, output_format)
-    judged = (*fetched.reported.found, *fetched.reported.missing, *fetched.reported.refused)
     if judged:
         session.output.note(f"{render.summary(findings)} in {pluralize(len(judged), 'paper')} of arXiv")
     if _tell_gaps(session, fetched):
