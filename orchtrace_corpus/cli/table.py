@@ -36,6 +36,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
     MORE: {
         "claims": Command("corpus.cli.audit:claims", "Compare the claims about the corpus with its records."),
         "candidates": Command("corpus.cli.records:candidates", "List the papers that were found and await a decision."),
+        "readings": Command("corpus.cli.records:readings", "List the tags that readers of the sources read otherwise."),
         "scale": Command("corpus.cli.counts:scale", "Compare the size of deployed systems with that of experiments."),
         "figures": Command("corpus.cli.generate:figures", "Draw the figures, and the page that shows them."),
         "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import orchtrace_corpus as oc
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.html import notebook_table
-from orchtrace_corpus.corpus.api import Corpus
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.api import Corpus, load
 from tests.conftest import ROOT, TOY
 
 
@@ -210,6 +211,18 @@ def test_to_pandas_has_typed_columns(toy: Corpus) -> None:
     assert frame["year"].dtype.kind == "i"
     assert frame["added"].max() == pd.Timestamp("2023-06-07")
     assert pd.crosstab(frame["style"], frame["size"], dropna=False).loc["gravel"].sum() == 0
+
+
+def test_every_name_of_a_filter_is_a_column_or_the_index(toy: Corpus) -> None:
+    frame = toy.to_pandas()
+
+    assert {*frame.columns, frame.index.name} == set(paper_attributes(toy.taxonomy, marked=True)) | {"first_author"}
+    assert frame["published"].isna().all()
+    assert frame["care"].tolist()[:2] == [("daily", "weekly"), ()]
+    assert frame["level"].tolist()[0] == "visit"
+    real = load(str(ROOT)).to_pandas()
+    assert (str(real["published"].dtype), int(real["published"].sum())) == ("boolean", 84)
+    assert real[real.published & (real.level == "secondary")].index.name == "key"
 
 
 def test_to_pandas_of_nothing_keeps_its_columns(toy: Corpus) -> None:

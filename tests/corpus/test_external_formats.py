@@ -18,6 +18,7 @@ from orchtrace_corpus.corpus.formats.citation import Name, name_of
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.cli.test_external import program
+from tests.conftest import ROOT, run_corpus
 
 pytestmark = pytest.mark.external
 
@@ -98,6 +99,37 @@ def test_bibtex_and_latex_set_the_export_without_a_warning(style: str, tmp_path:
     assert re.findall(r"Warning.*|Missing character.*|^!.*", log, re.M) == []
     assert (tmp_path / "test.bbl").read_text(encoding="utf-8").count(r"\bibitem") == len(real.papers) + len(HOSTILE)
     assert (tmp_path / "test.pdf").stat().st_size > 0
+
+
+TABLES = (
+    ("list", "--where", "credit_unit=message,orchestrator"),
+    ("list", "--columns", "key,authors,affiliation,title,venue,urls", "--where", "rl=full"),
+    ("stats", "topology", "year", "--where", "year>=2024"),
+    ("stats", "--where", "published=yes"),
+    ("gaps",),
+)
+
+
+def test_latex_sets_exported_tables_and_a_bibliography_without_a_warning(tmp_path: Path, real: Corpus) -> None:
+    latex, bibtex = program("pdflatex", "PDFLATEX"), program("bibtex", "BIBTEX")
+    write("bibtex", "bibtex", list(real.papers), real, tmp_path / "papers.bib")
+    inputs = ""
+    for number, words in enumerate(TABLES):
+        result = run_corpus("--root", str(ROOT), *words, "--format", "latex")
+        (tmp_path / f"table{number}.tex").write_text(result.stdout, encoding="utf-8")
+        inputs += rf"\input{{table{number}}}" + "\n"
+    packages = r"\usepackage{booktabs,longtable,array,graphicx}"
+    document = DOCUMENT.replace("STYLE", "plain").replace(r"\begin{document}", rf"{packages}\begin{{document}}")
+    (tmp_path / "test.tex").write_text(document.replace(r"\nocite{*}", rf"{inputs}\nocite{{*}}"), encoding="utf-8")
+
+    run(tmp_path, latex, "-interaction=nonstopmode", "-halt-on-error", "test")
+    said = run(tmp_path, bibtex, "test")
+    for _ in range(3):  # longtable measures its columns
+        run(tmp_path, latex, "-interaction=nonstopmode", "-halt-on-error", "test")
+
+    log = (tmp_path / "test.log").read_text(encoding="utf-8", errors="replace")
+    assert "Warning" not in said
+    assert re.findall(r"Warning.*|Overfull.*|Missing character.*|^!.*", log, re.M) == []
 
 
 @pytest.mark.parametrize("profile", ["bibtex", "biblatex", "tagged"])

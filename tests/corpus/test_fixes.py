@@ -208,16 +208,16 @@ def test_a_killed_fix_leaves_the_old_file_or_the_new(root: Path, moment: float) 
 
 
 def test_a_file_changed_meanwhile_is_not_overwritten(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from orchtrace_corpus.corpus import build
+    from orchtrace_corpus.cli import checking
 
     path = root / "data" / "papers.yaml"
-    write = build.write
+    write = checking.write_stale
 
-    def slow_write(folder: str, documents: list[build.Document]) -> list[str]:
+    def slow_write(folder: str, documents: list[checking.Document]) -> list[str]:
         path.write_bytes(path.read_bytes() + b"\n# by somebody else\n")
         return write(folder, documents)
 
-    monkeypatch.setattr(build, "write", slow_write)
+    monkeypatch.setattr(checking, "write_stale", slow_write)
 
     result = run_corpus("--root", str(root), "check", "data", "--fix")
 

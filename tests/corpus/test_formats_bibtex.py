@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
+from orchtrace_corpus.base.text.latex import encoded
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.formats import FormatError, Item
 from orchtrace_corpus.corpus.formats.citation import protect_capitals, venue_kind
-from orchtrace_corpus.corpus.formats.latex import encoded
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 
 BIBTEX = FORMATS["bibtex"]

@@ -107,6 +107,36 @@ def test_the_interface_has_both_readings(root: Path) -> None:
             asked(str(root), reading="source")
 
 
+# The tags that change
+
+
+def test_the_tags_that_are_read_otherwise_are_a_table(root: Path) -> None:
+    csv_text = "paper,field,published,sources\nrose-garden,style,formal,cottage\nrose-garden,water,daily,none\n"
+
+    assert run(root, "readings", "-f", "csv") == (0, csv_text, "2 tags of 1 paper read otherwise\n")
+    assert json.loads(run(root, "readings", "--format", "json", "--where", "size=small").stdout)["readings"][1] == {
+        "paper": "rose-garden",
+        "field": "water",
+        "published": "daily",
+        "sources": "none",
+    }
+    nobody = run(root, "readings", "--where", "year=1900", "-f", "csv")
+    assert (nobody.code, nobody.stdout) == (0, "paper,field,published,sources\n")
+    assert nobody.stderr.startswith("0 tags of 0 papers read otherwise\ncorpus: no paper passes the filters")
+
+
+def test_a_list_of_contested_tags_shows_them_and_what_was_published(root: Path) -> None:
+    shown = run(root, "list", "--where", "contested=style", "--reading", "sources").stdout
+
+    assert shown == (
+        "key          year  style                        contested  title\n"
+        "rose-garden  2021  cottage (published: formal)  style      Röses: A Garden in Four Beds\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
+    )
+    exact = run(root, "list", "--where", "contested=style", "--reading", "sources", "-f", "csv").stdout
+    assert [row["style"] for row in csv.DictReader(exact.splitlines())] == ["cottage"]
+
+
 # Counts
 
 
@@ -551,7 +581,8 @@ def test_the_contested_tags_of_a_paper_are_a_field(root: Path) -> None:
         "key            size   contested\nrose-garden    small  style\nmixed-borders  small  size\n"
     )
     assert run(root, *words, "--reading", "sources").stdout == (
-        "key            size   contested\nmixed-borders  small  size\n"
+        "key            size    contested\nrose-garden    small   style\nmixed-borders  small?  size\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
     )
     assert run(root, "list", "--where", "style=formal,cottage", "--format", "csv").stdout == (
         "key,year,style,contested,title\n"

@@ -13,8 +13,9 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     JSON = "json"
     CSV = "csv"
+    LATEX = "latex"
 
     @property
     def is_exact(self) -> bool:
         """Whether programs read it, so that figures keep every digit."""
-        return self not in (Format.TABLE, Format.MARKDOWN)
+        return self in (Format.JSON, Format.CSV)

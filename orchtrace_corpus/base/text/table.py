@@ -1,8 +1,9 @@
-"""One table, four forms: aligned text, Markdown, CSV and JSON."""
+"""One table, five forms: aligned text, Markdown, CSV, JSON and LaTeX."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from math import ceil
 from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -37,6 +38,7 @@ class Table(NamedTuple):
         notes: Sentences below the table, for people.
         wrapped: A column whose text is wrapped rather than cut where it does not fit.
         whole: A column that is never cut, since its texts are what one types next.
+        caption: What LaTeX writes above it, if that is more than the title.
         links: In Markdown, where the first cell of each row leads, as an address that can stand in a link.
     """
 
@@ -48,6 +50,7 @@ class Table(NamedTuple):
     wrapped: str = ""
     whole: str = ""
     links: tuple[str, ...] = ()
+    caption: str = ""
 
 
 def render(tables: Sequence[Table], schema: str, output: Format) -> str:
@@ -190,6 +193,111 @@ def _csv_cell(cell: Cell) -> str:
     return f"'{text}" if is_formula else text
 
 
+_LATEX_LINE = 62.0
+"""How many small letters fit into a line of LaTeX: of Computer Modern at 10 pt, in the class `article`."""
+_SEPARATION = 6
+"""Half of the gap between two columns, in points."""
+_SIZES = (
+    ("", 1.0, _SEPARATION),
+    ("\\small", 1.06, _SEPARATION),
+    ("\\footnotesize", 1.15, 5),
+    ("\\scriptsize", 1.25, 4),
+    ("\\tiny", 1.5, 2),
+)
+"""The sizes of text, with how much more of them fits into a line, and what the columns have between them."""
+_LINES_OF_PAGE = 36
+_WIDE = frozenset("mw@%&—…")
+
+
+def latex(tables: Sequence[Table]) -> str:
+    """Return tables for a document that loads the packages named in the first line."""
+    parts = [_latex_table(table) for table in tables]
+    signs = {"longtable": "\\begin{longtable}", "array": "\\arraybackslash", "graphicx": "\\resizebox"}
+    packages = ["booktabs", *(name for name, sign in signs.items() if any(sign in part for part in parts))]
+    return "\n".join((f"% \\usepackage{{{','.join(packages)}}}\n", *parts))
+
+
+def _latex_table(table: Table) -> str:
+    rows = [
+        [_latex_heading(name) for name in table.columns],
+        *([cell_text(cell) for cell in row] for row in table.rows),
+    ]
+    columns = range(len(table.columns))
+    gaps = len(columns) - 1
+    sides = ["raggedleft" if _is_numeric(table.rows, index) else "raggedright" for index in columns]
+    widths = [max(_latex_width(row[index]) for row in rows) for index in columns]
+    is_narrow = sum(widths) <= _room(1.0, _SEPARATION, gaps)
+    fitted = None if is_narrow else _fitted(rows, widths)
+    size, form, lines = "", "".join("r" if side == "raggedleft" else "l" for side in sides), len(rows)
+    if fitted:
+        size, widths = fitted
+        form = "".join(
+            f">{{\\{side}\\arraybackslash}}p{{\\dimexpr(\\linewidth-{2 * gaps}\\tabcolsep)*"
+            f"{int(1000 * width / sum(widths))}/1000\\relax}}"
+            for width, side in zip(widths, sides, strict=True)
+        )
+        lines = sum(
+            max(ceil(_latex_width(text) / width) for text, width in zip(row, widths, strict=True)) for row in rows
+        )
+    from orchtrace_corpus.base.text.latex import encoded  # reads a table of characters
+
+    caption = table.caption or table.title or table.name.capitalize()
+    label = "-".join(re.findall(r"[a-z0-9]+", caption.lower()))[:60].strip("-")
+    named = f"\\caption{{{encoded(caption)}}}\\label{{tab:{label}}}"
+    heading, *body = (" & ".join(_latex_cell(text, is_broken=bool(fitted)) for text in row) + " \\\\" for row in rows)
+    notes = [f"\\par\\smallskip\\footnotesize {encoded(note)}" for note in table.notes]
+    head = ["\\toprule", heading, "\\midrule"]
+    if lines > _LINES_OF_PAGE and (is_narrow or fitted):
+        parts = [f"{{{size}", f"\\begin{{longtable}}{{@{{}}{form}@{{}}}}", f"{named}\\\\", *head, "\\endfirsthead"]
+        parts += [*head, "\\endhead", "\\bottomrule", "\\endfoot", *body, "\\end{longtable}", *notes, "}"]
+        return "\n".join(parts) + "\n"
+    tabular = [f"\\begin{{tabular}}{{@{{}}{form}@{{}}}}", *head, *body, "\\bottomrule", "\\end{tabular}"]
+    if not (is_narrow or fitted):
+        tabular = ["\\resizebox{\\linewidth}{!}{%", *tabular[:-1], "\\end{tabular}}"]
+    return "\n".join(["\\begin{table}[htbp]", f"\\centering{size}", named, *tabular, *notes, "\\end{table}"]) + "\n"
+
+
+def _fitted(rows: Sequence[Sequence[str]], widths: Sequence[float]) -> tuple[str, list[float]] | None:
+    """Return the size of text in which a table fits into a line, and the widths of its columns; None if it cannot."""
+    gaps = len(widths) - 1
+    least = [max(_latex_width(word) for row in rows for word in _words(row[index])) + 1 for index in range(len(widths))]
+    for size, more, separation in _SIZES:
+        room = _room(more, separation, gaps) - sum(least)
+        if room >= 0:
+            spare = fit([ceil(max(width - few, 0.0)) for width, few in zip(widths, least, strict=True)], int(room))
+            setting = f"\\setlength{{\\tabcolsep}}{{{separation}pt}}" if separation < _SEPARATION else ""
+            return size + setting, [few + more for few, more in zip(least, spare, strict=True)]
+    return None
+
+
+def _room(more: float, separation: float, gaps: int) -> float:
+    """Return how many small letters a line has for text between the gaps of columns."""
+    return more * (_LATEX_LINE - 0.4 * separation * gaps)
+
+
+def _latex_heading(name: str) -> str:
+    """Return the name of a column for readers: `reward_family` as `Reward family`."""
+    return name.replace("_", " ").capitalize() if re.fullmatch("[a-z][a-z_]*", name) else name
+
+
+def _latex_cell(text: str, *, is_broken: bool) -> str:
+    """Return a cell as LaTeX; in a column of a fixed width, a line may end within names and addresses."""
+    from orchtrace_corpus.base.text.latex import encoded
+
+    done = encoded(text)
+    return re.sub(r"(\\_|(?<=[A-Za-z])[/.](?=[A-Za-z]))", r"\1\\allowbreak{}", done) if is_broken else done
+
+
+def _words(text: str) -> list[str]:
+    """Return the parts of a text between which a line can end."""
+    return re.split(r"\s+|(?<=[-_])|(?<=[A-Za-z][/.])(?=[A-Za-z])", text)
+
+
+def _latex_width(text: str) -> float:
+    """Return how wide a text is, in small letters."""
+    return sum(1.5 if letter.isupper() or letter in _WIDE else 1.0 for letter in text)
+
+
 def envelope(schema: str, content: dict[str, object], version: int = SCHEMA_VERSION) -> str:
     """A JSON document that names its schema and version.
 
@@ -257,6 +365,7 @@ def cell_text(cell: Cell, *, join: str = "; ") -> str:
 
 RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
     Format.MARKDOWN: lambda tables, _: "\n".join(markdown(table) for table in tables),
+    Format.LATEX: lambda tables, _: latex(tables),
     Format.CSV: lambda tables, _: "\n".join(csv(table.columns, table.rows) for table in tables),
     Format.JSON: lambda tables, schema: envelope(schema, {table.name: records(table) for table in tables}),
 }

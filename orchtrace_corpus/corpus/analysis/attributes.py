@@ -7,6 +7,7 @@ a name means the same everywhere.
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -21,7 +22,7 @@ from orchtrace_corpus.corpus.model.field_table import (
     value_texts,
 )
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, evidence_facets
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, evidence_facets, evidence_values
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 
@@ -94,7 +95,7 @@ def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
     """
     attributes = _attributes(taxonomy.paper_fields, taxonomy.papers)
     for facet in evidence_facets(taxonomy):
-        values = _evidence_values(facet, frozenset(taxonomy.facts))
+        values = partial(evidence_values, facet, frozenset(taxonomy.facts))
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
     if marked:
         single = (facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE)
@@ -253,21 +254,6 @@ def _tag_values(field: str) -> Callable[[Any], tuple[str, ...]]:
     def values(record: Any) -> tuple[str, ...]:
         tag = record.tags.get(field, ())
         return (tag,) if type(tag) is str else tuple(tag)
-
-    return values
-
-
-def _evidence_values(facet: Facet, facts: frozenset[str]) -> Callable[[Any], tuple[str, ...]]:
-    field = facet.field
-    ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
-
-    def values(record: Any) -> tuple[str, ...]:
-        items = (item for item in record.evidence if not facts.issuperset(item.tags))
-        given = [item.more.get(field) or getattr(item, field, None) for item in items]
-        if facet.kind is Kind.SINGLE:
-            weakest = max((value for value in given if value in ranks), key=ranks.__getitem__, default=None)
-            return () if weakest is None else (weakest,)
-        return tuple(dict.fromkeys(term for value in given if value is not None for term in value))
 
     return values
 

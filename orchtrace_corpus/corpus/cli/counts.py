@@ -12,7 +12,7 @@ from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line, line, wrap
-from orchtrace_corpus.base.text.table import Table, envelope, records
+from orchtrace_corpus.base.text.table import Table, envelope, markdown, records
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
@@ -25,6 +25,7 @@ from orchtrace_corpus.corpus.model.disputes import contested_among
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics
+from orchtrace_corpus.corpus.render.records import captioned
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 
@@ -128,7 +129,7 @@ def stats(
         tables += [table for name in by or () for table in _by(pool, name, query, published)]
         counts = {table.name: records(table) for table in tables}
         views = {Format.JSON: lambda: envelope("counts", {"reading": reading.value, **counts})}
-        session.show_report(views, lambda: tables, "counts", output_format)
+        session.show_report(views, lambda: captioned(tables, query), "counts", output_format)
         counted = [
             attribute.name for attribute, ours in (_field(pool, n) for n in (*(by or ()), *(crossed or ()))) if ours
         ]
@@ -149,7 +150,9 @@ def stats(
             note = _contested_note(session, selected, shown, query) if is_marked else ""
             glyphs = session.output.glyphs
             views[Format.TABLE] = lambda: statistics.page(summary, pool.taxonomy, width, glyphs, other, note)
-        session.show_report(views, lambda: statistics.summary_tables(summary, other), "stats", output_format)
+        session.show_report(
+            views, lambda: captioned(statistics.summary_tables(summary, other), query), "stats", output_format
+        )
     if query.filters and not selected.papers:
         session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE
@@ -268,10 +271,11 @@ def gaps(
     note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.TABLE: lambda: render.page(found, session.output.width, session.output.glyphs, note),
-        Format.MARKDOWN: lambda: render.document(found),
+        Format.MARKDOWN: lambda: "\n".join(map(markdown, render.document(found))),
         Format.JSON: lambda: render.json(found),
     }
-    session.show_report(views, lambda: [render.table(found)], "gaps", output_format)
+    tables = render.document(found) if output_format is Format.LATEX else (render.table(found),)
+    session.show_report(views, lambda: captioned(tables, query), "gaps", output_format)
     return ExitCode.DONE
 
 

@@ -1,4 +1,4 @@
-"""The commands that show records: `list`, `show`, `search`."""
+"""The commands that show records: `list`, `readings`, `candidates`, `show`, `search`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.base.text.table import envelope
+from orchtrace_corpus.base.text.table import Table, arranged, envelope
 from orchtrace_corpus.corpus.analysis.attributes import (
     CONTESTED,
     candidate_attributes,
@@ -22,8 +22,9 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.cli.options import Columns, Reading, ReadingOrder, Sort, Where
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import changes, read_by
 from orchtrace_corpus.corpus.model.records import ReadingName, Record
-from orchtrace_corpus.corpus.render.records import listing, whole_mapping, with_matches
+from orchtrace_corpus.corpus.render.records import captioned, listing, whole_mapping, with_matches, with_published
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.reading_order import Place
@@ -51,7 +52,8 @@ def list_records(
     Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
     terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
     separates alternatives; quote a value that contains one. Tags used in filters are shown as columns,
-    and marked where they are contested; the field "contested" names those tags.
+    and marked where they are contested; the field "contested" names those tags. With --reading sources, a filter
+    on it shows what readers of the sources agree on beside what was published.
 
     \b
     Examples:
@@ -81,9 +83,15 @@ def list_records(
         has_others = any(condition.attribute.terms for condition in query.filters)
         names = ("key", "year", *(() if is_narrow and has_others else axes))
     asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
-    is_data, is_read = output_format is Format.JSON and not columns, output_format in (Format.TABLE, Format.MARKDOWN)
+    shows_changes = reading is ReadingName.SOURCES and CONTESTED in asked
+    if shows_changes:
+        contested = (condition for condition in query.filters if condition.attribute.name == CONTESTED)
+        asked += tuple(tag for condition in contested for tag in condition.alternatives if tag in attributes)
+    is_data, is_read = output_format is Format.JSON and not columns, output_format not in (Format.JSON, Format.CSV)
     is_marked = not exclusions and (bool(asked) or is_data or columns == "all")
     pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
+    if shows_changes:  # the tags in dispute as published, also those that the readers agree on
+        pool = read_by(session.files.with_contested(as_published), session.files.disputes.sound(), reading)
     is_column = not is_read and any(paper.contested for paper in pool.papers)
     names = (*dict.fromkeys((*names, *asked, *((CONTESTED,) if is_column else ()))), "title")
     names += ("reason",) if exclusions else ()
@@ -101,7 +109,10 @@ def list_records(
         session.output.write(envelope("list", {"records": [whole_mapping(record) for record in records]}))
     else:
         table = listing("exclusions" if exclusions else "papers", records, shown, marked=asked if is_read else ())
-        session.show_tables([table._replace(wrapped="reason")], "list", output_format)
+        if shows_changes and is_read:
+            read = changes(as_published, session.files.disputes.sound())
+            table = with_published(table, [record.name for record in records], read)
+        session.show_tables(captioned([table._replace(wrapped="reason")], query), "list", output_format)
         if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
             session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
     left_out = f", {len(records)} shown" if len(records) < total else ""
@@ -111,6 +122,34 @@ def list_records(
         session.note_no_paper(query, as_published, reading)
     if not records and any(", " in text for text in where or ()):
         session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
+    return ExitCode.DONE
+
+
+def readings(ctx: Context, where: Where = None, sort: Sort = "", output_format: OutputFormat = Format.TABLE) -> int:
+    """List the tags that readers of the sources read otherwise than they were published.
+
+    One row for each tag of data/disputes.yaml on which independent readers agree: what was published, and what
+    "--reading sources" of other commands takes instead; "none" means that a decision does not arise. "corpus show
+    KEY" shows who reads what, and why.
+
+    \b
+    Examples:
+      corpus readings
+      corpus readings --where credit_unit=team --format csv
+    """
+    session = CorpusSession(*ctx.obj)
+    as_published = session.pool()
+    pool = session.read_by(as_published, ReadingName.PUBLISHED, *(where or ()))
+    query = paper_query(where or [], pool.taxonomy)
+    selected = pool._replace(papers=query.select(pool.papers))
+    changed = changes(selected, session.files.disputes.sound())
+    table = Table("readings", "", ("paper", "field", "published", "sources"), tuple(map(tuple, changed)), whole="paper")
+    table = arranged(table, (), sort)
+    session.show_tables(captioned([table], query), "readings", output_format)
+    papers = pool.taxonomy.noun.counted(len({change.paper for change in changed}))
+    session.output.note(f"{pluralize(len(changed), 'tag')} of {papers} read otherwise")
+    if query.filters and not selected.papers:
+        session.note_no_paper(query, as_published, ReadingName.PUBLISHED)
     return ExitCode.DONE
 
 

@@ -32,7 +32,7 @@ def _address(text: str, _field: str) -> str | None:
 
 def _latex(text: str, _field: str) -> str | None:
     """LaTeX as Unicode; None where something is left that only LaTeX can say."""
-    from orchtrace_corpus.corpus.formats.latex import LatexError, decoded
+    from orchtrace_corpus.base.text.latex import LatexError, decoded
 
     try:
         mended = decoded(text)

@@ -19,6 +19,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.text.latex import LatexError, decoded, encoded
 from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT
 from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
 from orchtrace_corpus.corpus.formats.citation import (
@@ -39,7 +40,6 @@ from orchtrace_corpus.corpus.formats.citation import (
     unlinked_identifiers,
     venue_kind,
 )
-from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
 from orchtrace_corpus.corpus.model.decoders import entry_field_problem
 from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
 from orchtrace_corpus.corpus.model.record_fields import Value

@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.model.decode import field_names
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, number_of, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record, evidence_facets, evidence_values
 from orchtrace_corpus.corpus.model.taxonomy import Column, Facet, Kind, Taxonomy
 
 if TYPE_CHECKING:
@@ -285,9 +285,10 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
 
     A facet of one term is an ordered categorical over its vocabulary, so that a cross-tabulation can
     show unused terms; `NA` is one of its categories, and only an absent tag is missing. A facet of
-    kind `levels` gives a column for each of its terms, whose values are the levels. Fields of several
-    texts, such as `authors`, hold tuples, as does `contested` with the tags in open dispute; dates such as `added` are
-    dates, years are integers, other numbers are floats, flags are booleans.
+    kind `levels` gives a column for each of its terms, whose values are the levels, and one of its own with all levels.
+    A facet of evidence has the weakest term that supports tags. Every name that filters know is a column, or the index.
+    Fields of several texts, such as `authors`, hold tuples, as does `contested` with the tags in open dispute; dates
+    such as `added` are dates, years are integers, other numbers are floats, flags and `published` are booleans.
     Evidence and what `bibtex` keeps are left out: they have rows and fields of their own.
     """
     import pandas as pd
@@ -305,11 +306,13 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
             columns[field.name] = values
         if field.name == "authors":
             columns["first_author"] = [paper.first_author for paper in papers]
+    columns["published"] = pd.array([paper.published for paper in papers], dtype="boolean")
     columns["contested"] = [paper.contested for paper in papers]
     for facet in taxonomy.papers:
         tags = [paper.tags.get(facet.field) for paper in papers]
         if facet.kind is Kind.LEVELS:
             levels = [level.id for level in facet.levels]
+            columns[facet.field] = [tuple(dict.fromkeys(tag.values())) if isinstance(tag, dict) else () for tag in tags]
             for term in facet.terms:
                 values = [tag.get(term.id) if isinstance(tag, dict) else None for tag in tags]
                 columns[term.id] = pd.Categorical(values, levels, ordered=True)
@@ -318,6 +321,13 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
             columns[facet.field] = pd.Categorical([str(tag) if tag else None for tag in tags], terms, ordered=True)
         else:
             columns[facet.field] = tags
+    for facet in evidence_facets(taxonomy):
+        given = [evidence_values(facet, frozenset(taxonomy.facts), paper) for paper in papers]
+        if facet.kind is Kind.SINGLE:
+            weakest = [value[0] if value else None for value in given]
+            columns.setdefault(facet.field, pd.Categorical(weakest, [term.id for term in facet.terms], ordered=True))
+        else:
+            columns.setdefault(facet.field, given)
     return pd.DataFrame(columns, index=pd.Index([paper.key for paper in papers], name="key"))
 
 

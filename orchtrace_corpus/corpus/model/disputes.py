@@ -246,6 +246,27 @@ def read_by(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Po
     return pool._replace(papers=tuple(changed[paper.key] for paper in pool.papers))
 
 
+class Change(NamedTuple):
+    """A tag that readers of the sources agree to read otherwise than it was published."""
+
+    paper: str
+    tag: str
+    published: str
+    sources: str
+
+
+def changes(pool: Pool, disputes: Iterable[Dispute]) -> list[Change]:
+    """Return the tags that change by the reading of the sources, in the order of the papers and of the taxonomy."""
+    facets = disputable(pool.taxonomy)
+    agreed = {(one.record, one.tag): one.agreed.value for one in disputes if one.agreed is not None}
+    return [
+        Change(paper.key, tag, published, value)
+        for paper in pool.papers
+        for tag, facet in facets.items()
+        if (value := agreed.get((paper.key, tag))) and value != (published := value_of(paper, facet, tag))
+    ]
+
+
 def as_read(disputes: Iterable[Dispute], reading: ReadingName) -> tuple[Dispute, ...]:
     """The disputes as they concern the corpus of a reading: where its value is another, that one stands."""
     if reading is ReadingName.PUBLISHED:

@@ -76,6 +76,23 @@ class Evidence(NamedTuple):
         return self.verdict is not EvidenceVerdict.NOT_FOUND
 
 
+def evidence_values(facet: Facet, facts: frozenset[str], paper: "Paper") -> tuple[str, ...]:
+    """Return the values of a facet of evidence: the weakest that supports tags; of one of several terms, all.
+
+    Args:
+        facet: The facet, its terms from the strongest to the weakest.
+        facts: The fields that evidence can be about beside tags; it does not count.
+        paper: The paper.
+    """
+    ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
+    items = (item for item in paper.evidence if not facts.issuperset(item.tags))
+    given = [item.more.get(facet.field) or getattr(item, facet.field, None) for item in items]
+    if facet.kind is Kind.SINGLE:
+        weakest = max((value for value in given if value in ranks), key=ranks.__getitem__, default=None)
+        return () if weakest is None else (str(weakest),)
+    return tuple(dict.fromkeys(term for value in given if value is not None for term in value))
+
+
 def classified_evidence(
     tags: tuple[str, ...], note: str, source: str, facets: Mapping[str, Tag], taxonomy: Taxonomy
 ) -> Evidence:

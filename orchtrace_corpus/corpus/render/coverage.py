@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
-from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown
+from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.base.text.table import lines as table_lines
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Coverage, Crosstab, Gap, heat
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
@@ -98,8 +98,8 @@ def table(coverage: Coverage) -> Table:
     return Table("cells", _coverage_title(coverage), columns, tuple(rows))
 
 
-def document(coverage: Coverage) -> str:
-    """The matrix and its gaps as a document."""
+def document(coverage: Coverage) -> tuple[Table, Table]:
+    """Return the matrix and its gaps for a document."""
     crosstab = coverage.crosstab
     rows = tuple(
         (_head(pairs[0][0]), *(_mark(_number(pair, crosstab), pair, coverage) for pair in pairs))
@@ -108,8 +108,8 @@ def document(coverage: Coverage) -> str:
     notes = (f"{summary(coverage)}.", *(f"{text.removesuffix('.')}." for text in _reasons(coverage)))
     notes += tuple(f"{text}." for text in _legend(coverage))
     columns = (crosstab.rows.name, *map(_head, _in_order(crosstab.column_values)))
-    text = markdown(Table(crosstab_name(crosstab), _coverage_title(coverage), columns, rows, notes))
-    return "\n".join((text, markdown(_gaps_table(coverage, coverage.gaps))))
+    matrix = Table(crosstab_name(crosstab), _coverage_title(coverage), columns, rows, notes)
+    return matrix, _gaps_table(coverage, coverage.gaps)
 
 
 _Pair: TypeAlias = tuple[str | None, str | None]

@@ -21,9 +21,10 @@ from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Pap
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.query import Query
     from orchtrace_corpus.corpus.analysis.search import Hit
     from orchtrace_corpus.corpus.model.candidates import Candidate
-    from orchtrace_corpus.corpus.model.disputes import Dispute
+    from orchtrace_corpus.corpus.model.disputes import Change, Dispute
 
 _PIPE_WIDTH = 100
 _HEADINGS = ("key", "id", "title")
@@ -32,6 +33,29 @@ _RELAXABLE = frozenset(field.name for field in PAPER_FIELDS if field.is_relaxabl
 """Required fields that a record may lack all the same, if its taxonomy says so."""
 _ADDRESS = re.compile(r"https?://[^\s<>\\]+").fullmatch
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
+
+
+def captioned(tables: Iterable[Table], query: "Query") -> list[Table]:
+    """Return tables with a caption that says what their records were filtered by."""
+    verbs: dict[str, str] = {"=": "is", "!=": "is not", "~": "contains"}
+    parts = []
+    for condition in query.filters:
+        labels = {term.id: term.label for term in condition.attribute.terms}
+        values = " or ".join(labels.get(value, value) or "absent" for value in condition.alternatives)
+        verb = verbs.get(condition.operator, condition.operator)
+        parts.append(f"{condition.attribute.label} {verb} {values}")
+    filters = f": {'; '.join(parts)}" if parts else ""
+    return [table._replace(caption=f"{table.title or table.name.capitalize()}{filters}") for table in tables]
+
+
+def with_published(table: Table, keys: Sequence[str], changes: Iterable["Change"]) -> Table:
+    """Return a listing by the reading of the sources that says what the tags that changed were published as."""
+    told = {(one.paper, one.tag): f"{one.sources} (published: {one.published})" for one in changes}
+    rows = tuple(
+        tuple(told.get((key, name), cell) for name, cell in zip(table.columns, row, strict=True))
+        for key, row in zip(keys, table.rows, strict=True)
+    )
+    return table._replace(rows=rows)
 
 
 def listing(

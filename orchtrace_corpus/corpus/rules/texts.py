@@ -53,7 +53,7 @@ def _read(text: str, field: str) -> str:
     """What is searched for LaTeX: of titles all but their formulas, which are the authors'."""
     if field != "title" or text.count("$") < 2:
         return text
-    from orchtrace_corpus.corpus.formats.latex import without_formulas
+    from orchtrace_corpus.base.text.latex import without_formulas
 
     return without_formulas(text)
 

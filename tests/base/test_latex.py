@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchtrace_corpus.corpus.formats.latex import LatexError, decoded, encoded
+from orchtrace_corpus.base.text.latex import LatexError, decoded, encoded
 from tests.corpus.made_papers import texts
 from tests.effort import tries
 
