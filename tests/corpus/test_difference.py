@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.difference import Difference, State, compare
-from orchtrace_corpus.corpus.analysis.state_changes import Shift
+from orchtrace_corpus.corpus.analysis.difference import Difference, Shift, State, compare
+from orchtrace_corpus.corpus.analysis.record_changes import Action
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels
 from orchtrace_corpus.corpus.api import load
 from orchtrace_corpus.corpus.model.record_fields import fields
@@ -141,6 +141,7 @@ def test_a_prepared_history_is_told_whole(repository: Path) -> None:
         "### Papers added\n"
         "\n"
         "- `rock-garden`\n"
+        "  - `key`: `rock-garden`\n"
         "  - `title`: `Stones | *and* @moss #1`\n"
         "  - `authors`: `Stone, Sten`\n"
         "  - `year`: `2024`\n"
@@ -155,6 +156,7 @@ def test_a_prepared_history_is_told_whole(repository: Path) -> None:
         "### Exclusions added\n"
         "\n"
         "- `E004`\n"
+        "  - `id`: `E004`\n"
         "  - `title`: `A Lawn`\n"
         "  - `identifier`: `LAWN`\n"
         "  - `url`: `https://example.org/lawn`\n"
@@ -209,7 +211,7 @@ def test_the_same_on_a_terminal_and_for_programs(repository: Path) -> None:
     document = json.loads(diff(repository, "HEAD", "--format", "json"))
     assert (document["schema"], document["has_meaning"]) == ("orchtrace-corpus/diff", True)
     (file,) = document["files"]
-    assert (file["path"], file["reordered"], file["comments"]) == ("data/papers.yaml", [], [])
+    assert (file["path"], file["subject"], file["asides"]) == ("data/papers.yaml", "papers", [])
     assert file["records"] == [
         {"name": "long-grass", "was": "long-grass", "change": "changed", "line": 24, "values": [
             {"path": ["style"], "before": "meadow", "after": "cottage", "line": 31}]},
@@ -219,12 +221,12 @@ def test_the_same_on_a_terminal_and_for_programs(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "message", "told"),
     [
-        ("papers", "# A made-up corpus", "# Another remark on a corpus", "comments",
-         "Comments changed\n  data/papers.yaml: comments: # [-A made-up-]{+Another remark on a+} corpus for the tests.\n"),
-        ("papers", "tools: [spade, shears]", "tools: [shears, spade]", "the order of records",
-         "Order changed\n  data/papers.yaml: rose-garden.tools: {+shears+}; spade; [-shears-] (the same in another order)\n"),
-        ("papers", "style: formal", "style: \"formal\"  # indeed", "comments",
-         "Comments changed\n  data/papers.yaml: comments: # A made-up corpus for the tests.; {+# indeed+}\n"),
+        ("papers", "# A made-up corpus", "# Another remark on a corpus", "comments or the order of records",
+         "Changed without another meaning\n  data/papers.yaml: comments: # [-A made-up-]{+Another remark on a+} corpus for the tests.\n"),
+        ("papers", "tools: [spade, shears]", "tools: [shears, spade]", "comments or the order of records",
+         "Changed without another meaning\n  data/papers.yaml: rose-garden.tools: {+shears+}; spade; [-shears-] (the same in another order)\n"),
+        ("papers", "style: formal", "style: \"formal\"  # indeed", "comments or the order of records",
+         "Changed without another meaning\n  data/papers.yaml: comments: # A made-up corpus for the tests.; {+# indeed+}\n"),
         ("taxonomy", "title: A toy garden", "title: 'A toy garden'", "the layout", ""),
         ("papers", "year: 2021\n  venue: Journal of Beds", "venue: Journal of Beds\n  year: 2021", "the layout", ""),
     ],
@@ -246,9 +248,9 @@ def test_the_order_of_records_has_no_meaning(repository: Path) -> None:
     path.write_text(head + "\n".join(record.rstrip("\n") + "\n" for record in reversed(records)), encoding="utf-8")
 
     assert diff(repository, "HEAD") == (
-        "No change in meaning: only the order of records changed.\n"
+        "No change in meaning: only comments or the order of records changed.\n"
         "\n"
-        "Order changed\n"
+        "Changed without another meaning\n"
         "  data/papers.yaml: order: {+terminal-yard+}; {+mixed-borders+}; {+long-grass+}; rose-garden;\n"
         "    [-long-grass-]; [-mixed-borders-]; [-terminal-yard-] (the same in another order)\n"
     )
@@ -286,8 +288,11 @@ def test_promotion_and_demotion_are_told_as_such(repository: Path) -> None:
     append(repository, "exclusions", SECOND_EXCLUSION.replace("A Lawn", "Borders without Lines"))
     shown = diff(repository, "HEAD")
 
-    assert "Papers added\n  rock-garden, promoted from E003\n    title: A Car Park\n" in shown
-    assert "Papers removed\n  mixed-borders, excluded as E004\n    title: Borders without Lines\n" in shown
+    assert "Papers added\n  rock-garden, promoted from E003\n    key: rock-garden\n    title: A Car Park\n" in shown
+    assert (
+        "Papers removed\n  mixed-borders, excluded as E004\n    key: mixed-borders\n    title: Borders without Lines\n"
+        in shown
+    )
     assert "  mixed-borders: there is a reason to remove it\n" in shown
 
 
@@ -478,7 +483,7 @@ def state(pool: Pool) -> State:
 
 
 def numbers(shifts: tuple[Shift, ...]) -> set[tuple[tuple[str, ...], tuple[str, ...], int, int]]:
-    return {(shift.field, shift.value, shift.before, shift.after) for shift in shifts}
+    return {(shift.fields, shift.values, shift.before, shift.after) for shift in shifts}
 
 
 TOY_POOL = Pool(load(str(TOY)).taxonomy, load(str(TOY)).papers, load(str(TOY)).exclusions)
@@ -518,7 +523,7 @@ def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
             (record.name, record.was, value.path, *map(repr, (value.before, value.after)[:: -1 if is_back else 1]))
             for file in change.files
             for record in file.records
-            if not (record.is_new or record.is_gone)
+            if record.change is Action.CHANGED
             for value in record.values
         ]
         return set(sides)
@@ -529,7 +534,7 @@ def test_a_difference_backwards_is_its_mirror(one: Pool, other: Pool) -> None:
 @given(pools(), pools())
 def test_counts_before_and_after_are_those_of_the_statistics(one: Pool, other: Pool) -> None:
     attributes = paper_attributes(TOY_POOL.taxonomy)
-    shifted = {(s.field[0], s.value[0]): (s.before, s.after) for s in compare(state(one), state(other), NAMES).counts}
+    shifted = {(s.fields[0], s.values[0]): (s.before, s.after) for s in compare(state(one), state(other), NAMES).counts}
     care = next(facet for facet in TOY_POOL.taxonomy.papers if facet.levels)
     levels = [count_levels(pool.papers, care).counts for pool in (one, other)]
     expected = {
@@ -550,9 +555,9 @@ def test_a_cell_that_gets_or_loses_its_only_paper_is_told() -> None:
     one = TOY_POOL._replace(papers=(first, last._replace(tags={**last.tags, "style": "formal"})))
     other = TOY_POOL._replace(papers=(first, twin._replace(tags={**last.tags, "style": "gravel"})))
 
-    turns = {shift.value: shift.turn for shift in compare(state(one), state(other), NAMES).cells}
+    turns = {shift.values: shift.turn for shift in compare(state(one), state(other), NAMES).cells}
     assert turns == {("formal", "small"): "one left", ("gravel", "small"): "fills"}
-    back = {shift.value: shift.turn for shift in compare(state(other), state(one), NAMES).cells}
+    back = {shift.values: shift.turn for shift in compare(state(other), state(one), NAMES).cells}
     assert back == {("formal", "small"): "more than one now", ("gravel", "small"): "empties"}
 
 
@@ -663,9 +668,9 @@ def test_other_files_of_the_corpus_are_not_passed_over(repository: Path) -> None
     assert diff(repository, "HEAD~1", "HEAD") == shown
     (repository / "data" / "disputes.yaml").write_text("# None.\n[]\n")
     assert diff(repository, "HEAD") == (
-        "No change in meaning: only comments changed.\n"
+        "No change in meaning: only comments or the order of records changed.\n"
         "\n"
-        "Comments changed\n"
+        "Changed without another meaning\n"
         "  data/disputes.yaml: comments: # None yet. -> # None.\n"
     )
 
@@ -704,9 +709,9 @@ def test_evidence_is_shown_item_by_item_and_its_order_has_no_meaning(repository:
     edit(repository, "papers", second, "")
     edit(repository, "papers", '  added: "2021-05-01"', f'{second}  added: "2021-05-01"')
     assert diff(repository, "HEAD") == (
-        "No change in meaning: only the order of records changed.\n"
+        "No change in meaning: only comments or the order of records changed.\n"
         "\n"
-        "Order changed\n"
+        "Changed without another meaning\n"
         "  data/papers.yaml: rose-garden.evidence.order: {+[2]+}; [1]; [-[2]-] (the same in another order)\n"
     )
 
@@ -793,8 +798,8 @@ def test_claims_are_held_against_both_sides(repository: Path) -> None:
     (repository / "data" / "claims.yaml").write_text(text)
 
     assert diff(repository, "HEAD").partition("\nCounts")[0] == (
-        "papers: 1 changed; claims: 1 changed, 1 removed, 1 added; 1 claim new; 1 claim broken; 1 claim made\n"
-        "true.\n"
+        "papers: 1 changed; claims: 1 changed, 1 removed, 1 added; 1 claim broken; 1 claim made true; 1 claim\n"
+        "new.\n"
         "\n"
         "Claims broken\n"
         "  meadow fails: expected 1; found 0. There is one meadow.\n"
@@ -807,6 +812,7 @@ def test_claims_are_held_against_both_sides(repository: Path) -> None:
         "\n"
         "Claims removed\n"
         "  dropped\n"
+        "    id: dropped\n"
         "    claim: Nobody says so any more.\n"
         "    where: style: NA\n"
         "    expect: count: 1\n"
@@ -826,6 +832,7 @@ def test_claims_are_held_against_both_sides(repository: Path) -> None:
         "\n"
         "Claims added\n"
         "  new\n"
+        "    id: new\n"
         "    claim: One is mixed.\n"
         "    where: style: cottage\n"
         "    expect: count: 1\n"

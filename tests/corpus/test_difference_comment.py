@@ -113,8 +113,14 @@ def test_the_document_has_every_part(document: dict[str, Any]) -> None:
 
     assert ["".join(title) for title in titles] == [
         *("Claims broken", "Claims that fall today", "Taxonomy changed", "Papers changed", "Exclusions changed"),
-        *("Claims changed", "Papers removed", "Claims removed", "To be judged by a person", "Order changed"),
-        *("Comments changed", "Findings new", "Claims new", "Papers added", "Exclusions added", "Claims added"),
+        *(
+            "Claims changed",
+            "Papers removed",
+            "Claims removed",
+            "To be judged by a person",
+            "Changed without another meaning",
+        ),
+        *("Findings new", "Claims new", "Papers added", "Exclusions added", "Claims added"),
         *("Disputes added", "To be judged of what is new", "Counts", "Cells"),
     ]
 
@@ -125,7 +131,7 @@ def replaced(value: Any, body: str, numbers: Iterator[int], name: str = "") -> A
         return value
     if isinstance(value, dict):
         is_value = name in ("value", "before", "after")
-        is_open = is_value or name in ("promoted", "demoted")
+        is_open = is_value or name == "moved"
         return {
             f"{body}{next(numbers)}" if is_open else key: replaced(
                 one, body, numbers, "value" if is_value else "" if is_open else key

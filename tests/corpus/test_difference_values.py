@@ -206,7 +206,7 @@ def shown(case: Case) -> str:
     file = compare_files(case.path, old, new, NAMES.get(case.path))
     nothing, pool = unchanged(case.root)
     files = (file,)
-    return comment(document(nothing._replace(files=files, to_judge=tuple(to_judge(files, pool)))))
+    return comment(document(nothing._replace(files=files, to_judge=tuple(to_judge(files, pool, pool)))))
 
 
 def words(text: str) -> Counter[str]:

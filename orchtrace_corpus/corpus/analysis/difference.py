@@ -4,12 +4,15 @@ Comments, layout and the order of records have no meaning, and are named. A pape
 identifier or a title as before, was renamed.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, exclusion_attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.record_changes import (
+    Action,
     FileDifference,
     RecordChange,
     ToJudge,
@@ -18,10 +21,11 @@ from orchtrace_corpus.corpus.analysis.record_changes import (
     signs,
     to_judge,
 )
-from orchtrace_corpus.corpus.analysis.state_changes import Shift, cell_shifts, exclusion_shifts, paper_shifts
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.claim_file import PoolName
-from orchtrace_corpus.corpus.model.records import Paper, Pool
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
+from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
 class State(NamedTuple):
@@ -48,6 +52,16 @@ class State(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
+class Turn(StrEnum):
+    """What became of a claim: as it is written, or over the pool of today alone, where it can fall by other records."""
+
+    BROKEN = "broken"
+    FALLS_TODAY = "falls today"
+    MADE_TRUE = "made true"
+    HOLDS_TODAY = "holds today again"
+    NEW = "new"
+
+
 class ClaimTurn(NamedTuple):
     """A claim that is new, or that holds or fails otherwise than before over one of the pools.
 
@@ -59,6 +73,39 @@ class ClaimTurn(NamedTuple):
     before: Verdict | None
     after: Verdict
 
+    @property
+    def turn(self) -> Turn:
+        """What became of it."""
+        if self.before is None:
+            return Turn.NEW
+        if self.before.holds != self.after.holds:
+            return Turn.MADE_TRUE if self.after.holds else Turn.BROKEN
+        today = self.after.pools.get(PoolName.TODAY)
+        return Turn.HOLDS_TODAY if today is not None and today.holds else Turn.FALLS_TODAY
+
+
+class Shift(NamedTuple):
+    """A count that is another now.
+
+    Attributes:
+        fields: The field, or the two fields of a cell.
+        values: The value, or the two values.
+    """
+
+    fields: tuple[str, ...]
+    values: tuple[str, ...]
+    before: int
+    after: int
+
+    @property
+    def turn(self) -> str:
+        """What became of a cell: it fills (was 0), empties (is 0), has one paper left, or one no longer."""
+        if self.before == self.after:
+            return ""
+        if not self.before or not self.after:
+            return "empties" if self.before else "fills"
+        return "one left" if self.after == 1 else "more than one now" if self.before == 1 else ""
+
 
 class Difference(NamedTuple):
     """What changed from one state of a corpus to another.
@@ -68,8 +115,8 @@ class Difference(NamedTuple):
         files: The data files that differ, with the values that do.
         added: Papers that are new.
         removed: Papers that are gone, to the exclusions or altogether.
-        promoted: New papers that an exclusion says it was promoted to: their keys by the exclusion's id.
-        demoted: Removed papers that are excluded now: their keys by the new exclusion's id.
+        moved: By the keys of new papers the ids of exclusions that say that they were promoted to them, and by those of
+            removed papers the ids of the new exclusions that are the same works.
         totals: How many papers and exclusions there were and are, as far as that is known.
         counts: The counts of fields that shifted.
         cells: The cells of crossed fields, and those of levels, whose `turn` is to be told.
@@ -88,8 +135,7 @@ class Difference(NamedTuple):
     files: tuple[FileDifference, ...]
     added: tuple[Paper, ...]
     removed: tuple[Paper, ...]
-    promoted: Mapping[str, str]
-    demoted: Mapping[str, str]
+    moved: Mapping[str, str]
     totals: tuple[Shift, ...]
     counts: tuple[Shift, ...]
     cells: tuple[Shift, ...]
@@ -127,11 +173,11 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
         for path in paths
         if before.files.get(path) != after.files.get(path)
     )
-    papers = [record for file in files if file.is_pool and file.subject == "papers" for record in file.records]
-    exclusions = [record for file in files if file.is_pool and file.subject != "papers" for record in file.records]
-    gone = {sign: record.name for record in papers if record.is_gone for sign in _signs(record)}
-    new_keys = {record.name for record in papers if record.is_new}
-    gone_keys = {record.name for record in papers if record.is_gone}
+    pool = {file.subject: file.records for file in files if file.is_pool}
+    papers = pool.get("papers", ())
+    keys = {action: {record.name for record in papers if record.change is action} for action in Action}
+    gone = {sign: record.name for record in papers if record.change is Action.REMOVED for sign in _signs(record)}
+    excluded = [record for record in pool.get("exclusions", ()) if record.change is Action.ADDED]
     turned, left, falling = _turned(before, after)
     is_whole = before.is_whole and after.is_whole
     totals = (
@@ -141,23 +187,21 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
     return Difference(
         names=(before.name, after.name),
         files=files,
-        added=tuple(paper for paper in new.papers if paper.key in new_keys),
-        removed=tuple(paper for paper in old.papers if paper.key in gone_keys),
-        promoted={one.id: one.promoted_to for one in new.exclusions if one.promoted_to in new_keys},
-        demoted={
-            record.name: next(gone[sign] for sign in _signs(record) if sign in gone)
-            for record in exclusions
-            if record.is_new and not gone.keys().isdisjoint(_signs(record))
+        added=tuple(paper for paper in new.papers if paper.key in keys[Action.ADDED]),
+        removed=tuple(paper for paper in old.papers if paper.key in keys[Action.REMOVED]),
+        moved={
+            **{one.promoted_to: one.id for one in new.exclusions if one.promoted_to in keys[Action.ADDED]},
+            **{gone[sign]: record.name for record in excluded for sign in reversed(_signs(record)) if sign in gone},
         },
         totals=totals if is_whole else (),
-        counts=(*paper_shifts(old, new), *exclusion_shifts(old, new)) if is_whole else (),
+        counts=tuple(count_shifts(old, new)) if is_whole else (),
         cells=tuple(cell_shifts(old, new)) if is_whole else (),
         findings_new=beyond(before.findings, after.findings),
         findings_gone=beyond(after.findings, before.findings),
         claims=turned,
         claims_falling=falling,
         claims_left=left,
-        to_judge=tuple(to_judge(files, new)),
+        to_judge=tuple(to_judge(files, old, new)),
         remarks=(*before.remarks, *after.remarks),
         vocabulary=new.taxonomy,
     )
@@ -166,7 +210,7 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
 def _signs(record: RecordChange) -> list[Hashable]:
     """Return the signs of a record that is new or gone, all of whose fields are in its changes."""
     fields: dict[str, Value] = {
-        change.path[0]: change.before if record.is_gone else change.after for change in record.values
+        change.path[0]: change.after if change.before is None else change.before for change in record.values
     }
     return signs(fields)
 
@@ -192,3 +236,59 @@ def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tu
 def _outcome(verdict: Verdict) -> object:
     """Return what of a verdict is worth telling where it changes: where it holds, and what breaks it."""
     return verdict.holds, {name: (pool.holds, pool.falls_by) for name, pool in verdict.pools.items()}
+
+
+def count_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
+    """Yield the counts of papers and of exclusions that shifted, by the fields of the taxonomy; of levels, by term."""
+    for kind, attributes_of in (("papers", paper_attributes), ("exclusions", exclusion_attributes)):
+        attributes = attributes_of(before.taxonomy), attributes_of(after.taxonomy)
+        for name in _counted_names((*getattr(after.taxonomy, kind), *getattr(before.taxonomy, kind))):
+            yield from _shifts((getattr(before, kind), getattr(after, kind)), attributes, name)
+
+
+def cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
+    """The cells that turn: of axes that are crossed (else of the first pair that is), and of terms with levels.
+
+    As in `statistics.coverage`, NA and absence are no cells.
+    """
+    attributes = paper_attributes(before.taxonomy), paper_attributes(after.taxonomy)
+    crossed = dict.fromkeys((*after.taxonomy.crosstabs, *before.taxonomy.crosstabs))
+    axes = {facet.field for pool in (before, after) for facet in pool.taxonomy.axes}
+    for rows, columns in [pair for pair in crossed if axes.issuperset(pair)] or list(crossed)[:1]:
+        old, new = (
+            cross(pool.papers, own[rows], own[columns]).cells if rows in own and columns in own else {}
+            for pool, own in zip((before, after), attributes, strict=True)
+        )
+        for row in _values(rows, attributes):
+            for column in _values(columns, attributes):
+                cell = row, column
+                shift = Shift((rows, columns), cell, old.get(cell, 0), new.get(cell, 0))
+                if shift.turn and {ABSENT, NOT_APPLICABLE}.isdisjoint(cell):
+                    yield shift
+    for name in _counted_names(facet for facet in (*after.taxonomy.papers, *before.taxonomy.papers) if facet.levels):
+        yield from (shift for shift in _shifts((before.papers, after.papers), attributes, name) if shift.turn)
+
+
+def _counted_names(facets: Iterable[Facet]) -> list[str]:
+    """What is counted by: the facets by name, and in the place of one with levels its terms; each once."""
+    names = (
+        name for facet in facets for name in ([term.id for term in facet.terms] if facet.levels else [facet.field])
+    )
+    return list(dict.fromkeys(names))
+
+
+def _shifts(
+    records: tuple[Sequence[Record], Sequence[Record]], attributes: tuple[Attributes, Attributes], name: str
+) -> Iterator[Shift]:
+    old, new = (
+        count(one, own[name]).counts if name in own else {} for one, own in zip(records, attributes, strict=True)
+    )
+    for value in _values(name, attributes):
+        if old.get(value, 0) != new.get(value, 0):
+            yield Shift((name,), (value,), old.get(value, 0), new.get(value, 0))
+
+
+def _values(name: str, attributes: tuple[Attributes, Attributes]) -> list[str]:
+    """The values that a field can have in either state, those of the later one first."""
+    known: list[Attribute] = [own[name] for own in reversed(attributes) if name in own]
+    return list(dict.fromkeys(value for attribute in known for value in attribute.allowed))

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from enum import StrEnum
 from functools import cached_property
 from io import StringIO
 from itertools import zip_longest
@@ -18,7 +19,7 @@ from typing import Any, TypeAlias
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
-from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
+from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import comments
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, ReviewTopic
@@ -62,24 +63,30 @@ class ValueChange(NamedTuple):
     line: int = 0
 
 
+class Action(StrEnum):
+    """What became of a record."""
+
+    CHANGED = "changed"
+    REMOVED = "removed"
+    ADDED = "added"
+
+
 class RecordChange(NamedTuple):
     """A record that is new, gone or changed; a file that is no list of records is one without a name.
 
     Attributes:
         name: What it is called, as it is or, if it is gone, as it was.
         was: What it was called; empty for a new one.
-        values: The values that changed; of a new or removed record, all of its fields.
-        is_new: Whether there was none before.
-        is_gone: Whether there is none any more.
+        change: What became of it.
         line: Where it begins, as for a value.
+        values: The values that changed; of a new or removed record, all of its fields.
     """
 
     name: str
     was: str
-    values: tuple[ValueChange, ...]
-    is_new: bool
-    is_gone: bool
+    change: Action
     line: int
+    values: tuple[ValueChange, ...]
 
 
 class FileDifference(NamedTuple):
@@ -87,20 +94,15 @@ class FileDifference(NamedTuple):
 
     Attributes:
         path: Its path below the corpus's folder.
+        subject: The name of the file or, for a file in a folder below the data, of the folder: papers, audits.
         records: The records that changed, then those that are gone, then the new ones.
-        reordered: The lists whose items stand in another order without another meaning, each as names of its items.
-        comments: The comments, where they are other ones.
+        asides: What has another form and no other meaning: lists in another order, as names of their items; comments.
     """
 
     path: str
-    records: tuple[RecordChange, ...] = ()
-    reordered: tuple[ValueChange, ...] = ()
-    comments: tuple[ValueChange, ...] = ()
-
-    @property
-    def subject(self) -> str:
-        """The name of the file or, for a file in a folder below the data, of the folder: papers, audits."""
-        return self.path.split("/")[1].partition(".")[0]
+    subject: str
+    records: tuple[RecordChange, ...]
+    asides: tuple[ValueChange, ...]
 
     @property
     def is_pool(self) -> bool:
@@ -116,51 +118,46 @@ class DataText:
         self.text = data.decode("utf-8", "backslashreplace")
         self.file = YamlFile(path, data)
 
-    @cached_property
-    def root(self) -> Node | None:
-        """The whole file; None where it cannot be read."""
-        if self.path.endswith(".csv"):
-            return self._table()
-        node = self.file.root() if self.path.endswith((".yaml", ".json")) else None
-        return None if self.file.findings else node
+        self.is_table = path.endswith(".csv")
+        node = None if self.is_table or not path.endswith((".yaml", ".json")) else self.file.root()
+        self.root = None if self.file.findings else node
+        self._row_lines: list[int] = []
 
     @cached_property
     def content(self) -> Value | None:
         """What the file says; of JSON, a text that would be a number without quotes keeps its quotes."""
+        if self.is_table:
+            return self._rows()
         if self.root is None:
             return None
         quoted = re.finditer(r'"(?:-?[0-9.eE+-]+|true|false|null)"', self.text if self.path.endswith(".json") else "")
         return values(self.root, {match.start(): match[0] for match in quoted})
 
-    def _table(self) -> Node | None:
+    def _rows(self) -> Value | None:
         """Return the rows of a table by its column names; None where a row has other columns, as a comment has."""
-        rows = csv.reader(StringIO(self.text, newline=""), strict=True)
+        table = csv.DictReader(StringIO(self.text, newline=""), strict=True)
+        rows: list[Value] = []
         try:
-            numbered = [(rows.line_num, row) for row in rows]
+            for row in table:
+                rows.append(row)
+                self._row_lines.append(table.line_num)
         except csv.Error:
             return None
-        header = numbered[0][1] if numbered else []
-        if len(set(header)) < len(header) or any(len(row) != len(header) for _, row in numbered):
-            return None
-        items: list[Node] = [
-            reader.Mapping(
-                {name: (line, reader.Scalar(cell, line)) for name, cell in zip(header, row, strict=True)}, line
-            )
-            for line, row in numbered[1:]
-        ]
-        return reader.Sequence(items, 1)
+        header = table.fieldnames or []
+        is_regular = len(set(header)) == len(header) and not any(None in (*row, *row.values()) for row in rows)
+        return rows if is_regular else None
 
     def line(self, place: Place) -> int:
         """Return the line of a value; 0 where the file is not read as values."""
+        if self.is_table and place:
+            return self._row_lines[int(place[0] or 0)]
         node = self.root
-        if node is None:
-            return 0
         for step in place:
             if isinstance(node, reader.Mapping):
                 node = node.entries[str(step)][1]
             elif isinstance(node, reader.Sequence):
                 node = node.items[int(step or 0)]
-        return node.at if self.path.endswith(".csv") else self.file.location(node.at).line
+        return 0 if node is None else self.file.location(node.at).line
 
 
 def compare_files(
@@ -193,8 +190,9 @@ def compare_files(
         records = _whole_file(before, after, comparison.lines())
     if not records and (before is None or after is None):
         records = _whole_file(before, after, [sums])
-    records.sort(key=lambda record: (record.is_new, record.is_gone))
-    return FileDifference(path, tuple(records), tuple(comparison.reordered), tuple(comparison.comments()))
+    records.sort(key=lambda record: [*Action].index(record.change))
+    subject = path.split("/")[1].partition(".")[0]
+    return FileDifference(path, subject, tuple(records), (*comparison.reordered, *comparison.comments()))
 
 
 def _checksum(data: bytes | None) -> str | None:
@@ -203,7 +201,13 @@ def _checksum(data: bytes | None) -> str | None:
 
 def _whole_file(before: bytes | None, after: bytes | None, changes: Iterable[ValueChange]) -> list[RecordChange]:
     changed = tuple(changes)
-    return [RecordChange("", "", changed, before is None, after is None, 1)] if changed else []
+    return [RecordChange("", "", _action(before, after), changed[0].line, changed)] if changed else []
+
+
+def _action(before: object, after: object) -> Action:
+    if before is None:
+        return Action.ADDED
+    return Action.REMOVED if after is None else Action.CHANGED
 
 
 def _are_mappings(*sides: Value) -> bool:
@@ -233,7 +237,7 @@ class _Comparison:
         self.reordered: list[ValueChange] = []
         self._record: tuple[str, ...] = ()
 
-    def records(self, before: Sequence[Value], after: Sequence[Value]) -> Iterator[RecordChange]:
+    def records(self, before: list[Value], after: list[Value]) -> Iterator[RecordChange]:
         """Yield the change of each record, in the order of the later version; those that are gone come last."""
         names = self._names or _telling_apart(before, after)
         pairs = pair_items(before, after, names, MIN_SHARE_OF_RENAMED)
@@ -244,11 +248,11 @@ class _Comparison:
             self._record = (new_name or old_name,)
             if changes := tuple(self.values(old, new, (), (was,), (now,))):
                 line = self.old.line((was,)) if now is None else self.new.line((now,))
-                yield RecordChange(new_name or old_name, old_name, changes, was is None, now is None, line)
+                yield RecordChange(new_name or old_name, old_name, _action(was, now), line, changes)
         self._record = ()
         order = self._order((), pairs, before, names, 1)
         if order and self._names is None:
-            yield RecordChange("", "", order, is_new=False, is_gone=False, line=1)
+            yield RecordChange("", "", Action.CHANGED, 1, order)
         else:
             self.reordered += order
 
@@ -282,12 +286,7 @@ class _Comparison:
             yield ValueChange(path, old, new, self.old.line(old_at) if new is None else self.new.line(new_at))
 
     def _order(
-        self,
-        path: tuple[str, ...],
-        pairs: Sequence[Pair],
-        before: Sequence[Value],
-        names: Sequence[str],
-        line: int,
+        self, path: tuple[str, ...], pairs: Iterable[Pair], before: list[Value], names: Sequence[str], line: int
     ) -> tuple[ValueChange, ...]:
         """Return the change of the order of the items that both versions of a list have, by their names."""
         kept = [(was, now) for was, now in pairs if was is not None and now is not None]
@@ -383,15 +382,14 @@ def pair_items(
     def named(item: Value) -> list[Hashable]:
         return [tuple(str(item.get(name, "")) for name in names)] if names else []
 
-    def said(item: Value) -> list[Hashable]:
-        return [repr(item)]
-
-    def named_signs(item: Value) -> list[Hashable]:
-        return [(name, sign) for name in named(item) for sign in signs(item)]
-
     counterparts: dict[int, int] = {}
     taken: set[int] = set()
-    for features in (said, named_signs, signs, named):
+    for features in (
+        lambda item: [repr(item)],
+        lambda item: [(name, sign) for name in named(item) for sign in signs(item)],
+        signs,
+        named,
+    ):
         waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)  # those not taken, by each feature, in order
         for index, item in enumerate(before):
             for feature in features(item) if index not in taken else ():
@@ -425,32 +423,35 @@ _LEVEL_FIELDS = frozenset({"level", "confidence"})
 
 
 class ToJudge(NamedTuple):
-    """What a person has to judge of a record, which is named by its file, too, unless the file is one of records."""
+    """What a person has to judge of a record; the path of its file is empty for a paper and for an exclusion."""
 
     path: str
     record: str
-    topics: tuple[ReviewTopic, ...]
+    is_new: bool
+    questions: tuple[ReviewTopic, ...]
 
 
-def to_judge(files: Iterable[FileDifference], pool: Pool) -> list[ToJudge]:
+def to_judge(files: Iterable[FileDifference], before: Pool, after: Pool) -> list[ToJudge]:
     """Return the questions about each record that a person has to judge: all changed and removed ones, then new ones.
 
     Of new records, those of papers and exclusions are judged.
 
     Args:
         files: What changed.
-        pool: The later state.
+        before: The earlier state.
+        after: The later state.
     """
-    taxonomy = pool.taxonomy
+    taxonomy = after.taxonomy
     tags = {facet.field for facet in (*taxonomy.papers, *taxonomy.exclusions)}
     own = {field.name: field.review for field in taxonomy.fields}
     coded = {column.field for column in (*taxonomy.published, *taxonomy.published_exclusions)}
-    published = {record.name for record in pool.records if record.published}
-    judged: list[tuple[bool, ToJudge]] = []
+    published = {record.name for pool in (before, after) for record in pool.records if record.published}
+    judged: list[ToJudge] = []
     for file in files:
         for record in file.records:
-            topics: set[ReviewTopic] = {ReviewTopic.REMOVED} if record.is_gone else set()
-            for change in () if record.is_gone or (record.is_new and not file.is_pool) else record.values:
+            is_new = record.change is Action.ADDED
+            topics: set[ReviewTopic] = {ReviewTopic.REMOVED} if record.change is Action.REMOVED else set()
+            for change in () if topics or (is_new and not file.is_pool) else record.values:
                 field = change.path[0]
                 if not file.is_pool:
                     topics.add(ReviewTopic.CHANGED)
@@ -459,15 +460,14 @@ def to_judge(files: Iterable[FileDifference], pool: Pool) -> list[ToJudge]:
                     topics |= {ReviewTopic.LEVELS if part in _LEVEL_FIELDS else ReviewTopic.SOURCES for part in parts}
                 elif field in tags:
                     topics.add(ReviewTopic.TAGS)
-                    if not record.is_new and field in coded and record.name in published:
+                    if not is_new and field in coded and record.name in published:
                         topics.add(ReviewTopic.PUBLISHED)
                 elif topic := _TOPICS.get(field) or own.get(field):
                     topics.add(topic)
-                elif not record.is_new:
+                elif not is_new:
                     topics.add(ReviewTopic.CHANGED)
             if topics:
-                ordered = tuple(topic for topic in ReviewTopic if topic in topics)
-                judged.append(
-                    (record.is_new, ToJudge("" if file.is_pool and record.name else file.path, record.name, ordered))
-                )
-    return [judgement for _, judgement in sorted(judged, key=lambda pair: pair[0])]
+                path = "" if file.is_pool and record.name else file.path
+                questions = tuple(topic for topic in ReviewTopic if topic in topics)
+                judged.append(ToJudge(path, record.name, is_new, questions))
+    return sorted(judged, key=lambda judgement: judgement.is_new)

@@ -12,8 +12,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 from urllib.parse import quote
 
@@ -22,10 +23,10 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.lookalikes import code_points, odd_parts
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import table
-from orchtrace_corpus.base.text.layout import plain, pluralize
+from orchtrace_corpus.base.text.layout import first_and_more, plain, pluralize
 from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.render import difference
-from orchtrace_corpus.corpus.render.difference import Document, Entry, Gone, Kept, New, Own, Words
+from orchtrace_corpus.corpus.render.difference import Document, Entry, Gone, New, Own, Part, Words
 
 MARKER = "<!-- corpus diff -->"
 """The first line, by which a bot finds the comment that it wrote before."""
@@ -34,8 +35,8 @@ MOST_BYTES = 60_000
 """GitHub takes comments of up to 65,536 characters; a byte is never more than one."""
 
 MOST_INPUT_BYTES = 8_000_000
-MOST_DEPTH = 16
-"""How deep a document may be nested; a difference is nested nine deep."""
+MOST_DEPTH = 40
+"""How deep a document may be nested; a difference is nested eight deep, and a value in it as deep as a data file."""
 
 _FOLDED_FROM = 6
 """Sections of so many lines about what is new are folded; what changed of what there was never is."""
@@ -81,7 +82,7 @@ def comment(document: Document) -> str:
     left = difference.claims_left(document) if document["has_meaning"] else ()
     tail = [_words(left), ""] if left else []
     blocks = [
-        _Block(section.title, [_Item([*_lines(entry)], entry) for entry in section.entries], section.is_new)
+        _Block(section.title, [(_items(entry), entry) for entry in section.entries], section.is_new)
         for section in difference.sections(document)
     ]
     blocks += [_table(shifts) for shifts in difference.shift_tables(document)]
@@ -238,23 +239,17 @@ def _unticked(text: str) -> str:
     return re.sub(f"{ticks}`+", lambda run: f"{ticks}…({len(run[0])} backticks)", text)
 
 
-class _Item(NamedTuple):
-    """The lines of an entry, as Markdown."""
-
-    lines: Sequence[str]
-    entry: Entry
-
-
 class _Block(NamedTuple):
     """A section of the comment, whose items are left out as far as it has to be shorter.
 
     Attributes:
+        items: The lines of each entry, and the entry.
         first: What stands before the items, such as the opening of a fence.
         last: What stands behind them.
     """
 
     title: Own
-    items: Sequence[_Item]
+    items: Sequence[tuple[Sequence[str], Entry]]
     is_new: bool
     first: Sequence[str] = ()
     last: Sequence[str] = ()
@@ -262,20 +257,27 @@ class _Block(NamedTuple):
     @property
     def size(self) -> int:
         """The bytes of the whole section."""
-        lines = [line for item in self.items for line in item.lines]
-        return (
-            _size([*self.first, *lines, *self.last, self.title]) + len("<details><summary> ()</summary></details>") + 20
-        )
+        return self.frame_size + _size([line for lines, _ in self.items for line in lines])
+
+    @property
+    def frame_size(self) -> int:
+        """The bytes of what stands around its items, folded or not."""
+        return _size([*self.first, *self.last, self.title, "<details><summary> (1000000)</summary>", "", "</details>"])
 
 
 def _size(lines: Sequence[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
 
 
-def _lines(entry: Entry) -> Iterator[str]:
-    """Yield a sentence and those below it as items of a list."""
-    for index, words in enumerate(entry.lines):
-        yield f"{'  ' * (index > 0)}- {_words(words)}"
+def _items(entry: Entry) -> list[str]:
+    first, *others = entry.lines
+    return [f"- {_words(first)}", *(f"  - {_words(words)}" for words in others)]
+
+
+def _fitting(lines: Sequence[str], room: int) -> int:
+    """Return how many of the first lines there is room for."""
+    sizes = accumulate(_size([line]) for line in lines)
+    return sum(size <= room for size in sizes)
 
 
 def _words(words: Words) -> str:
@@ -286,7 +288,7 @@ def _words(words: Words) -> str:
             shown += word.replace(" -> ", " → ")
             continue
         mark = "~~" if isinstance(word, Gone) else "**" if isinstance(word, New) else ""
-        if mark or isinstance(word, Kept):  # a blank stands between them anyway
+        if isinstance(word, Part):  # a blank stands between them anyway
             word = word.strip(" ") or word
         blank = " " if shown and shown[-1] not in " ([{" else ""
         shown += f"{blank}{mark}{code_span(word)}{mark}"
@@ -295,23 +297,19 @@ def _words(words: Words) -> str:
 
 def _section(block: _Block, room: int, document: Document) -> list[str]:
     """Return a heading, the lines that there is room for, and how many others there are; folded if all of it is new."""
-    room -= block.size - _size([line for item in block.items for line in item.lines])
-    lines: list[str] = []
+    room -= block.frame_size
+    shown: list[str] = []
     left: list[tuple[int, Entry]] = []
-    for item in block.items:
-        fitting = 0
-        for line in item.lines:
-            if _size([line]) > room:
-                break
-            room -= _size([line])
-            fitting += 1
-        lines += item.lines[:fitting]
-        if fitting < len(item.lines):
-            left.append((len(item.lines) - fitting, item.entry))
-    lines = [*block.first, *lines, *block.last, *_notice(left, document)]
+    for lines, entry in block.items:
+        fitting = _fitting(lines, room)
+        room -= _size(lines[:fitting])
+        shown += lines[:fitting]
+        if fitting < len(lines):
+            left.append((len(lines) - fitting, entry))
+    shown = [*block.first, *shown, *block.last, *_notice(left, document)]
     if not block.is_new or len(block.items) < (2 * _FOLDED_FROM if block.first else _FOLDED_FROM):
-        return [f"### {block.title}", "", *lines, ""]
-    return [f"<details><summary>{block.title} ({len(block.items)})</summary>", "", *lines, "", "</details>", ""]
+        return [f"### {block.title}", "", *shown, ""]
+    return [f"<details><summary>{block.title} ({len(block.items)})</summary>", "", *shown, "", "</details>", ""]
 
 
 def _notice(left: Sequence[tuple[int, Entry]], document: Document) -> list[str]:
@@ -320,13 +318,7 @@ def _notice(left: Sequence[tuple[int, Entry]], document: Document) -> list[str]:
         return []
     shown = f"… and {pluralize(sum(count for count, _ in left), 'more line')}"
     places = list(dict.fromkeys(_place(entry, document) for _, entry in left if entry.path))
-    fitting = 0
-    while fitting < len(places) and _size(places[: fitting + 1]) <= _NOTICE_BYTES - 200:
-        fitting += 1
-    named = [
-        *places[:fitting],
-        *([f"and {pluralize(len(places) - fitting, 'more place')}"] if places[fitting:] else []),
-    ]
+    named = first_and_more(places, _fitting(places, _NOTICE_BYTES - 200), "and {:,} more places")
     return ["", f"{shown} of {pluralize(len(left), 'entry', 'entries')}{': ' * bool(named)}{', '.join(named)}"]
 
 
@@ -350,8 +342,7 @@ def _table(shifts: Table) -> _Block:
     )
     head, *lines = plain(table.lines(shifts._replace(title="", rows=rows), None)).splitlines()
     opening, *_, closing = fence("\n".join((head, *lines))).splitlines()
-    items = [_Item([line], Entry(())) for line in lines]
-    return _Block(Own(shifts.title), items, True, (opening, head), (closing,))
+    return _Block(Own(shifts.title), [([line], Entry(())) for line in lines], True, (opening, head), (closing,))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from itertools import groupby, zip_longest
 from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.findings import is_noun, printable
+from orchtrace_corpus.base.lookalikes import code_points
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import Line, Span, line, pluralize, wrap
@@ -26,22 +27,18 @@ class Own(str):
     __slots__ = ()
 
 
-class Gone(str):
-    """A text of the data that was and is no longer."""
+class Part(str):
+    """A part of a text of the data that changed: the same before and after, unless it is `Gone` or `New`."""
 
     __slots__ = ()
 
 
-class New(str):
-    """A text of the data that is and was not before."""
-
-    __slots__ = ()
+class Gone(Part):
+    """A part that was and is no longer."""
 
 
-class Kept(str):
-    """A part of a text of the data beside one that changed."""
-
-    __slots__ = ()
+class New(Part):
+    """A part that is and was not before."""
 
 
 Words: TypeAlias = Sequence[str]
@@ -71,6 +68,15 @@ class Section(NamedTuple):
     is_new: bool = False
 
 
+_TURNS = {
+    "broken": ("Claims broken", "claim broken", "claims broken"),
+    "falls today": ("Claims that fall today", "claim falls today", "claims fall today"),
+    "made true": ("Claims made true", "claim made true", "claims made true"),
+    "holds today again": ("Claims that hold today again", "claim holds today again", "claims hold today again"),
+    "new": ("Claims new", "claim new", "claims new"),
+}
+"""What became of claims: the heading, and the nouns of the headline."""
+
 _PIPE_WIDTH = 100
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 MAX_FILES_NAMED = 20
@@ -90,6 +96,7 @@ _MOST_CODE_POINTS = 8
 """Texts that differ in more characters beyond ASCII than these do not look alike."""
 
 _ALIKE = str.maketrans("1I|0", "lllO")
+_KINDS = {str: "text", list: "list", dict: "fields", int: "number", bool: "truth"}
 
 _ASKED = {
     "bibliography": Own("title, year, venue and identifiers are those of the work"),
@@ -141,13 +148,10 @@ def files_outside(document: Document, most: int) -> Words:
 def nothing(document: Document) -> Own:
     """Return the sentence for a change without meaning."""
     files = document["files"]
-    parts = ["the order of records"] if any(file["reordered"] for file in files) else []
-    parts += ["comments"] if any(file["comments"] for file in files) else []
-    parts += ["the layout"] if any(not file["reordered"] and not file["comments"] for file in files) else []
-    if not parts:
+    if not files:
         return Own("No change: the data is the same.")
-    joined = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-    return Own(f"No change in meaning: only {joined} changed.")
+    what = "comments or the order of records" if any(file["asides"] for file in files) else "the layout"
+    return Own(f"No change in meaning: only {what} changed.")
 
 
 def headline(document: Document) -> Own:
@@ -161,50 +165,35 @@ def headline(document: Document) -> Own:
         }
         shown = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         parts += [f"{subject}: {shown}"] if shown else []
-    claims, findings = document["claims"]["changed"], document["findings"]
-    counted = (
-        (len([claim for claim in claims if claim["before"] is None]), "claim new", "claims new"),
-        (len(_turned(document, holds=False)), "claim broken", "claims broken"),
-        (len(_turned(document, holds=False, today=True)), "claim falls today", "claims fall today"),
-        (len(_turned(document, holds=True)), "claim made true", "claims made true"),
-        (len(_turned(document, holds=True, today=True)), "claim holds today again", "claims hold today again"),
-        (len(findings["new"]), "finding new", "findings new"),
-        (len(findings["gone"]), "finding gone", "findings gone"),
-    )
+    counted = [(len(_turned(document, turn)), one, many) for turn, (_, one, many) in _TURNS.items()]
+    counted += [(len(document["findings"][kind]), f"finding {kind}", f"findings {kind}") for kind in ("new", "gone")]
     return Own("; ".join([*parts, *(pluralize(*part) for part in counted if part[0])]) + ".")
 
 
 def sections(document: Document) -> Iterator[Section]:
     """Yield what there is to tell: what broke, what changed of what there was, then what is new."""
-    claims, findings = document["claims"]["changed"], document["findings"]
     records = [
         (subject, [(file, record) for file in files for record in file["records"]])
         for subject, files in _by_subject(document)
     ]
-    added = {record["name"] for _, pairs in records for _, record in pairs if record["change"] == "added"}
-    judged: dict[bool, list[Document]] = {False: [], True: []}
-    for one in document["to_judge"]:
-        judged[not one["path"] and one["record"] in added].append(one)
-    found = [
-        Section(Own("Claims broken"), [_claim(claim) for claim in _turned(document, holds=False)]),
-        Section(Own("Claims that fall today"), [_claim(claim) for claim in _turned(document, holds=False, today=True)]),
-    ]
-    for kind in ("changed", "removed"):
-        found += [_records(document, subject, kind, pairs) for subject, pairs in records]
-    found += [
-        Section(Own("To be judged by a person"), list(_questions(judged[False]))),
-        Section(Own("Order changed"), list(_asides(document, "reordered"))),
-        Section(Own("Comments changed"), list(_asides(document, "comments"))),
-        Section(Own("Claims made true"), [_claim(claim) for claim in _turned(document, holds=True)]),
-        Section(
-            Own("Claims that hold today again"), [_claim(claim) for claim in _turned(document, holds=True, today=True)]
-        ),
-        Section(Own("Findings new"), [_finding(finding) for finding in findings["new"]], is_new=True),
-        Section(Own("Findings gone"), [_finding(finding) for finding in findings["gone"]], is_new=True),
-        Section(Own("Claims new"), [_claim(claim) for claim in claims if claim["before"] is None], is_new=True),
+    judged = [[one for one in document["to_judge"] if one["is_new"] is is_new] for is_new in (False, True)]
+    broken, falling, true, holding, new = (
+        Section(Own(title), [_claim(claim) for claim in _turned(document, turn)], is_new=turn == "new")
+        for turn, (title, _, _) in _TURNS.items()
+    )
+    findings = (
+        Section(Own(f"Findings {kind}"), [_finding(finding) for finding in document["findings"][kind]], is_new=True)
+        for kind in ("new", "gone")
+    )
+    found = (
+        *(broken, falling),
+        *(_records(document, subject, kind, pairs) for kind in ("changed", "removed") for subject, pairs in records),
+        Section(Own("To be judged by a person"), list(_questions(judged[0]))),
+        Section(Own("Changed without another meaning"), list(_asides(document))),
+        *(true, holding, *findings, new),
         *(_records(document, subject, "added", pairs) for subject, pairs in records),
-        Section(Own("To be judged of what is new"), list(_questions(judged[True])), is_new=True),
-    ]
+        Section(Own("To be judged of what is new"), list(_questions(judged[1])), is_new=True),
+    )
     yield from (section for section in found if section.entries)
 
 
@@ -259,10 +248,7 @@ def _records(document: Document, subject: str, kind: str, pairs: Sequence[tuple[
         if len(names) >= _MANY_ALIKE:
             names = [[Own(f"{len(names)} {subject}: "), *_joined(names, _COMMA)]]
         for name, (file, record) in zip(names, group, strict=False):
-            values = record["values"]
-            if kind != "changed":  # its name says that already
-                values = [value for value in values if record["name"] not in (value["before"], value["after"])]
-            lines = _with_values(name, values, kind)
+            lines = _with_values(name, record["values"], kind)
             entries.append(Entry(lines, file["path"], record["line"], kind == "removed"))
     return Section(Own(f"{subject[:1].upper()}{subject[1:]} {kind}"), entries, is_new=kind == "added")
 
@@ -276,13 +262,9 @@ def _name(document: Document, file: Document, record: Document) -> Words:
         words += [*([Own(" ")] if words else []), record["name"]]
     if record["change"] == "changed" and record["was"] != record["name"]:
         words += [Own(", until now "), record["was"]]
-    excluded_as = document["demoted"] if record["change"] == "removed" else {}
-    exclusions = {name: exclusion for exclusion, name in excluded_as.items()}
-    if record["name"] in exclusions:
-        words += [Own(", excluded as "), exclusions[record["name"]]]
-    promoted = [name for name, key in document["promoted"].items() if key == record["name"]]
-    if record["change"] == "added" and promoted:
-        words += [Own(", promoted from "), promoted[0]]
+    exclusion = document["moved"].get(record["name"]) if file["path"] == "data/papers.yaml" else None
+    if exclusion and record["change"] != "changed":
+        words += [Own(", promoted from " if record["change"] == "added" else ", excluded as "), exclusion]
     return words
 
 
@@ -321,14 +303,9 @@ def compared(before: Any, after: Any) -> list[str]:
         return _compared_lists(before, after)
     sides = [_value(side) for side in (before, after)]
     if type(before) is not type(after):
-        sides = [[_kind(side), *words] for side, words in zip((before, after), sides, strict=True)]
+        kinds = [Own(f"({_KINDS[type(side)]}) ") for side in (before, after)]
+        sides = [[kind, *words] for kind, words in zip(kinds, sides, strict=True)]
     return [*sides[0], _ARROW, *sides[1]]
-
-
-def _kind(value: object) -> Own:
-    if isinstance(value, list):
-        return Own("(list) ")
-    return Own("(fields) " if isinstance(value, Mapping) else "(text) ")
 
 
 def _compared_texts(before: str, after: str) -> list[str]:
@@ -345,12 +322,12 @@ def _compared_texts(before: str, after: str) -> list[str]:
             words += [Own(" ")] if named and index < len(runs) - 1 else []
             continue
         if len(was) <= 2 * _SHORT:
-            words.append(Kept(was))
+            words.append(Part(was))
             continue
         if index > 0:
-            words += [Kept(re.sub(r"\S*$", "", was[:_SHORT]) or was[:_SHORT]), Own(" …")]
+            words += [Part(re.sub(r"\S*$", "", was[:_SHORT]) or was[:_SHORT]), Own(" …")]
         if index < len(runs) - 1:
-            words += [Own(" " if index > 0 else "… "), Kept(re.sub(r"^\S*", "", was[-_SHORT:]) or was[-_SHORT:])]
+            words += [Own(" " if index > 0 else "… "), Part(re.sub(r"^\S*", "", was[-_SHORT:]) or was[-_SHORT:])]
     return words
 
 
@@ -358,7 +335,8 @@ def _compared_lists(before: Sequence[str], after: Sequence[str]) -> list[str]:
     parts: list[Words] = []
     for old, new, is_equal in _runs(before, after):
         if is_equal:
-            parts += map(_opening, old) if len(old) <= 4 else [[Own(f"({len(old)} that are as before)")]]
+            kept = [[item] if len(item) <= 2 * _SHORT else [item[:_SHORT], Own(" …")] for item in old]
+            parts += kept if len(kept) <= 4 else [[Own(f"({len(kept)} that are as before)")]]
             continue
         for was, now in zip_longest(old, new):
             if was is not None and now is not None and was != now:
@@ -367,11 +345,6 @@ def _compared_lists(before: Sequence[str], after: Sequence[str]) -> list[str]:
                 parts.append([Gone(was)] if now is None else [now if was == now else New(now)])
     is_order = sorted(before) == sorted(after)
     return [*_joined(parts, _SEMICOLON), *([Own(" (the same in another order)")] if is_order else [])]
-
-
-def _opening(text: str) -> Words:
-    """Return a text that has not changed, by its beginning if it is long."""
-    return [text] if len(text) <= 2 * _SHORT else [text[:_SHORT], Own(" …")]
 
 
 def _runs(before: Sequence[str], after: Sequence[str]) -> list[tuple[list[str], list[str], bool]]:
@@ -408,23 +381,12 @@ def _code_points(before: str, after: str) -> list[str]:
     if _look(before) != _look(after) and not 0 < len(beyond_ascii) <= _MOST_CODE_POINTS:
         return []
     (was, now, _), *_ = [run for run in _runs(before, after) if not run[2]] or [([], [], False)]
-    return [Own(f" ({_named(was)}"), _ARROW, Own(f"{_named(now)})")]
+    return [Own(f" ({code_points(was) or 'nothing'}"), _ARROW, Own(f"{code_points(now) or 'nothing'})")]
 
 
 def _look(text: str) -> str:
     """Return a text as it looks: without blanks, letters and digits that are drawn alike as one."""
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", printable(text, limit=len(text)))).translate(_ALIKE)
-
-
-def _named(characters: Sequence[str]) -> str:
-    """Name characters by code point, the first of many."""
-    groups = [(character, len(list(group))) for character, group in groupby(characters)]
-    named = [
-        f"{f'{count} x ' if count > 1 else ''}U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
-        for character, count in groups[:4]
-    ]
-    more = [f"and {len(groups) - 4} more"] if len(groups) > 4 else []
-    return ", ".join([*named, *more]) or "nothing"
 
 
 def _value(value: object, *, is_inner: bool = False) -> list[str]:
@@ -452,10 +414,10 @@ def _questions(judged: Iterable[Document]) -> Iterator[Entry]:
             yield Entry([[*_joined(names[start : start + _MOST_NAMES], _COMMA), _COLON, *asked]])
 
 
-def _asides(document: Document, what: str) -> Iterator[Entry]:
-    """Tell what changed of a file without a meaning: the order of its lists, or its comments."""
+def _asides(document: Document) -> Iterator[Entry]:
+    """Tell what changed of a file without a meaning: the order of its lists, and its comments."""
     for file in document["files"]:
-        for value in file[what]:
+        for value in file["asides"]:
             yield Entry(_with_values([file["path"]], [value], "changed"), file["path"], value["line"])
 
 
@@ -481,16 +443,8 @@ def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
     return words
 
 
-def _turned(document: Document, *, holds: bool, today: bool = False) -> list[Document]:
-    """The claims that hold, or fail, unlike before: as they are written, or over the pool of today alone.
-
-    Over that pool, a claim that falls by other records than before counts, too.
-    """
-    changed = document["claims"]["changed"]
-    if not today:
-        return [one for one in changed if one["before"] not in (None, one["after"]) and one["after"] == holds]
-    alike = [one for one in changed if one["before"] == one["after"] and "today" in one["pools"]]
-    return [one for one in alike if one["pools"]["today"]["after"] == holds]
+def _turned(document: Document, turn: str) -> list[Document]:
+    return [claim for claim in document["claims"]["changed"] if claim["turn"] == turn]
 
 
 def _claim(claim: Document) -> Entry:

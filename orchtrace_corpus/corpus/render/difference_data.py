@@ -4,13 +4,11 @@ Texts for people are made from this document, not from the records, so that a co
 where no code of that pull request runs; see `comment`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.corpus.analysis.difference import ClaimTurn, Difference
-from orchtrace_corpus.corpus.analysis.record_changes import FileDifference, RecordChange, ValueChange
-from orchtrace_corpus.corpus.analysis.state_changes import Shift
 
 MAX_FILES = 1000
 """The most files outside the data that are named; the others are counted."""
@@ -23,17 +21,10 @@ def document(change: Difference) -> dict[str, Any]:
         "before": change.names[0],
         "after": change.names[1],
         "has_meaning": change.has_meaning,
-        "remarks": list(change.remarks),
-        "files": [_file(file) for file in change.files],
-        "promoted": dict(change.promoted),
-        "demoted": dict(change.demoted),
-        "to_judge": [
-            {"path": one.path, "record": one.record, "questions": [topic.value for topic in one.topics]}
-            for one in change.to_judge
-        ],
-        "totals": {shift.field[0]: [shift.before, shift.after] for shift in change.totals},
-        "counts": [_shift(shift) for shift in change.counts],
-        "cells": [{**_shift(shift), "turn": shift.turn} for shift in change.cells],
+        **{name: _plain(getattr(change, name)) for name in ("remarks", "files", "moved", "to_judge")},
+        "totals": {shift.fields[0]: [shift.before, shift.after] for shift in change.totals},
+        "counts": _plain(change.counts),
+        "cells": [{**_plain(shift), "turn": shift.turn} for shift in change.cells],
         "findings": {
             "new": [_finding(finding) for finding in change.findings_new],
             "gone": [_finding(finding) for finding in change.findings_gone],
@@ -47,6 +38,15 @@ def document(change: Difference) -> dict[str, Any]:
     }
 
 
+def _plain(value: Any) -> Any:
+    """Return named tuples as mappings, and other tuples as lists."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
 def refusal(names: tuple[str, str], outside: Sequence[str], reason: str) -> dict[str, Any]:
     """The document of a pull request whose data cannot be compared."""
     return {"before": names[0], "after": names[1], "refused": reason, "outside": _outside(outside)}
@@ -56,32 +56,11 @@ def _outside(files: Sequence[str]) -> dict[str, Any]:
     return {"total": len(files), "files": list(files[:MAX_FILES])}
 
 
-def _file(file: FileDifference) -> dict[str, Any]:
-    return {
-        "path": file.path,
-        "subject": file.subject,
-        "records": [_record(record) for record in file.records],
-        "reordered": [_value(value) for value in file.reordered],
-        "comments": [_value(value) for value in file.comments],
-    }
-
-
-def _record(record: RecordChange) -> dict[str, Any]:
-    kind = "changed"
-    if record.is_new or record.is_gone:
-        kind = "added" if record.is_new else "removed"
-    values = [_value(value) for value in record.values]
-    return {"name": record.name, "was": record.was, "change": kind, "line": record.line, "values": values}
-
-
-def _value(value: ValueChange) -> dict[str, Any]:
-    return {"path": list(value.path), "before": value.before, "after": value.after, "line": value.line}
-
-
 def _claim(turn: ClaimTurn) -> dict[str, Any]:
     was, now = turn
     return {
         "id": now.claim.id,
+        "turn": turn.turn,
         "claim": now.claim.claim,
         "before": None if was is None else was.holds,
         "after": now.holds,
@@ -97,10 +76,6 @@ def _claim(turn: ClaimTurn) -> dict[str, Any]:
             for name, pool in now.pools.items()
         },
     }
-
-
-def _shift(shift: Shift) -> dict[str, Any]:
-    return {"fields": list(shift.field), "values": list(shift.value), "before": shift.before, "after": shift.after}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
