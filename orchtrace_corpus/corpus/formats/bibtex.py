@@ -81,32 +81,6 @@ class Field(NamedTuple):
     line: int
 
 
-class Strings:
-    """The strings that a file may name, by their names in lower case, and what naming them has taken so far."""
-
-    def __init__(self) -> None:
-        self.texts = dict(_MONTHS)
-        self._expanded = 0
-
-    def expand(self, name: str, line: int) -> str:
-        """Return the text of a string.
-
-        Raises:
-            _ExpansionError: The strings of the file expand to more text than the limit.
-        """
-        text = self.texts[name.lower()]
-        self._expanded += len(text)
-        if self._expanded > MAX_EXPANDED_CHARACTERS:
-            message = f"the strings of this file expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
-            hint = f"split the file, or write shorter strings. {how_to_raise('MAX_EXPANDED_CHARACTERS')}"
-            raise _ExpansionError(Problem(line, f"{message}; {hint}"))
-        return text
-
-
-class _ExpansionError(Exception):
-    """The strings of a file expand to more text than the limit; the argument is the problem."""
-
-
 class Entry(NamedTuple):
     """An entry of a BibTeX file. The names of its fields are in lower case."""
 
@@ -327,49 +301,94 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
     finally:
         logger.disabled = was_disabled
     try:
-        return _read_blocks(blocks, problems)
-    except _ExpansionError as error:
-        problems += error.args
+        return list(_BlockReader(problems).entries(blocks))
+    except _ExpansionError:
         return []
 
 
-def _read_blocks(blocks: "Sequence[model.Block]", problems: list[Problem]) -> list[Entry]:
-    """Return the entries among the blocks of a file; an `_ExpansionError` if its strings expand beyond the limit."""
-    from bibtexparser import model
-
-    strings = Strings()
-    entries: list[Entry] = []
-    for before, block in zip([None, *blocks], blocks, strict=False):
-        line = _line(block)
-        if isinstance(block, model.ParsingFailedBlock):
-            problems += _failures(block)
-        elif isinstance(block, model.String):
-            place = Problem(line, f"string {quote(block.key)}")
-            strings.texts[block.key.lower()] = _value(block.value, strings, place, problems)
-        elif isinstance(block, model.ImplicitComment) and (stray := re.search(_STRAY, block.comment)):
-            line += block.comment[: stray.start()].count("\n")
-            text = quote(" ".join(block.comment[stray.start() :].split()))
-            if "@" in stray[0]:
-                message = f"this looks like the start of an entry, but is not one: {text}; write @type{{key, ...}}"
-                problems.append(Problem(line, message))
-            elif not isinstance(before, model.ParsingFailedBlock):
-                message = f"these fields stand behind the end of their entry: {text}; before them is a '}}' too many"
-                problems.append(Problem(line, message))
-        elif isinstance(block, model.Entry):
-            if not block.key:
-                problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
-            entries.append(_block_entry(block, strings, problems))
-    return entries
+class _ExpansionError(Exception):
+    """The strings of a file expand to more text than the limit."""
 
 
-def _block_entry(block: "model.Entry", strings: Strings, problems: list[Problem]) -> Entry:
-    fields: dict[str, Field] = {}
-    for field in block.fields:
-        name, line = field.key.lower(), field.start_line + 1
-        if name in fields:
-            problems.append(_twice(name, line, fields[name].line))
-        fields[name] = Field(_value(str(field.value), strings, Problem(line, printable(name)), problems), line)
-    return Entry(block.key, fields, _line(block), block.entry_type.lower())
+class _BlockReader:
+    """Reads the blocks of a file, with the strings that it defines."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self._problems = problems
+        self._strings = dict(_MONTHS)
+        self._expanded_characters = 0
+
+    def entries(self, blocks: "Sequence[model.Block]") -> Iterator[Entry]:
+        """Yield the entries among the blocks; an `_ExpansionError` if the strings expand beyond the limit."""
+        from bibtexparser import model
+
+        for before, block in zip([None, *blocks], blocks, strict=False):
+            line = _line(block)
+            if isinstance(block, model.ParsingFailedBlock):
+                self._problems += _failures(block)
+            elif isinstance(block, model.String):
+                self._strings[block.key.lower()] = self._value(block.value, Problem(line, f"string {quote(block.key)}"))
+            elif isinstance(block, model.ImplicitComment) and (stray := re.search(_STRAY, block.comment)):
+                line += block.comment[: stray.start()].count("\n")
+                text = quote(" ".join(block.comment[stray.start() :].split()))
+                if "@" in stray[0]:
+                    message = f"this looks like the start of an entry, but is not one: {text}; write @type{{key, ...}}"
+                    self._problems.append(Problem(line, message))
+                elif not isinstance(before, model.ParsingFailedBlock):
+                    message = (
+                        f"these fields stand behind the end of their entry: {text}; before them is a '}}' too many"
+                    )
+                    self._problems.append(Problem(line, message))
+            elif isinstance(block, model.Entry):
+                if not block.key:
+                    self._problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
+                fields: dict[str, Field] = {}
+                for field in block.fields:
+                    name, line = field.key.lower(), field.start_line + 1
+                    if name in fields:
+                        self._problems.append(_twice(name, line, fields[name].line))
+                    fields[name] = Field(self._value(str(field.value), Problem(line, printable(name))), line)
+                yield Entry(block.key, fields, _line(block), block.entry_type.lower())
+
+    def _value(self, raw: str, place: Problem) -> str:
+        """Return a value joined of its parts: texts in braces or quotes, numbers and names of strings."""
+        rest, parts = raw.strip(), []
+        while True:
+            length = _length(rest)
+            part, rest = rest[:length], rest[length:].lstrip()
+            if part[:1] in ("{", '"'):
+                parts.append(part[1:-1])
+            elif part.lower() in self._strings:
+                parts.append(self._expanded(part, place.line))
+            elif part.isascii() and part.isdigit():
+                parts.append(part)
+            elif part:
+                self._report(place, f"there is no string {quote(part)}; define it with @string, or write {{{part}}}")
+            if not part or (rest and rest[0] != "#"):
+                is_text = part[:1] in ("{", '"')
+                problem = f"a comma is missing behind {quote(part)}" if is_text else f"write braces around {quote(raw)}"
+                self._report(place, problem)
+                return ""
+            if not rest:
+                if len(parts) > 1 and sum(map(len, parts)) > MAX_TEXT:
+                    self._report(place, f"its parts are longer than {MAX_TEXT // 1000} kB together; shorten them")
+                    return ""
+                return "".join(parts)
+            rest = rest[1:].lstrip()
+
+    def _expanded(self, name: str, line: int) -> str:
+        """Return the text of a string."""
+        text = self._strings[name.lower()]
+        self._expanded_characters += len(text)
+        if self._expanded_characters > MAX_EXPANDED_CHARACTERS:
+            message = f"the strings of this file expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
+            hint = f"split the file, or write shorter strings. {how_to_raise('MAX_EXPANDED_CHARACTERS')}"
+            self._problems.append(Problem(line, f"{message}; {hint}"))
+            raise _ExpansionError
+        return text
+
+    def _report(self, place: Problem, problem: str) -> None:
+        self._problems.append(Problem(place.line, f"{place.message}: {problem}"))
 
 
 def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
@@ -407,34 +426,6 @@ def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
 
 def _twice(name: str, line: int, first: int) -> Problem:
     return Problem(line, f"field {quote(name)} is given twice (first on line {first}); keep one")
-
-
-def _value(raw: str, strings: Strings, place: Problem, problems: list[Problem]) -> str:
-    """Return a value joined of its parts: texts in braces or quotes, numbers and names of strings, with `#` between."""
-    rest, parts = raw.strip(), []
-    while True:
-        length = _length(rest)
-        part, rest = rest[:length], rest[length:].lstrip()
-        if part[:1] in ("{", '"'):
-            parts.append(part[1:-1])
-        elif part.lower() in strings.texts:
-            parts.append(strings.expand(part, place.line))
-        elif part.isascii() and part.isdigit():
-            parts.append(part)
-        elif part:
-            message = f"{place.message}: there is no string {quote(part)}; define it with @string, or write {{{part}}}"
-            problems.append(Problem(place.line, message))
-        if not part or (rest and rest[0] != "#"):
-            wrong = ("a comma is missing behind", part) if part[:1] in ("{", '"') else ("write braces around", raw)
-            problems.append(Problem(place.line, f"{place.message}: {wrong[0]} {quote(wrong[1])}"))
-            return ""
-        if not rest:
-            if len(parts) > 1 and sum(map(len, parts)) > MAX_TEXT:
-                message = f"{place.message}: its parts are longer than {MAX_TEXT // 1000} kB together; shorten them"
-                problems.append(Problem(place.line, message))
-                return ""
-            return "".join(parts)
-        rest = rest[1:].lstrip()
 
 
 def _length(text: str) -> int:
