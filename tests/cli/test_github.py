@@ -534,6 +534,19 @@ def test_forged_code_and_json_change_nothing_of_the_comment_but_its_first_line(g
 
 
 @pytest.mark.posix
+def test_files_with_endless_names_leave_room_for_the_change(gh: Path, bare: Path) -> None:
+    """As many as GitHub would refuse a comment for, in front of one that matters."""
+    names = ["/".join((f"a{number:04}", *["\u200b" * 60] * 8)) for number in range(1200)]
+    posted = propose(gh, bare, fork_with(bare, "fork", {**dict.fromkeys(names, ""), "z.py": "evil"}))
+    first = posted.splitlines()[1]
+
+    assert first.startswith("**Not data alone.** This pull request changes 1201 files outside data/: `a0000/")
+    assert re.search(r"…`?[^`]*, and 11\d\d more\.$", first)
+    assert len(first.encode()) < 8000
+    assert CORRECTED in posted
+
+
+@pytest.mark.posix
 @pytest.mark.parametrize("kind", ["link", "folder", "executable", "taxonomy"])
 def test_data_that_cannot_be_read_is_refused_in_the_comment(gh: Path, bare: Path, kind: str) -> None:
     fork = fork_with(bare, "fork", {"code.py": "", **({"data/taxonomy.yaml": "- a\n"} if kind == "taxonomy" else {})})

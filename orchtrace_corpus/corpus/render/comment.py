@@ -44,6 +44,9 @@ _FOLDED_FROM = 6
 _NOTICE_BYTES = 700
 """Room in each section for what does not fit to be counted and linked."""
 
+_FILES_BYTES = 6000
+"""Room for the files that are no data; the others are counted."""
+
 _MOST_REMARK = 500
 """The characters of a remark that are shown; the tool's own are shorter."""
 
@@ -65,7 +68,8 @@ def comment(document: Document) -> str:
         document: A document that is a difference; see `check`.
     """
     parts = [MARKER]
-    if files := difference.files_outside(document, difference.MAX_FILES_NAMED):
+    sizes = accumulate(_size([f"{code_span(name[: difference.MAX_PATH])}…, "]) for name in document["outside"]["files"])
+    if files := difference.files_outside(document, sum(size <= _FILES_BYTES for size in sizes)):
         parts += [f"**Not data alone.** {_words(files)}", ""]
     compared = f"Compared: {' with '.join(code_span(document[name][:_MOST_REMARK]) for name in ('before', 'after'))}."
     if "refused" in document:

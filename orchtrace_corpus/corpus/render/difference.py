@@ -80,6 +80,8 @@ _TURNS = {
 _PIPE_WIDTH = 100
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 MAX_FILES_NAMED = 20
+MAX_PATH = 200
+"""The characters that are shown of a path outside the data: endless ones must not fill a comment."""
 _MANY_ALIKE = 3
 """So many records with the same changes are told together."""
 
@@ -139,6 +141,7 @@ def files_outside(document: Document, most: int) -> Words:
     total, files = document["outside"]["total"], document["outside"]["files"][:most]
     if not total:
         return ()
+    files = [name if len(name) <= MAX_PATH else f"{name[:MAX_PATH]}…" for name in files]
     left = total - len(files)
     more = [Own(f", and {left} more")] if left else []
     named = f"This pull request changes {pluralize(total, 'file')} outside data/: "
