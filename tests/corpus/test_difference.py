@@ -351,6 +351,26 @@ def test_three_dots_compare_with_where_the_two_parted(repository: Path) -> None:
     )
 
 
+def test_claims_on_the_agreement_of_readers_are_judged_by_the_sheets_of_each_revision(repository: Path) -> None:
+    """Whatever stands in the working tree."""
+    sheet = repository / "data" / "audits" / "one.csv"
+    sheet.parent.mkdir()
+    sheet.write_text("key,style\nrose-garden,formal\nlong-grass,meadow\n", encoding="utf-8")
+    (repository / "data" / "claims.yaml").write_text(
+        "- id: agree\n  claim: Readers agree.\n  over: papers\n"
+        "  expect: {sheets: [data/audits/one.csv], agreement: 2 of 2}\n  boundary: Here.\n  source: Seen.\n",
+        encoding="utf-8",
+    )
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Sheets")
+    git(repository, "checkout", "--quiet", "-b", "mine")
+    sheet.write_text("key,style\nrose-garden,gravel\nlong-grass,meadow\n", encoding="utf-8")
+    git(repository, "commit", "--quiet", "--all", "--message", "Mine")
+    git(repository, "checkout", "--quiet", "main")
+
+    assert "Claims broken\n  agree fails: expected 2 of 2; found 1 of 2." in diff(repository, "main...mine")
+
+
 def test_two_folders_need_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(TOY / "data", tmp_path / "other" / "data")
     edit(tmp_path / "other", "papers", "style: meadow", "style: cottage")

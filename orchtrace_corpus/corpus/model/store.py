@@ -542,9 +542,7 @@ class CorpusFiles:
         return pool._replace(papers=tuple(paper._replace(contested=tags.get(paper.key, ())) for paper in pool.papers))
 
     def read_sheet(self, path: str) -> str | None:
-        """Return the text of a coding sheet; None where it cannot be read, or is outside the corpus's folder."""
-        if os.pardir in path.split("/"):
-            return None
+        """Return the text of a coding sheet; None where it cannot be read."""
         try:
             data = self.data(path)
             return None if data is None else data.decode("utf-8-sig")
