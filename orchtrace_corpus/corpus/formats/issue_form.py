@@ -147,23 +147,21 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
             continue
         is_address = question.field is not None and question.field.kind in (FieldKind.URL, FieldKind.URLS)
         answer = _plain(block, only_address=is_address or question.name in ("identifier", "source"))
-        if answer and question.facet is None:
-            texts[question.name] = answer
-            if answer != " ".join(block.split()):
-                remarks.append(f"the answer to {quote(heading)} had markup, and is now {quote(answer)}")
-            if question.field is not None and question.field.is_settable:
-                del texts[question.name]
-                try:
-                    values[question.name] = read_value(question.field, question.options.get(answer, answer))
-                except CommandUseError as error:
-                    remarks.append(f"the answer to {quote(heading)} is left out: {error}".replace("\n", " "))
-        elif answer and question.facet is not None:
-            chosen = evidence if question.is_evidence else tags
-            try:
+        if not answer:
+            continue
+        if question.facet is None and answer != " ".join(block.split()):
+            remarks.append(f"the answer to {quote(heading)} had markup, and is now {quote(answer)}")
+        try:
+            if question.facet is not None:
                 tag = _tag(question, question.facet, answer)
+                chosen = evidence if question.is_evidence else tags
                 chosen[question.facet.field] = joined(question.facet, chosen.get(question.facet.field), tag)
-            except CommandUseError as error:
-                remarks.append(f"the answer to {quote(heading)} is left out: {error}".replace("\n", " "))
+            elif question.field is not None and question.field.is_settable:
+                values[question.name] = read_value(question.field, question.options.get(answer, answer))
+            else:
+                texts[question.name] = answer
+        except CommandUseError as error:
+            remarks.append(f"the answer to {quote(heading)} is left out: {error}".replace("\n", " "))
     return Form(texts, tags, evidence, tuple(remarks), values)
 
 

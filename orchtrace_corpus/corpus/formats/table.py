@@ -226,12 +226,11 @@ def _parts(taxonomy: Taxonomy) -> frozenset[str]:
 
 def _scalar(field: RecordField | None, cell: str) -> Value:
     """Return the number or the flag that a cell holds, by its field; any other cell, a wrong one included, as text."""
-    if field is not None and field.kind is FieldKind.FLAG and cell in ("true", "false"):
+    if field is None:
+        return cell
+    if field.kind is FieldKind.FLAG and cell in ("true", "false"):
         return cell == "true"
-    is_year = (
-        field is not None and field.kind is FieldKind.YEAR and cell.isascii() and cell.isdigit() and len(cell) == 4
-    )
-    if is_year or (field is not None and field.kind is FieldKind.NUMBER):
+    if field.kind is FieldKind.NUMBER or (field.kind is FieldKind.YEAR and re.fullmatch("[0-9]{4}", cell)):
         with suppress(ValueError):
             return number_of(cell)
     return cell
