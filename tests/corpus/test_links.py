@@ -169,6 +169,13 @@ def test_a_page_that_has_moved_for_good_names_its_new_address(
     assert tried(site, tmp_path, path) == [Tried(Verdict.MOVED, "HTTP 200", f"{site.url}{moved_to}")]
 
 
+def test_a_host_that_is_not_there_is_said_so(tmp_path: Path, loopback_only: list[str]) -> None:
+    ((_, outcome),) = sweeping(tmp_path).outcomes(["http://nothing.invalid/"])
+
+    assert outcome == Tried(Verdict.UNREACHABLE, "there is no such host", answered=False)
+    loopback_only.clear()
+
+
 def test_a_page_that_answers_is_asked_for_once_and_not_read(site: Site, tmp_path: Path) -> None:
     tried(site, tmp_path, "page")
 

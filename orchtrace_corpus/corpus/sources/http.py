@@ -232,7 +232,7 @@ def _explained(error: Exception, url: str) -> HttpError:
     from urllib3 import exceptions
 
     where = _shown(url)
-    causes = _causes(error)
+    causes = causes_of(error)
     said = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
     reason = printable(next(said, "") or str(causes[-1]) or type(causes[-1]).__name__)
 
@@ -255,7 +255,7 @@ def _explained(error: Exception, url: str) -> HttpError:
     return HttpError(f"{where} cannot be asked: {reason}")
 
 
-def _causes(error: BaseException) -> list[BaseException]:
+def causes_of(error: BaseException) -> list[BaseException]:
     """Return the error and its causes, the outermost first; libraries keep some of that in arguments."""
     causes: list[BaseException] = []
     waiting: list[BaseException | None] = [error]

@@ -20,7 +20,7 @@ from orchtrace_corpus.base.budget import REQUEST_SECONDS
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.records import Loaded, Places
-from orchtrace_corpus.corpus.sources.http import REDIRECTS, USER_AGENT, begin, open_session
+from orchtrace_corpus.corpus.sources.http import REDIRECTS, USER_AGENT, begin, causes_of, open_session
 from orchtrace_corpus.corpus.sources.limiter import AnswerFolder
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class Sweep:
             if not location:
                 fragment = urlsplit(url).fragment  # which servers never see
                 kept = f"#{fragment}" if fragment and not urlsplit(address).fragment else ""
-                return _judged(status, f"{address}{kept}" if permanent and address != url else "")
+                return _judge_answer(status, f"{address}{kept}" if permanent and address != url else "")
             if host in _RESOLVERS:  # the DOI is known, and is what is cited, wherever it leads today
                 return Tried(Verdict.OK, f"HTTP {status}")
             permanent = permanent and status in (301, 308)
@@ -242,7 +242,7 @@ class Sweep:
             except (requests.RequestException, OSError, ValueError) as error:
                 if method == "HEAD":
                     continue  # some servers drop the connection of whoever says HEAD
-                return Tried(Verdict.UNREACHABLE, _named(error), answered=False)
+                return Tried(Verdict.UNREACHABLE, _describe_error(error), answered=False)
             finally:
                 self._next_at[host] = time.monotonic() + self._pause_seconds
             if status == 429:
@@ -279,29 +279,31 @@ def _host(url: str) -> str:
         return ""
 
 
-def _judged(status: int, moved_to: str) -> Tried:
+def _judge_answer(status: int, moved_to: str) -> Tried:
     """Return the outcome that the last answer of a chain gives."""
     reason = f"HTTP {status}"
+    if status in (404, 410):
+        return Tried(Verdict.GONE, reason)
+    if status >= 500 or status == 408:
+        return Tried(Verdict.UNREACHABLE, reason)
     if status >= 400:
-        is_down = status >= 500 or status == 408
-        verdict = Verdict.GONE if status in (404, 410) else Verdict.UNREACHABLE if is_down else Verdict.REFUSED
-        return Tried(verdict, reason)
+        return Tried(Verdict.REFUSED, reason)
     if status in REDIRECTS:
         return Tried(Verdict.UNREACHABLE, f"{reason} to nowhere")
     return Tried(Verdict.MOVED, reason, moved_to) if moved_to else Tried(Verdict.OK, reason)
 
 
-def _named(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Return the reason for an error, in a few words; the libraries' own are long and name their classes."""
-    import requests
+    from requests import exceptions
+    from urllib3.exceptions import NameResolutionError
 
-    text = str(error)
-    if isinstance(error, requests.exceptions.SSLError):
+    if isinstance(error, exceptions.SSLError):
         return "its certificate cannot be trusted"
-    if isinstance(error, requests.Timeout):
+    if isinstance(error, exceptions.Timeout):
         return "no answer in time"
-    if "NameResolutionError" in text or "getaddrinfo" in text:
+    if any(isinstance(cause, NameResolutionError) for cause in causes_of(error)):
         return "there is no such host"
-    if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError)):
+    if isinstance(error, ValueError):
         return "it is not a valid address"
     return "the connection failed"
