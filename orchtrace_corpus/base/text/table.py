@@ -121,6 +121,7 @@ https://docs.github.com/get-started/writing-on-github/working-with-advanced-form
 
 
 _DIGITS = frozenset("0123456789")
+_HEX = frozenset("abcdef")
 
 
 def markdown_text(text: str) -> str:
@@ -138,7 +139,7 @@ def _may_act(text: str) -> bool:
     """Return True if a text has what some part of `_ACTIVE` needs, in a thirtieth of the time of a search."""
     if "@" in text or "#" in text or "://" in text or text.count(":") > 1 or "gh-" in text.lower():
         return True
-    return any(len(word) > 6 and not _DIGITS.isdisjoint(word) for word in text.split())
+    return any(len(word) > 6 and not (_DIGITS.isdisjoint(word) or _HEX.isdisjoint(word)) for word in text.split())
 
 
 def _inert(text: str) -> str:
