@@ -284,6 +284,16 @@ def _assert_code_only(body: str) -> None:
     }
 
 
+def test_of_a_long_text_the_rest_is_counted_and_linked(document: dict[str, Any]) -> None:
+    long = {"path": ["notes"], "before": None, "after": "x" * 10_000, "line": 7}
+    record = {"name": "rocks", "was": "rocks", "change": "changed", "line": 5, "values": [long]}
+    files = [{"path": "data/papers.yaml", "subject": "papers", "records": [record], "asides": []}]
+    shown = comment({**document, "files": files, "after": "abcdef0123"})
+
+    link = "[`data/papers.yaml:5`](../blob/abcdef0123/data/papers.yaml#L5)"
+    assert f"- `rocks`: `notes` added: `{'x' * 4000}` … (6,000 more characters: {link})\n" in shown
+
+
 def test_what_does_not_fit_is_linked_to_its_line_and_nowhere_else(document: dict[str, Any]) -> None:
     body = "](//evil.test) [a](//b) ` #L1" * 400
     hostile = replaced(document, body, iter(range(10_000)))

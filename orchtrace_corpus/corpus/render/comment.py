@@ -47,6 +47,12 @@ _NOTICE_BYTES = 700
 _FILES_BYTES = 6000
 """Room for the files that are no data; the others are counted."""
 
+_NEW_BYTES = 6000
+"""Room for what is new that all changes together leave."""
+
+_MOST_TEXT = 4000
+"""The characters of a text that are shown; the others are counted."""
+
 _MOST_REMARK = 500
 """The characters of a remark that are shown; the tool's own are shorter."""
 
@@ -86,7 +92,7 @@ def comment(document: Document) -> str:
     left = difference.claims_left(document) if document["has_meaning"] else ()
     tail = [_words(left), ""] if left else []
     blocks = [
-        _Block(section.title, [(_items(entry), entry) for entry in section.entries], section.is_new)
+        _Block(section.title, [(_items(entry, document), entry) for entry in section.entries], section.is_new)
         for section in difference.sections(document)
     ]
     blocks += [_table(shifts) for shifts in difference.shift_tables(document)]
@@ -95,11 +101,14 @@ def comment(document: Document) -> str:
     if is_cut:
         room -= _NOTICE_BYTES * len(blocks)
     budgets = {}
+    reserved = min(_NEW_BYTES, sum(block.size for block in blocks if block.is_new))
+    room -= reserved
     for is_new in (False, True):
         ordered = sorted((block.size, at) for at, block in enumerate(blocks) if block.is_new == is_new)
         for index, (size, at) in enumerate(ordered):
             budgets[at] = min(size, room // (len(ordered) - index))
             room -= budgets[at]
+        room += reserved
     for at, block in enumerate(blocks):
         parts += _section(block, budgets[at], document)
     return "\n".join([*parts, *tail, *([_CUT_HERE] if is_cut else [])]).rstrip("\n") + "\n"
@@ -273,9 +282,11 @@ def _size(lines: Sequence[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
 
 
-def _items(entry: Entry) -> list[str]:
-    first, *others = entry.lines
-    return [f"- {_words(first)}", *(f"  - {_words(words)}" for words in others)]
+def _items(entry: Entry, document: Document) -> list[str]:
+    """Return a sentence and those below it as items of a list."""
+    place = _place(entry, document) if entry.path else ""
+    first, *others = (_words(words, place) for words in entry.lines)
+    return [f"- {first}", *(f"  - {words}" for words in others)]
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
@@ -284,8 +295,8 @@ def _fitting(lines: Sequence[str], room: int) -> int:
     return sum(size <= room for size in sizes)
 
 
-def _words(words: Words) -> str:
-    """Return a sentence: our own words as they are, all others as code spans."""
+def _words(words: Words, place: str = "") -> str:
+    """Return a sentence: our own words as they are, all others as code spans; of long ones the rest is counted."""
     shown = ""
     for word in words:
         if isinstance(word, Own):
@@ -295,7 +306,9 @@ def _words(words: Words) -> str:
         if isinstance(word, Part):  # a blank stands between them anyway
             word = word.strip(" ") or word
         blank = " " if shown and shown[-1] not in " ([{" else ""
-        shown += f"{blank}{mark}{code_span(word)}{mark}"
+        shown += f"{blank}{mark}{code_span(word[:_MOST_TEXT])}{mark}"
+        if len(word) > _MOST_TEXT:
+            shown += f" … ({len(word) - _MOST_TEXT:,} more characters{': ' * bool(place)}{place})"
     return shown
 
 

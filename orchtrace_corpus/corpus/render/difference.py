@@ -91,6 +91,9 @@ _MOST_NAMES = 40
 _SHORT = 40
 """Texts up to this length are shown whole; so much of a longer one is shown around a change."""
 
+_LONG = 2000
+"""Texts up to this length that have little in common are shown whole."""
+
 _MOST_TOKENS = 600
 """Between what two texts share at both ends, so many words are compared: the time grows with their square."""
 
@@ -315,7 +318,8 @@ def _compared_texts(before: str, after: str) -> list[str]:
     runs = _text_runs(before, after)
     shared = sum(len(was) for was, _, is_equal in runs if is_equal)
     is_short = max(len(before), len(after)) <= _SHORT and "://" not in before
-    if is_short or 2 * shared < max(len(before), len(after)):
+    is_another = 2 * shared < max(len(before), len(after)) <= _LONG
+    if is_short or is_another:
         return [*_value(before), _ARROW, *_value(after), *_code_points(before, after)]
     words: list[str] = []
     for index, (was, now, is_equal) in enumerate(runs):
