@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.json_parts import Part
-from orchtrace_corpus.trace.importers.core.logs import JsonDocument, LogFile
+from orchtrace_corpus.trace.importers.core.logs import LogFile, document
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.conftest import ROOT, run_corpus
@@ -451,7 +451,7 @@ def test_a_document_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -
     (tmp_path / "x.json").write_bytes(content)
 
     with pytest.raises(DataFileError, match="is not JSON"):
-        JsonDocument(LogFile(str(tmp_path / "x.json"), "x.json"))
+        document(LogFile(str(tmp_path / "x.json"), "x.json"))
 
 
 def test_a_document_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
@@ -459,7 +459,7 @@ def test_a_document_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
         file.truncate(budget.MAX_DOCUMENT_BYTES + 1)
 
     with pytest.raises(DataFileError, match="larger than 1024 MiB"):
-        JsonDocument(LogFile(str(tmp_path / "x.json"), "x.json"))
+        document(LogFile(str(tmp_path / "x.json"), "x.json"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs the proc file system")

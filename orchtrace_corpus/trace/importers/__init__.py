@@ -361,7 +361,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
                 for file in session.files:  # one that is cut off is refused as such
                     beginning = logs.head(file)
                     if not beginning.rows and beginning.text.lstrip()[:1] in ("{", "["):
-                        logs.JsonDocument(file)
+                        logs.document(file)
                 raise
         if trace is None:
             return

@@ -309,8 +309,8 @@ class _Session:
         unit = self._fill_times()
         self._note_returns()
         self._compare_totals()
-        stem = masked_path(os.path.splitext(os.path.basename(first.file.path))[0])
-        run.name, run.system, run.version = masked(first.id or first.session) or stem, first.name, first.version
+        run.name = masked(first.id or first.session) or first.file.stem
+        run.system, run.version = first.name, first.version
         return run.trace(unit=unit, nothing=f"no step of an agent in {first.file.name}")
 
     def _compare_totals(self) -> None:

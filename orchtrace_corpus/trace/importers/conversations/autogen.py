@@ -69,11 +69,11 @@ _ANSWERS = frozenset(
     ("TextMessage", "MultiModalMessage", "StructuredMessage", "ToolCallRequestEvent", "HandoffMessage")
 )
 _SILENT = frozenset(
-    (
-        "CodeExecutionEvent", "CodeGenerationEvent", "MemoryQueryEvent", "ModelClientStreamingChunkEvent",
-        "SelectSpeakerEvent", "SelectorEvent", "StopMessage", "ToolCallSummaryMessage",
-    )
-)  # fmt: skip
+    """
+    CodeExecutionEvent CodeGenerationEvent MemoryQueryEvent ModelClientStreamingChunkEvent SelectSpeakerEvent
+    SelectorEvent StopMessage ToolCallSummaryMessage
+    """.split()
+)
 _TRANSFER = "transfer_to_"
 _MAX_NESTING = 6
 

@@ -29,8 +29,6 @@ _SILENT = ("assistant.", "command.", "hook.", "mcp.", "session.", "skill.", "sub
 
 
 class _Row(Struct, gc=False, rename="camel"):
-    """An event as far as it is read."""
-
     kind: Any = field(default=None, name="type")
     id: Any = None
     agent_id: Any = None
@@ -307,13 +305,12 @@ class _Reading:
 
     def trace(self, file: LogFile) -> Trace:
         """Return the trace."""
-        run = self._run
         folder, name = os.path.split(file.path_text)
-        stem = os.path.basename(folder) if name == "events.jsonl" else os.path.splitext(name)[0]
-        run.name = run.name or masked_path(stem)
+        stem = masked_path(os.path.basename(folder)) if name == "events.jsonl" else file.stem
+        self._run.name = self._run.name or stem
         for call, stated in self._outputs.values():
-            run.spend_output(call, stated)
-        return run.trace()
+            self._run.spend_output(call, stated)
+        return self._run.trace()
 
 
 _TAKERS: Mapping[str, Callable[[_Reading, _Event], None]] = {

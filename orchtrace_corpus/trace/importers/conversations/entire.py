@@ -43,8 +43,6 @@ _COMMANDS = ("<bash-input>", "<command-")
 
 
 class _Line(Struct, gc=False):
-    """A line as far as it is read."""
-
     agent: Any = None
     cli_version: Any = None
     type: Any = None

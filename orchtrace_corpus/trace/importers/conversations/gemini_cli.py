@@ -115,7 +115,7 @@ class _Reading:
 
     def take_file(self, file: LogFile, header: _Header) -> None:
         """Take the messages of a file."""
-        run, stem = self._run, _stem(file)
+        run, stem = self._run, os.path.splitext(os.path.basename(file.path_text))[0]
         agent = ROOT
         if header.is_child:
             agent = stem if header.session in self._mains or not header.session else header.session
@@ -134,7 +134,7 @@ class _Reading:
                 self._take_message(known, row, place)
 
     def _messages_of(self, file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
-        messages = logs.JsonDocument(file).top.members().get("messages")
+        messages = logs.document(file).members().get("messages")
         for part in messages.elements() if messages is not None else ():
             self._run.report.records_read += 1
             yield part.line, mapping(part.value())
@@ -155,7 +155,7 @@ class _Reading:
 
     def trace(self, file: LogFile) -> Trace:
         """Return the trace."""
-        self._run.name = self._run.name or masked_path(_stem(file))
+        self._run.name = self._run.name or file.stem
         for agent, messages in self._messages.items():
             for row, place in messages.values():
                 self._add(agent, row, place)
@@ -210,10 +210,6 @@ class _Reading:
         if ending is not None and ending[1] != "GOAL":
             status, error = _ERROR, masked(ending[1].lower())
         self._run.result(agent, call_id, max(moment(call.get("timestamp")), time), place, content, status, error)
-
-
-def _stem(file: LogFile) -> str:
-    return os.path.splitext(os.path.basename(file.path_text))[0]
 
 
 def _text(content: Any) -> str:

@@ -35,31 +35,23 @@ _OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 
 
 class _Call(Struct, gc=False):
-    """A call of a tool."""
-
     id: str = ""
     name: str = ""
     args: Any = None
 
 
 class _Answer(Struct, gc=False):
-    """What a tool answered."""
-
     id: str = ""
     response: Any = None
 
 
 class _Piece(Struct, rename="camel", gc=False):
-    """A part of a content."""
-
     text: str = ""
     function_call: _Call | None = None
     function_response: _Answer | None = None
 
 
 class _Content(Struct, gc=False):
-    """What an event says."""
-
     parts: list[_Piece] | None = None
 
 
@@ -108,8 +100,6 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Document(Struct, rename="camel", gc=False):
-    """A session as it stands in a file."""
-
     id: str = ""
     app_name: str = ""
     events: list[_Event] | None = None

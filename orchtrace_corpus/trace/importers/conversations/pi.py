@@ -30,13 +30,12 @@ __all__ = ("beside", "read", "recognises", "ties")
 _SUMMARIES = frozenset(("compaction", "branch_summary"))
 """Entries for which a model was asked aside; none states its usage."""
 _SILENT = frozenset(
-    (
-        "agent_end", "agent_start", "auto_retry_end", "auto_retry_start", "compaction_end", "compaction_start",
-        "custom", "label", "message_start", "message_update", "model_change", "queue_update", "session_info",
-        "thinking_level_change", "tool_execution_end", "tool_execution_start", "tool_execution_update",
-        "turn_end", "turn_start",
-    )
-)  # fmt: skip
+    """
+    agent_end agent_start auto_retry_end auto_retry_start compaction_end compaction_start custom label message_start
+    message_update model_change queue_update session_info thinking_level_change tool_execution_end
+    tool_execution_start tool_execution_update turn_end turn_start
+    """.split()
+)
 """Entries and printed events that say nothing about agents, calls or tokens, or say it again."""
 _TELLING = ("role", "timestamp", "toolCallId", "usage")
 """What tells a message from others of its session, whose ids versions of the program give anew."""

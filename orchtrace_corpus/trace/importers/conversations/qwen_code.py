@@ -26,14 +26,15 @@ from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
 _META = frozenset(("agentType", "parentSessionId"))
-_SILENT = frozenset((
-    "agent_bootstrap", "agent_launch_prompt", "agent_retry", "agent_session_ready", "at_command",
-    "attribution_snapshot", "background_task_completed", "branch_checkpoint", "chat_compression", "cron",
-    "custom_title", "file_history_snapshot", "goal_runtime", "goal_state", "goal_turn_end", "omni_recall",
-    "parent_session", "realtime_message", "rewind", "session_approval_mode", "session_artifact_event",
-    "session_artifact_snapshot", "session_execution_engine", "session_model", "session_notes", "session_source",
-    "session_sources_snapshot", "slash_command", "turn_result", "user_text_elements",
-))  # fmt: skip
+_SILENT = frozenset(
+    """
+    agent_bootstrap agent_launch_prompt agent_retry agent_session_ready at_command attribution_snapshot
+    background_task_completed branch_checkpoint chat_compression cron custom_title file_history_snapshot
+    goal_runtime goal_state goal_turn_end omni_recall parent_session realtime_message rewind session_approval_mode
+    session_artifact_event session_artifact_snapshot session_execution_engine session_model session_notes
+    session_source session_sources_snapshot slash_command turn_result user_text_elements
+    """.split()
+)
 """System rows in which the program keeps notes for itself."""
 _REPEATED = LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
 _COUNTS = [f"{kind}TokenCount" for kind in ("prompt", "candidates", "thoughts", "total", "cachedContent")]
@@ -90,8 +91,6 @@ class _Payload(Struct, gc=False, rename="camel"):
 
 
 class _Row(Struct, gc=False, rename="camel"):
-    """A row as far as it is read."""
-
     kind: str = field(default="", name="type")
     subtype: str = ""
     timestamp: str = ""
@@ -283,7 +282,7 @@ class _Reading:
     def trace(self, file: LogFile) -> Trace:
         """Return the trace."""
         run = self._run
-        run.name = run.name or masked_path(os.path.splitext(os.path.basename(file.path_text))[0])
+        run.name = run.name or file.stem
         with_rows = {agent for agent, thread in run.agents.items() if thread.steps}
         alone = {entry.agent for entry in self._telemetry} - with_rows
         asked: dict[str, steps.ModelCall] = {}

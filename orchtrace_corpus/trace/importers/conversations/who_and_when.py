@@ -4,7 +4,6 @@ Zhang et al., 2025, "Which Agent Causes Task Failures and When?", arXiv 2505.002
 and no ids of calls: its steps are counted. Agents are named by `name`, or by `role` with what the step was for.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run, traces_of
 from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
@@ -90,8 +89,7 @@ class _Record:
             self._run.report.note(Problem.LABEL_OF_ANOTHER, f"{self._file.name}:{self._line}")
         if self._last is not None:
             self._run.agent(self._last.agent).is_root = True
-        stem = os.path.splitext(os.path.basename(self._file.path_text))[0]
-        self._run.name = self._label("question_ID") or masked_path(stem)
+        self._run.name = self._label("question_ID") or self._file.stem
         trace = self._run.trace(unit=Unit.STEP)
         success = (self._label("is_correct") or self._label("is_corrected")).lower()
         if success in ("true", "false"):

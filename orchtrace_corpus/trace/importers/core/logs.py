@@ -60,6 +60,11 @@ class LogFile(NamedTuple):
     name: str
 
     @property
+    def stem(self) -> str:
+        """Its file name without what it ends in, as others may see it."""
+        return masked_path(os.path.splitext(os.path.basename(self.path_text))[0])
+
+    @property
     def path_text(self) -> str:
         """Its path in UTF-8, whatever bytes are in it: what names are made of, and not what is opened."""
         return self.path.encode("utf-8", "backslashreplace").decode()
@@ -278,26 +283,16 @@ def contents(file: LogFile) -> bytes:
         return opened.contents()
 
 
-class JsonDocument:
-    """A JSON file that is one value.
-
-    Attributes:
-        top: The value, undecoded.
+def document(file: LogFile) -> parts.Part:
+    """Return the value of a JSON file, undecoded.
 
     Raises:
         DataFileError: The file cannot be read, is too large, or is no JSON.
     """
-
-    def __init__(self, file: LogFile) -> None:
-        try:
-            self.top = parts.whole(contents(file))
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise DataFileError(f"{quote_path(file.name)} is not JSON: {error}") from error
-
-    @property
-    def value(self) -> Any:
-        """The value decoded; None where it cannot be."""
-        return self.top.value()
+    try:
+        return parts.whole(contents(file))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DataFileError(f"{quote_path(file.name)} is not JSON: {error}") from error
 
 
 def documents(file: LogFile, report: ImportReport) -> Iterator[parts.Part]:

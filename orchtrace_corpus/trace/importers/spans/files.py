@@ -15,7 +15,7 @@ from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, JsonDocument, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.spans.span import Bundle
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Trace
@@ -102,11 +102,11 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]
     failure = None
     if not _is_of_lines(file):
         try:
-            document = JsonDocument(file)
+            top = logs.document(file)
         except DataFileError as error:
             failure = error
         else:
-            yield Record(document.top, document.top.line)
+            yield Record(top, top.line)
             return
     for line, value in logs.rows(file, report, shape, keep_others=True):
         failure = None

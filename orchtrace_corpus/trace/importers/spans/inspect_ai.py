@@ -14,7 +14,7 @@ from msgspec import Struct
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.importers.core import json_parts as parts
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, JsonDocument, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened, document
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, leave_out
@@ -38,11 +38,11 @@ _REFUSED = frozenset(("reject", "terminate"))
 _APPROVERS = {"human": DecidedBy.PERSON, "auto": DecidedBy.RULE}
 """Inspect's own approvers (`approval/_human/approver.py`, `approval/_auto.py`), and who decides in them."""
 _SILENT = frozenset(
-    (
-        "checkpoint", "compaction", "info", "logger", "sample_init", "sample_limit", "sandbox", "score", "score_edit",
-        "span_end", "state", "step", "store", "subtask", "error", "anchor", "branch", "interrupt",
-    )
-)  # fmt: skip
+    """
+    checkpoint compaction info logger sample_init sample_limit sandbox score score_edit span_end state step store
+    subtask error anchor branch interrupt
+    """.split()
+)
 
 
 class _Event(Struct):
@@ -72,8 +72,6 @@ class _Event(Struct):
 
 
 class _Sample(Struct):
-    """The members of a sample."""
-
     id: Any = None
     epoch: Any = None
     uuid: Any = None
@@ -88,8 +86,6 @@ class _Sample(Struct):
 
 
 class _Header(Struct):
-    """What is said of the whole evaluation."""
-
     task: str = ""
     run: str = ""
     version: str = ""
@@ -147,7 +143,7 @@ def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Found]:
 
 
 def _documented(file: LogFile) -> Iterator[_Found]:
-    members = JsonDocument(file).top.members()
+    members = document(file).members()
     header = _header(members["eval"].value() if "eval" in members else None)
     for part in members["samples"].elements() if "samples" in members else ():
         yield header, file.name, part.line, part.value(_Sample) or _lenient(part.value())

@@ -36,8 +36,6 @@ _KINDS |= dict.fromkeys(("chain", "prompt", "parser"), Kind.CHAIN)
 
 
 class _Extra(Struct):
-    """What clients add to a run."""
-
     metadata: Any = None
     invocation_params: Any = None
     runtime: Any = None

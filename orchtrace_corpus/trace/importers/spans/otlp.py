@@ -321,21 +321,15 @@ _START = {"startTimeUnixNano", "start_time_unix_nano"}
 
 
 class _Attributed(Struct):
-    """A resource."""
-
     attributes: list[Attribute] | None = None
 
 
 class _Scope(Struct):
-    """The instrumentation that wrote spans."""
-
     name: Any = None
     version: Any = None
 
 
 class _Span(Struct, rename="camel"):
-    """A span."""
-
     trace_id: Any = None
     span_id: Any = None
     parent_span_id: Any = None
@@ -348,15 +342,11 @@ class _Span(Struct, rename="camel"):
 
 
 class _ScopeSpans(Struct):
-    """Spans of one instrumentation."""
-
     scope: _Scope | None = None
     spans: list[_Span] | None = None
 
 
 class _ResourceSpans(Struct, rename="camel"):
-    """Spans of one program."""
-
     resource: _Attributed | None = None
     scope_spans: list[_ScopeSpans] | None = None
 
@@ -376,8 +366,6 @@ class _Request(_Span, rename="camel"):
 
 
 class _Program(NamedTuple):
-    """What wrote spans."""
-
     system: str = ""
     version: str = ""
     library: str = ""

@@ -53,85 +53,67 @@ class Transfer(NamedTuple):
     is_routed: bool = False  # whether the source has chosen the target
 
 
-def transfers(
-    of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: ImportReport
-) -> list[Transfer]:
-    """All transfers of a tree: those of graphs, of handoffs, and those by the name of who acted before."""
-    found = list(_Graphs(of, meanings, owner, report).transfers())
-    found += _handoffs(of, meanings, owner, places, report)
-    reached = {each.target for each in found}
-    found += [each for each in _by_name(of, meanings, owner, places) if each.target not in reached]
-    return found
+class _Transfers:
+    """Finds where control passes: in graphs, by handoffs, and by the name of who acted before."""
 
-
-def _beside(of: Tree, places: Places, number: int) -> Iterator[tuple[int, ...]]:
-    """Yield where the other agents of a group are looked for: under the same parent first, then in the same agent."""
-    yield (of.parents[number],)
-    yield places[number]
-
-
-def _agents(
-    of: Tree, meanings: Meanings, places: Places, times: Sequence[float]
-) -> dict[tuple[tuple[int, ...], str], list[tuple[float, int]]]:
-    """Return the agents' spans by where they lie and by name, each with a time, in its order."""
-    found: dict[tuple[tuple[int, ...], str], list[tuple[float, int]]] = {}
-    for number in places:
-        for place in _beside(of, places, number):
-            found.setdefault((place, masked(meanings.names[number])), []).append((times[number], number))
-    for spans in found.values():
-        spans.sort()
-    return found
-
-
-def _handoffs(
-    of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: ImportReport
-) -> Iterator[Transfer]:
-    """Each handoff goes to the next agent of that name that begins beside the one that hands over."""
-    handoffs = [number for number, kind in enumerate(meanings.kinds) if kind is HANDOFF]
-    if not handoffs:
-        return
-    span_of = {owner[number]: number for number in places}
-    agents = _agents(of, meanings, places, of.earliest)
-    for number in handoffs:
-        source, begin = span_of.get(owner[number], NOBODY), of.starts[number]
-        places_of_source = _beside(of, places, source) if source != NOBODY else iter([(NOBODY,), (NOBODY, NOBODY)])
-        for place in places_of_source:
-            candidates = agents.get((place, masked(of.spans[number].target)), [])
-            at = bisect_left(candidates, (begin, NOBODY))
-            if at < len(candidates) and candidates[at][1] != source:
-                yield Transfer(owner[number], owner[candidates[at][1]], number, is_routed=True)
-                break
-        else:
-            report.note(Problem.HANDOFF_TO_NOBODY, of.spans[number].where)
-
-
-def _by_name(of: Tree, meanings: Meanings, owner: Sequence[int], places: Places) -> Iterator[Transfer]:
-    """Yield an agent that names the one before it follows the last of that name that has ended beside it."""
-    followers = [number for number in places if of.spans[number].follows]
-    if not followers:
-        return
-    ends = [NOBODY if end is None else end for end in of.ends]
-    agents = _agents(of, meanings, places, ends)
-    for number in followers:
-        for place in _beside(of, places, number):
-            candidates = agents.get((place, masked(of.spans[number].follows)), [])
-            at = bisect_right(candidates, (of.earliest[number], len(of.spans))) - 1
-            if at >= 0 and candidates[at][0] != NOBODY and candidates[at][1] != number:
-                yield Transfer(owner[candidates[at][1]], owner[number], is_routed=True)
-                break
-
-
-class _Graphs:
-    """The tasks of graphs, step by step."""
-
-    def __init__(self, of: Tree, meanings: Meanings, owner: Sequence[int], report: ImportReport) -> None:
-        self._of = of
-        self._meanings = meanings
-        self._owner = owner
-        self._report = report
+    def __init__(
+        self, of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: ImportReport
+    ) -> None:
+        self._of, self._meanings, self._owner = of, meanings, owner
+        self._places, self._report = places, report
         self._origins: dict[int, list[int]] = {}
 
-    def transfers(self) -> Iterator[Transfer]:
+    def all(self) -> list[Transfer]:
+        """Return all transfers of a tree."""
+        transfers = [*self._in_graphs(), *self._handoffs()]
+        reached = {transfer.target for transfer in transfers}
+        return [*transfers, *(transfer for transfer in self._by_name() if transfer.target not in reached)]
+
+    def _beside(self, number: int) -> tuple[tuple[int, ...], ...]:
+        """Return where others of a group are looked for: under the same parent first, then in the same agent."""
+        return (self._of.parents[number],), self._places[number]
+
+    def _agents(self, times: Sequence[float]) -> dict[tuple[tuple[int, ...], str], list[tuple[float, int]]]:
+        """Return the agents' spans by where they lie and by name, each with a time, in its order."""
+        agents: dict[tuple[tuple[int, ...], str], list[tuple[float, int]]] = {}
+        for number in self._places:
+            for place in self._beside(number):
+                agents.setdefault((place, masked(self._meanings.names[number])), []).append((times[number], number))
+        for spans in agents.values():
+            spans.sort()
+        return agents
+
+    def _handoffs(self) -> Iterator[Transfer]:
+        """Yield handoffs, each to the next agent of that name that begins beside the one that hands over."""
+        of, owner = self._of, self._owner
+        handoffs = [number for number, kind in enumerate(self._meanings.kinds) if kind is HANDOFF]
+        span_of = {owner[number]: number for number in self._places} if handoffs else {}
+        agents = self._agents(of.earliest) if handoffs else {}
+        for number in handoffs:
+            source = span_of.get(owner[number], NOBODY)
+            for place in self._beside(source) if source != NOBODY else ((NOBODY,), (NOBODY, NOBODY)):
+                candidates = agents.get((place, masked(of.spans[number].target)), [])
+                at = bisect_left(candidates, (of.starts[number], NOBODY))
+                if at < len(candidates) and candidates[at][1] != source:
+                    yield Transfer(owner[number], owner[candidates[at][1]], number, is_routed=True)
+                    break
+            else:
+                self._report.note(Problem.HANDOFF_TO_NOBODY, of.spans[number].where)
+
+    def _by_name(self) -> Iterator[Transfer]:
+        """Yield agents that name the one before them: the last of that name that has ended beside them."""
+        of, owner = self._of, self._owner
+        followers = [number for number in self._places if of.spans[number].follows]
+        agents = self._agents([NOBODY if end is None else end for end in of.ends]) if followers else {}
+        for number in followers:
+            for place in self._beside(number):
+                candidates = agents.get((place, masked(of.spans[number].follows)), [])
+                at = bisect_right(candidates, (of.earliest[number], len(of.spans))) - 1
+                if at >= 0 and candidates[at][0] != NOBODY and candidates[at][1] != number:
+                    yield Transfer(owner[candidates[at][1]], owner[number], is_routed=True)
+                    break
+
+    def _in_graphs(self) -> Iterator[Transfer]:
         graphs: defaultdict[tuple[int, str], list[tuple[int, Task]]] = defaultdict(list)
         for number in self._of.order:
             span, kind = self._of.spans[number], self._meanings.kinds[number]
@@ -251,12 +233,12 @@ class Team:
         self._spanless: dict[str, int] = {}
         self._find(bearers)
         places = {each.span: (each.parent, each.wrapper) for each in self.activations if each.span != NOBODY}
-        found = transfers(of, meanings, self.owner, places, report)
+        transfers = _Transfers(of, meanings, self.owner, places, report).all()
         # for each handoff's span the number of the activation that took over
-        self.handoffs = {each.span: each.target for each in found if each.span != NOBODY}
-        for each in found:
-            self.activations[each.source].outgoing.append(each)
-            self.activations[each.target].incoming.append(each)
+        self.handoffs = {transfer.span: transfer.target for transfer in transfers if transfer.span != NOBODY}
+        for transfer in transfers:
+            self.activations[transfer.source].outgoing.append(transfer)
+            self.activations[transfer.target].incoming.append(transfer)
         self._name_agents()
         initial = Counter(each.wrapper for each in self.activations if each.wrapper != NOBODY and not each.incoming)
         # the numbers of the tools' spans that wrap one agent, which stand for it

@@ -62,7 +62,7 @@ class Family:
             if source.part is not Part.META:
                 continue
             try:
-                value = logs.JsonDocument(source.file).value
+                value = logs.document(source.file).value()
             except DataFileError:
                 value = None
             if isinstance(value, dict):
@@ -196,7 +196,7 @@ def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
     source = next((source for source in sources if source.part is Part.RUN), None)
     if source is not None:
         try:
-            summary = mapping(logs.JsonDocument(source.file).value)
+            summary = mapping(logs.document(source.file).value())
         except DataFileError:
             reading.run.report.note(Problem.UNREADABLE_WORKFLOW, source.shown)
     total = summary.get("totalTokens")

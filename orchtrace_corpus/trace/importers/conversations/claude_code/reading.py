@@ -434,12 +434,11 @@ _PROGRESS_SECONDS = 2.0  # the inaccuracy of progress, which counts whole second
 
 
 _SILENT = frozenset(
-    (
-        "agent-color", "agent-name", "agent-setting", "ai-title", "custom-title", "file-history-snapshot",
-        "last-prompt", "mode", "permission-mode", "pr-link", "progress", "queue-operation", "summary", "system", "tag",
-        "worktree-state",
-    )
-)  # fmt: skip
+    """
+    agent-color agent-name agent-setting ai-title custom-title file-history-snapshot last-prompt mode
+    permission-mode pr-link progress queue-operation summary system tag worktree-state
+    """.split()
+)
 """Notes of the program for itself."""
 
 

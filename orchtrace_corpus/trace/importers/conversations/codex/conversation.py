@@ -261,14 +261,13 @@ _ANSWERS = {"agent_message": "message", "agent_reasoning": "reasoning", "agent_r
 
 _SILENT_ITEMS = frozenset(("ghost_snapshot", "compaction", "compaction_summary", "other"))
 _SILENT_EVENTS = frozenset(
-    (
-        "agent_reasoning_section_break", "background_event", "collab_agent_interaction_end", "collab_close_end",
-        "collab_resume_end", "context_compacted", "entered_review_mode", "error", "exec_command_end",
-        "exited_review_mode", "item_completed", "mcp_tool_call_end", "patch_apply_end", "plan_update", "stream_error",
-        "thread_name_updated", "thread_rolled_back", "thread_settings_applied", "view_image_tool_call", "warning",
-        "web_search_end",
-    )
-)  # fmt: skip
+    """
+    agent_reasoning_section_break background_event collab_agent_interaction_end collab_close_end collab_resume_end
+    context_compacted entered_review_mode error exec_command_end exited_review_mode item_completed mcp_tool_call_end
+    patch_apply_end plan_update stream_error thread_name_updated thread_rolled_back thread_settings_applied
+    view_image_tool_call warning web_search_end
+    """.split()
+)
 
 
 class Moment(Struct, gc=False):
