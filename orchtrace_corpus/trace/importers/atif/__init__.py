@@ -18,6 +18,7 @@ from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notificati
 from orchtrace_corpus.trace.importers.atif.restoration import restore
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.identity import families
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
@@ -121,21 +122,9 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
     """Yield the files by session: each that no other names, with all those that it leads to."""
     by_path = {os.path.realpath(file.path): file for file in files}
-    targets = {
-        path: [name for name in _named_files(file, logs.contents(file)) if name in by_path]
-        for path, file in by_path.items()
-    }
-    named = {target for path, found in targets.items() for target in found if target != path}
-    seen: set[str] = set()
-    for path in (*(path for path in by_path if path not in named), *by_path):  # last those in a circle
-        if path not in seen:
-            session = [path]
-            seen.add(path)
-            for one in session:
-                further = [target for target in targets[one] if target not in seen]
-                seen.update(further)
-                session += further
-            yield [by_path[one] for one in session]
+    named = {path: _named_files(file, logs.contents(file)) for path, file in by_path.items()}
+    for session in families({path: [name for name in names if name in by_path] for path, names in named.items()}):
+        yield [by_path[path] for path in session]
 
 
 class _Session:

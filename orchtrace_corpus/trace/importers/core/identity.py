@@ -1,7 +1,7 @@
 """What is the same: names are made unique, files of a session put together, answers of several sessions recognised."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 
 from orchtrace_corpus.trace.importers.core.logs import LogFile
@@ -56,6 +56,25 @@ def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFi
     for name, block in blocks.items():
         groups.setdefault(first(name), []).extend(block)
     yield from map(tuple, groups.values())
+
+
+def families(below: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
+    """Yield each name that is below no other, with all that is below it; last those in a circle.
+
+    Args:
+        below: What is directly below each name.
+    """
+    tops = below.keys() - {name for above, names in below.items() for name in names if name != above}
+    seen: set[str] = set()
+    for top in (*(name for name in below if name in tops), *below):
+        if top not in seen:
+            family = [top]
+            seen.add(top)
+            for name in family:
+                further = [name for name in below[name] if name not in seen]
+                seen.update(further)
+                family += further
+            yield family
 
 
 class SeenRows:

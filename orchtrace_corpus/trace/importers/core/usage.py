@@ -45,25 +45,31 @@ def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
     return any(count is None and value is not None for value, count in zip(stated, known, strict=True))
 
 
+_OF_INPUT = ("prompt_token_details", "prompt_tokens_details", "input_token_details", "input_tokens_details")
+_OF_OUTPUT = ("completion_token_details", "completion_tokens_details", "output_token_details", "output_tokens_details")
 _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
 """Where a usage has these, which is Anthropic's, its input is stated without them."""
 
 
 def usage_of_service(stated: Mapping[str, Any]) -> Usage:
-    """Return the usage that the answer of a service states: in the words of OpenAI, Anthropic or Google."""
-    given = _first(stated, "prompt_tokens", "input_tokens", "promptTokenCount")
-    output = _first(stated, "completion_tokens", "output_tokens", "candidatesTokenCount")
-    of_input = object_field(stated, "prompt_tokens_details") or object_field(stated, "input_tokens_details")
-    of_output = object_field(stated, "completion_tokens_details") or object_field(stated, "output_tokens_details")
+    """Return the usage that the answer of a service states: in the words of OpenAI, Anthropic, Google or LangChain."""
+    of_input, of_output = (
+        {name: value for member in members for name, value in object_field(stated, member).items()}
+        for members in (_OF_INPUT, _OF_OUTPUT)
+    )
+    given = _first(stated, "input_tokens", "prompt_tokens", "promptTokenCount")
+    output = _first(stated, "output_tokens", "completion_tokens", "candidatesTokenCount")
     read = _first(stated, "cache_read_input_tokens", "cache_read_tokens", "cachedContentTokenCount")
-    read = _first(of_input, "cached_tokens") if read is None else read
-    written = _first(stated, "cache_creation_input_tokens", "cache_write_tokens")
-    reasoning = _first({**of_output, **stated}, "reasoning_tokens", "thoughtsTokenCount")
+    if read is None:
+        read = _first({**stated, **of_input}, "cache_read", "cached_tokens", "cached_input_tokens")
+    names = "cache_creation_input_tokens", "cache_write_tokens", "cache_creation", "cache_write_input_tokens"
+    written = _first({**of_input, **stated}, *names)
+    reasoning = _first({**of_output, **stated}, "reasoning_tokens", "reasoning", "thoughtsTokenCount")
     if given is not None and not _APART.isdisjoint(stated):
         given += (read or 0) + (written or 0)
     if output is not None and "candidatesTokenCount" in stated:  # Google states it without thoughts
         output += reasoning or 0
-    return Usage(given, output, read, written, reasoning)
+    return Usage(given, output, read, written, reasoning, count(stated.get("total_tokens")))
 
 
 def _first(values: Mapping[str, Any], *names: str) -> int | None:

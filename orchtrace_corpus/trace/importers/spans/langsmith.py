@@ -17,8 +17,8 @@ from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
-from orchtrace_corpus.trace.importers.core.usage import Usage
-from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
+from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
+from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
 from orchtrace_corpus.trace.importers.spans.files import ties as ties
@@ -294,20 +294,8 @@ def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    """Counts in the words of LangChain (`UsageMetadata`), of the server, or of OpenAI."""
-    read = mapping(usage.get("input_token_details")) or mapping(usage.get("prompt_token_details"))
-    written = mapping(usage.get("output_token_details")) or mapping(usage.get("completion_token_details"))
-    of_openai = mapping(usage.get("prompt_tokens_details"))
-    by_openai = mapping(usage.get("completion_tokens_details"))
-    found = Usage(
-        input=count(usage.get("input_tokens", usage.get("prompt_tokens"))),
-        output=count(usage.get("output_tokens", usage.get("completion_tokens"))),
-        cache_read=count(read.get("cache_read", of_openai.get("cached_tokens"))),
-        cache_write=count(read.get("cache_creation")),
-        reasoning=count(written.get("reasoning", by_openai.get("reasoning_tokens"))),
-        total=count(usage.get("total_tokens")),
-    )
-    return found if found != Usage() else None
+    known = usage_of_service(usage)
+    return known if any(count is not None for count in known) else None
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:

@@ -13,8 +13,8 @@ from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
-from orchtrace_corpus.trace.importers.core.usage import Usage
-from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
+from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
+from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
 from orchtrace_corpus.trace.importers.spans.files import ties as ties
@@ -154,20 +154,9 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
 
 
 def _usage(usage: Any) -> Usage | None:
-    """Token counts of a model call, of a turn or task, or as the exporter to OpenAI writes them (`details`)."""
-    if not isinstance(usage, dict) or not usage:
-        return None
-    more = {**usage, **mapping(usage["details"])} if "details" in usage else usage
-    read = mapping(more.get("input_tokens_details", more.get("prompt_tokens_details")))
-    written = mapping(more.get("output_tokens_details", more.get("completion_tokens_details")))
-    return Usage(
-        count(more.get("input_tokens", more.get("prompt_tokens"))),
-        count(more.get("output_tokens", more.get("completion_tokens"))),
-        count(read.get("cached_tokens", more.get("cached_input_tokens"))),
-        count(read.get("cache_write_tokens", more.get("cache_write_input_tokens"))),
-        count(written.get("reasoning_tokens")),
-        count(more.get("total_tokens")),
-    )
+    """Return the usage of a model call, of a turn or task, or as the exporter to OpenAI writes it (`details`)."""
+    known = mapping(usage)
+    return usage_of_service({**known, **mapping(known.get("details"))}) if known else None
 
 
 def _calls(output: Any, privacy: Privacy) -> tuple[Call, ...]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.conversations.opencode.store import Message, Part, Session, Store, Usage
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import current_answers
+from orchtrace_corpus.trace.importers.core.identity import current_answers, families
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
@@ -130,21 +130,13 @@ def _is_database(file: LogFile) -> bool:
         return opened.first().text.startswith(_SQLITE)
 
 
-def _families(parents: dict[str, str]) -> Iterator[list[str]]:
+def _families(parents: Mapping[str, str]) -> Iterator[list[str]]:
     """Yield the sessions by the one at their top, which comes first, given the parent of each."""
-    children: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {name: [] for name in parents}
     for name, parent in parents.items():
-        children.setdefault(parent if parent in parents else "", []).append(name)
-    seen: set[str] = set()
-    for top in (*children.get("", ()), *parents):  # last those in a circle
-        if top not in seen:
-            family = [top]
-            seen.add(top)
-            for name in family:
-                further = [child for child in children.get(name, ()) if child not in seen]
-                seen.update(further)
-                family += further
-            yield family
+        if parent and parent in below:
+            below[parent].append(name)
+    return families(below)
 
 
 def _traces(store: Store, privacy: Privacy, report: ImportReport) -> Iterator[Trace]:
