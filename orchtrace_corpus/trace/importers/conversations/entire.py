@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
-from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import count, first_text, mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Missing
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -183,12 +183,12 @@ class _Reading:
             result = None
         output = text_field(result, "output")
         stated = mapping(json_parts.decoded(output)) if is_codex and output[:1] == "{" else {}
-        name = next((text_field(stated, member) for member in _SPAWNED if text_field(stated, member)), "")
+        name = first_text(stated, _SPAWNED)
         is_spawn = tool in _SPAWNS and not _TASKS.isdisjoint(given)
         is_refused = is_codex and is_spawn and bool(output) and not name
         if is_spawn and not is_refused and not is_known:
             child = call_id or str(place)
-            role = next((text_field(given, member) for member in _ROLES if text_field(given, member)), "")
+            role = first_text(given, _ROLES)
             run.agent(child, name.rpartition("/")[2] or role or text_field(given, "task_name") or "agent", role)
             run.spawn(child, ROOT, call, place, waits=not is_codex and given.get("run_in_background") is not True)
             if name:

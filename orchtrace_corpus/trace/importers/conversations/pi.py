@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment, moment_ms
-from orchtrace_corpus.trace.importers.core.values import count, mapping, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import count, dollars, mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.trace import Status, Trace
 
@@ -347,8 +347,8 @@ def stated_by(message: dict[str, Any]) -> dict[str, Any]:
         stated["finish_reason"] = ending
     cost = mapping(message.get("usage")).get("cost")
     cost = cost.get("total") if type(cost) is dict else cost  # of a sub-agent's result
-    if isinstance(cost, (int, float)) and cost is not True and 0 < cost < 1e300:  # 0 where the program knows no price
-        stated["cost_usd"] = float(cost)
+    if (known := dollars(cost)) is not None:
+        stated["cost_usd"] = known
     return stated
 
 

@@ -1,5 +1,6 @@
 """JSON values of a log: one coercer for each kind, which gives an empty value for what is of another kind."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 MAX_COUNT = 10**12
@@ -54,3 +55,11 @@ def object_field(value: Any, name: str) -> dict[str, Any]:
     """Return the object that is a member of an object; empty where there is none."""
     member = value.get(name) if type(value) is dict else None
     return member if type(member) is dict else {}
+
+
+def first_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return the first text that is not empty under any of several names; empty where there is none."""
+    for name in names:
+        if (value := values.get(name)) and type(value) is str:
+            return value
+    return ""

@@ -18,7 +18,16 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, ro
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
-from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import (
+    count,
+    dollars,
+    first_text,
+    mapping,
+    object_field,
+    objects,
+    string,
+    text_field,
+)
 from orchtrace_corpus.trace.importers.spans.files import Gathering
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, error_kind
 from orchtrace_corpus.trace.model.import_report import Drop
@@ -113,11 +122,11 @@ class _Reading:
         metadata = mapping(event.metadata)
         known.root = known.root or string(event.propagation_root_uuid)
         known.role = known.role or text_field(metadata, _ROLE)
-        known.session = known.session or _first(metadata, _SESSION)
+        known.session = known.session or first_text(metadata, _SESSION)
         if is_start:
             known.span.start = time
             known.span.line = line
-            known.spawner = _first(metadata, _CALL_IDS)
+            known.spawner = first_text(metadata, _CALL_IDS)
             if metadata.get("turn_source") == "user_prompt":
                 known.prompt = self._privacy.reference(decoded(event.data)) or " "
             if known.span.kind is Kind.TOOL:
@@ -131,11 +140,11 @@ class _Reading:
         """Complete a scope by its end: what came out, what it took, how it ended."""
         profile, data = mapping(event.category_profile), decoded(event.data)
         span.model = text_field(profile, "model_name") or span.model
-        status = _first(metadata, ("otel.status_code", "otel_status_code"))
+        status = first_text(metadata, ("otel.status_code", "otel_status_code"))
         failed = mapping(data).get("error") if span.kind in (Kind.TOOL, Kind.INFERENCE) and not status else None
         span.is_error = status == "ERROR" or bool(failed)
         if span.is_error:
-            kind = _first(metadata, ("exception.type", "exception_type", "error.type", "error_type"))
+            kind = first_text(metadata, ("exception.type", "exception_type", "error.type", "error_type"))
             span.error_type = masked(kind) or error_kind(failed) or "other"
         if span.kind in (Kind.TOOL, Kind.INFERENCE):
             span.output = self._privacy.reference(data)
@@ -145,9 +154,9 @@ class _Reading:
             span.usage = _usage(answer, mapping(data))
             span.calls = tuple(self._calls(answer, mapping(data)))
             cost = object_field(object_field(answer, "usage"), "cost")
-            total = cost.get("total")
-            if isinstance(total, (int, float)) and 0 < total < 1e300 and cost.get("currency") in (None, "USD"):
-                span.more = {"cost_usd": float(total)}
+            total = dollars(cost.get("total"))
+            if total is not None and cost.get("currency") in (None, "USD"):
+                span.more = {"cost_usd": total}
         span.is_triggered = span.kind is Kind.GUARDRAIL and span.is_error
 
     def _calls(self, answer: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Call]:
@@ -248,11 +257,6 @@ def _span(event: _Event, file: str, line: int) -> Span:
     span.call_id = text_field(profile, "tool_call_id")
     span.model = text_field(profile, "model_name") or ("" if profile else span.name)
     return span
-
-
-def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the first text that one of several members has."""
-    return next((value for name in names if (value := text_field(values, name))), "")
 
 
 def _usage(answer: Mapping[str, Any], data: Mapping[str, Any]) -> Usage | None:

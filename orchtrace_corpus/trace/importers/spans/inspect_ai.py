@@ -139,30 +139,15 @@ def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Found]:
                 except DataFileError as error:
                     failures.append(error)
                     continue
-                yield header, masked(f"{file.name}/{name}"), 1, _sample(data)
+                sample = parts.decoded(data, _Sample) or parts.lenient(parts.decoded(data), _Sample)
+                yield header, masked(f"{file.name}/{name}"), 1, sample
 
 
 def _documented(file: LogFile) -> Iterator[_Found]:
     members = document(file).members()
     header = _header(members["eval"].value() if "eval" in members else None)
     for part in members["samples"].elements() if "samples" in members else ():
-        yield header, file.name, part.line, part.value(_Sample) or _lenient(part.value())
-
-
-def _sample(data: bytes) -> _Sample | None:
-    found: _Sample | None = parts.decoded(data, _Sample)
-    return found if found is not None else _lenient(parts.decoded(data))
-
-
-def _lenient(value: Any) -> _Sample | None:
-    """Return a sample, whatever is wrong with it: what is no event is left out."""
-    if not isinstance(value, dict):
-        return None
-    events = [event for event in items(value.get("events")) if isinstance(event, dict)]
-    for event in events:
-        if "input" in event:
-            event["input"] = msgspec.Raw(parts.encoded(event["input"]))
-    return msgspec.convert({**value, "events": events}, _Sample)
+        yield header, file.name, part.line, part.value(_Sample) or parts.lenient(part.value(), _Sample)
 
 
 def _header(value: Any) -> _Header:

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
-from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
+from orchtrace_corpus.trace.importers.core.values import count, first_text, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
 from orchtrace_corpus.trace.importers.spans.files import ties as ties
@@ -112,7 +112,7 @@ def describe(
     """
     title = span.name
     span.kind, span.unknown = _kind(known, title)
-    span.agent = agent = _first(known, _AGENT)
+    span.agent = agent = first_text(known, _AGENT)
     span.usage = _usage(known, span, report)
     span.is_error, span.error_type = _error(status, events, known)
     span.is_interrupted = span.error_type.endswith("Interrupt")
@@ -124,23 +124,23 @@ def describe(
         span.routes = _routes(_content(known, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
     if span.kind is Kind.INFERENCE:
         span.library = span.library or next((name for name in _DIALECTS if name in known), "")
-        span.model = _first(known, _MODEL)
+        span.model = first_text(known, _MODEL)
         span.calls = tuple(_calls(known, privacy))
         span.output = _reference(known, _ANSWER, privacy)
     elif span.kind is Kind.TOOL:
-        span.name = _first(known, _TOOL) or title.removeprefix("execute_tool ")
-        span.call_id = _first(known, _CALL_ID)
+        span.name = first_text(known, _TOOL) or title.removeprefix("execute_tool ")
+        span.call_id = first_text(known, _CALL_ID)
         span.arguments = _reference(known, _ARGUMENTS, privacy)
         span.output = _reference(known, _OUTPUT, privacy)
     elif span.kind is Kind.AGENT:
         span.name = agent or string(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
         span.is_named = bool(agent)
         span.follows = string(known.get("graph.node.parent_id"))
-        span.model = _first(known, _MODEL)
+        span.model = first_text(known, _MODEL)
     elif span.kind is Kind.CHAIN:
         span.name = title.removeprefix("custom ")  # as GenAI titles what programs add themselves
     elif span.kind is Kind.HANDOFF:
-        span.target = _first(known, _TARGET) or title.removeprefix(_HANDOFF)
+        span.target = first_text(known, _TARGET) or title.removeprefix(_HANDOFF)
 
 
 def _reference(known: dict[str, Any], names: tuple[str, ...], privacy: Privacy) -> str:
@@ -204,23 +204,15 @@ def _value(value: Any) -> Any:
     return None
 
 
-def _first(known: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Return the first text that is not empty under any of the names."""
-    for name in names:
-        if (found := known.get(name)) and isinstance(found, str):
-            return found
-    return ""
-
-
 def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     """Return what a span stands for, and what it calls itself if that is unknown."""
-    if _first(known, _TARGET):
+    if first_text(known, _TARGET):
         calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if calls else Kind.HANDOFF), ""
     named = string(known.get("openinference.span.kind"))
     if named:
         kind = _BY_OPENINFERENCE.get(named.upper())
-        if kind is Kind.TOOL and title.startswith(_HANDOFF) and not _first(known, _TOOL):
+        if kind is Kind.TOOL and title.startswith(_HANDOFF) and not first_text(known, _TOOL):
             kind = Kind.HANDOFF
         return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(named)[:50]}"
     operation = string(known.get("gen_ai.operation.name"))
@@ -255,7 +247,7 @@ def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> U
 
 def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
     """Return True for a span that failed, with the kind of error."""
-    named = _first(known, _ERROR)
+    named = first_text(known, _ERROR)
     if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
     for event in items(decoded(events)):

@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
-from orchtrace_corpus.trace.importers.core.values import mapping, string, text_field
+from orchtrace_corpus.trace.importers.core.values import first_text, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
 
@@ -294,8 +294,7 @@ class Content:
                 tool_call.ref = self._privacy.reference(given)
                 if purpose is steps.ASK:
                     return
-                names = (text_field(details, field) for field in ("task_id", "agentId", "shell_id", "bash_id"))
-                task = next(filter(None, names), "")
+                task = first_text(details, ("task_id", "agentId", "shell_id", "bash_id"))
                 self._asked_tasks[thread.key, use] = name, task
                 if purpose is not steps.TOOL:
                     self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, task))

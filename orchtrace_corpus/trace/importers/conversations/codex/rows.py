@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
-from orchtrace_corpus.trace.importers.core.values import mapping, object_field, text_field
+from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Status
 
@@ -216,7 +216,7 @@ def awaited(tool: str, arguments: Any) -> str:
 def agent_named(details: dict[str, Any]) -> str:
     """Return the agent that arguments or an output name, by its thread or by its path; empty where they name none."""
     members = ("agent_id", "new_thread_id", "thread_id", "agent_thread_id", "id", "target", "agent_path", "task_name")
-    return next(filter(None, (text_field(details, name) for name in members)), "")
+    return first_text(details, members)
 
 
 def uuids(text: str) -> list[str]:
@@ -310,8 +310,9 @@ def read_output(value: Any) -> Output:
     details = parsed(text) or inner
     header = _read_header(_split(text)[0])
     code, run_time = header.exit_code, header.run_time
+    beginning = "" if header.is_known else text[:_MAX_HEADER].lower()
     if not header.is_known:
-        exited = _EXITED.search(text[:_MAX_HEADER].lower())
+        exited = _EXITED.search(beginning) if "exit" in beginning else None
         code = int(exited[1]) if exited else None
     metadata = details.get("metadata")
     if isinstance(metadata, dict):
@@ -320,7 +321,7 @@ def read_output(value: Any) -> Output:
         run_time = _seconds(metadata.get("duration_seconds"))
     error = _EXIT_CODE if code else ""
     if not header.is_known:
-        error = _refusal(text) or error
+        error = _refusal(beginning) or error
     elif error and "not permitted" in text[:_MAX_HEADER].lower():
         error = FORBIDDEN  # by the sandbox
     if not error and (inner.get("success") is False or _FAILED.match(text)):
@@ -365,9 +366,8 @@ def _seconds(value: Any) -> float | None:
     return float(value) if is_time else None
 
 
-def _refusal(text: str) -> str:
-    """Return the error of a call that a person or a rule has refused; empty where none has."""
-    beginning = text[:_MAX_HEADER].lower()
+def _refusal(beginning: str) -> str:
+    """Return the error of a call that a person or a rule has refused, as its output begins; empty where none has."""
     if "rejected by user" in beginning or "denied by user" in beginning:
         return REJECTED
     if "rejected by guardian" in beginning or "blocked by policy" in beginning or "not permitted" in beginning:
@@ -385,7 +385,7 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
     results = [result for part in parts for result in _command_results(part)]
     error = ""
     if script[1] == "failed":
-        error = _refusal("\n".join(parts).strip()) or _TOOL_ERROR
+        error = _refusal("\n".join(parts).strip()[:_MAX_HEADER].lower()) or _TOOL_ERROR
     elif any(code for code, _ in results):
         error = _EXIT_CODE
     times = tuple(seconds for _, seconds in results)
