@@ -13,21 +13,13 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from orchtrace_corpus.trace.importers.core import values
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
-from orchtrace_corpus.trace.importers.core.values import (
-    count,
-    dollars,
-    first_text,
-    mapping,
-    object_field,
-    objects,
-    string,
-    text_field,
-)
+from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, objects, string, text_field
 from orchtrace_corpus.trace.importers.spans.files import Gathering
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, error_kind
 from orchtrace_corpus.trace.model.import_report import Drop
@@ -154,7 +146,7 @@ class _Reading:
             span.usage = _usage(answer, mapping(data))
             span.calls = tuple(self._calls(answer, mapping(data)))
             cost = object_field(object_field(answer, "usage"), "cost")
-            total = dollars(cost.get("total"))
+            total = values.dollars(cost.get("total"))
             if total is not None and cost.get("currency") in (None, "USD"):
                 span.more = {"cost_usd": total}
         span.is_triggered = span.kind is Kind.GUARDRAIL and span.is_error
@@ -267,7 +259,7 @@ def _usage(answer: Mapping[str, Any], data: Mapping[str, Any]) -> Usage | None:
     if not noted:
         return by_service
     usage = usage_of_service(noted)
-    apart = count(noted.get("uncached_input_tokens"))
+    apart = values.count(noted.get("uncached_input_tokens"))
     if apart is not None:
         usage = usage._replace(input=apart + (usage.cache_read or 0) + (usage.cache_write or 0))
     return usage._replace(reasoning=by_service.reasoning) if by_service is not None else usage

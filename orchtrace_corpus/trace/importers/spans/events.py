@@ -19,19 +19,8 @@ from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.transcript import topology
-from orchtrace_corpus.trace.importers.spans.span import (
-    AGENT,
-    GUARDRAIL,
-    HANDOFF,
-    INFERENCE,
-    PERSON,
-    TOOL,
-    USER,
-    Bundle,
-    Call,
-    Kind,
-    Span,
-)
+from orchtrace_corpus.trace.importers.spans import span as spans
+from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL
 from orchtrace_corpus.trace.importers.spans.team import Activation, Failure, Failures, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Spending, Tree, merge_twins, tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, Missing, Problem
@@ -41,7 +30,7 @@ _MOST_COMPARED = 50  # among so many calls of one tool that wait, the one of the
 
 
 _INPUTS = {TOOL: EdgeType.TOOL, GUARDRAIL: EdgeType.SAFETY, AGENT: EdgeType.RETURN}
-_INPUTS |= dict.fromkeys((HANDOFF, Kind.PERSON), EdgeType.CAUSAL)
+_INPUTS |= dict.fromkeys((HANDOFF, spans.Kind.PERSON), EdgeType.CAUSAL)
 """How an answer depends on what has come back since the one before it."""
 _JOINED_INPUTS = {**_INPUTS, AGENT: EdgeType.AGGREGATE}
 
@@ -59,17 +48,17 @@ class CallIds:
 
     def __init__(self, report: ImportReport) -> None:
         self._report = report
-        self._waiting: dict[tuple[int, str], deque[tuple[Call, str]]] = {}
+        self._waiting: dict[tuple[int, str], deque[tuple[spans.Call, str]]] = {}
         self._asked: dict[tuple[int, str], str] = {}
         self._used = Names()
 
-    def ask(self, owner: int, call: Call, event: str) -> None:
+    def ask(self, owner: int, call: spans.Call, event: str) -> None:
         """Note that a model asks for a call in the event of an activation."""
         self._waiting.setdefault((owner, call.tool), deque()).append((call, event))
         if call.id:
             self._asked[owner, call.id] = event
 
-    def carry_out(self, owner: int, span: Span) -> Asked:
+    def carry_out(self, owner: int, span: spans.Span) -> Asked:
         """Return the call that a span carries out: by its id, else by tool and arguments, else by tool."""
         call_id, cause = span.call_id, self._asked.get((owner, span.call_id), "")
         waiting = self._waiting.get((owner, span.name))
@@ -88,7 +77,7 @@ class CallIds:
 class Act(Struct):
     """Something done in a frame."""
 
-    kind: Kind  # what was done: a model asked, a tool called, an agent spawned, a handoff, a guardrail run
+    kind: spans.Kind  # what was done: a model asked, a tool called, an agent spawned, a handoff, a guardrail run
     start: float  # when it began
     end: float | None  # when it ended; None where the log does not say
     entry: str  # the event with which it begins; empty where it only brings something back
@@ -105,9 +94,9 @@ class Frame(Struct):
     is_deciding: bool = False  # whether its last answer decided who acts next
     first: str = ""  # its first event; empty where it has none but its end
     last: str = ""  # the last event before its end
-    last_span: Span | None = None  # the span of that
+    last_span: spans.Span | None = None  # the span of that
 
-    def note(self, event: str, span: Span) -> None:
+    def note(self, event: str, span: spans.Span) -> None:
         """Note one more event."""
         self.first = self.first or event
         self.last, self.last_span = event, span
@@ -144,7 +133,7 @@ class _Line:
         self._builder = builder
         self._frame = frame
         self._running: list[tuple[float, int, Act]] = []
-        self._fresh: dict[str, Kind] = {}  # what has come back since the last answer, with what it was
+        self._fresh: dict[str, spans.Kind] = {}  # what has come back since the last answer, with what it was
         self._last_answer = ""
         self._last = ""  # what ended last
 
@@ -237,7 +226,7 @@ def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> No
         heappush(running, (activation.latest, number))
 
 
-def trace_of(bundle: Bundle, form: str, report: ImportReport, unread: int | None = None) -> Trace | None:
+def trace_of(bundle: spans.Bundle, form: str, report: ImportReport, unread: int | None = None) -> Trace | None:
     """Return the trace of a bundle; None where nothing in it is an event.
 
     Args:
@@ -297,7 +286,7 @@ class _Script:
         self._acts: dict[int, Act] = {}  # by the number of the span
         self._models: dict[str, str] = {}
         self._returned: dict[str, float] = {}
-        self._endings: list[tuple[int, Span, dict[str, Any]]] = []
+        self._endings: list[tuple[int, spans.Span, dict[str, Any]]] = []
         self._failures = Failures(of, meanings, team)
         self._failed: dict[str, str] = {}  # the last event of that by the agent, where it lies outside its spans
 
@@ -324,7 +313,7 @@ class _Script:
             self._end_agent(*ending)
 
     def _add(
-        self, kind: EventType, owner: int, time: float, span: Span, end: float | None = None, **fields: Any
+        self, kind: EventType, owner: int, time: float, span: spans.Span, end: float | None = None, **fields: Any
     ) -> Event:
         """Add an event of an activation, with further fields."""
         self.is_written = True
@@ -404,7 +393,7 @@ class _Script:
         self.frames[number].entries.append((event.id, EdgeType.SPAWN))
         self._act(activation.span, Act(AGENT, event.t, None, event.id, cause=asked.cause))
 
-    def _end(self, number: int, activation: Activation, span: Span) -> None:
+    def _end(self, number: int, activation: Activation, span: spans.Span) -> None:
         """End an agent's span: it passes control on, or returns to whom it belongs to, or stops."""
         frame = self.frames[number]
         has_span = activation.span != NOBODY
@@ -433,7 +422,7 @@ class _Script:
             inside = self._inner if self._kinds[failure.span] is AGENT else self._base
             self.frames[inside[failure.span]].acts.append(Act(TOOL, failure.time, failure.time, event, event))
 
-    def _end_agent(self, number: int, span: Span, status: dict[str, Any]) -> None:
+    def _end_agent(self, number: int, span: spans.Span, status: dict[str, Any]) -> None:
         """End an agent that does nothing more: it is despawned, or stops unless it has handed over."""
         activation, frame = self._team.activations[number], self.frames[number]
         agent = activation.agent
@@ -448,7 +437,7 @@ class _Script:
             frame.exits.append(stop)
             draw_edge(self._builder, self._failed.get(agent, ""), stop, EdgeType.CAUSAL)
 
-    def _pass_on(self, number: int, activation: Activation, transfer: Transfer, span: Span) -> None:
+    def _pass_on(self, number: int, activation: Activation, transfer: Transfer, span: spans.Span) -> None:
         """Add a transfer that no span stands for."""
         receiver, frame = self._team.activations[transfer.target], self.frames[number]
         time = activation.latest if activation.end is None else activation.end
@@ -462,7 +451,7 @@ class _Script:
         frame.exits.append(event.id)
         frame.is_deciding = frame.is_deciding or transfer.is_push or transfer.is_routed
 
-    def _return(self, number: int, activation: Activation, span: Span, status: dict[str, Any]) -> None:
+    def _return(self, number: int, activation: Activation, span: spans.Span, status: dict[str, Any]) -> None:
         time, caller = activation.end, span
         if activation.wrapper in self._team.lone:
             time, caller = self._of.ends[activation.wrapper], self._of.spans[activation.wrapper]
@@ -481,7 +470,7 @@ class _Script:
 
     # Acts
 
-    def _extent(self, number: int) -> tuple[Span, float, float | None]:
+    def _extent(self, number: int) -> tuple[spans.Span, float, float | None]:
         return self._of.spans[number], self._of.starts[number], self._of.ends[number]
 
     def _infer(self, number: int, owner: int) -> None:
@@ -546,8 +535,8 @@ class _Script:
     def _ask_person(self, number: int, owner: int) -> None:
         """Add the answer of a person to the agent."""
         span, start, end = self._extent(number)
-        self._builder.agent(USER, kind=AgentKind.HUMAN)
-        event = self._builder.begin(EventType.HUMAN, USER, start, span.file, span.line, end)
+        self._builder.agent(spans.USER, kind=AgentKind.HUMAN)
+        event = self._builder.begin(EventType.HUMAN, spans.USER, start, span.file, span.line, end)
         event.target, event.content_ref = self._team.activations[owner].agent, span.output
         self.frames[owner].note(event.id, span)
         self._act(number, Act(PERSON, start, end, event.id, event.id))

@@ -20,18 +20,8 @@ from msgspec import Struct
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.spans.span import (
-    AGENT,
-    CHAIN,
-    GUARDRAIL,
-    HANDOFF,
-    PERSON,
-    TOOL,
-    USER,
-    Bundle,
-    Span,
-    Task,
-)
+from orchtrace_corpus.trace.importers.spans import span as spans
+from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, PERSON, TOOL
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
@@ -79,8 +69,8 @@ class _Transfers:
         for number in self._places:
             for place in self._beside(number):
                 agents.setdefault((place, masked(self._meanings.names[number])), []).append((times[number], number))
-        for spans in agents.values():
-            spans.sort()
+        for candidates in agents.values():
+            candidates.sort()
         return agents
 
     def _handoffs(self) -> Iterator[Transfer]:
@@ -114,7 +104,7 @@ class _Transfers:
                     break
 
     def _in_graphs(self) -> Iterator[Transfer]:
-        graphs: defaultdict[tuple[int, str], list[tuple[int, Task]]] = defaultdict(list)
+        graphs: defaultdict[tuple[int, str], list[tuple[int, spans.Task]]] = defaultdict(list)
         for number in self._of.order:
             span, kind = self._of.spans[number], self._meanings.kinds[number]
             is_node = kind is AGENT or number in self._meanings.silent
@@ -125,8 +115,8 @@ class _Transfers:
         for tasks in graphs.values():
             yield from self._of_graph(tasks)
 
-    def _of_graph(self, tasks: list[tuple[int, Task]]) -> Iterator[Transfer]:
-        steps: dict[int, list[tuple[int, Task]]] = {}
+    def _of_graph(self, tasks: list[tuple[int, spans.Task]]) -> Iterator[Transfer]:
+        steps: dict[int, list[tuple[int, spans.Task]]] = {}
         for number, task in tasks:
             steps.setdefault(task.step, []).append((number, task))
         nodes = {task.node for _, task in tasks} | {_END}
@@ -159,7 +149,7 @@ class _Transfers:
         return {"": free or before, **chosen}
 
     def _to(
-        self, number: int, task: Task, sources: list[int], routes: Mapping[int, set[str] | None]
+        self, number: int, task: spans.Task, sources: list[int], routes: Mapping[int, set[str] | None]
     ) -> Iterator[Transfer]:
         """Yield the transfers to a task; a task that only computes passes on what led to it."""
         sources = list(dict.fromkeys(origin for each in sources for origin in self._origins.get(each, (each,))))
@@ -189,7 +179,7 @@ class _Transfers:
         return {name for each in (number, *inside) for name in spans[each].routes if name in nodes} or None
 
 
-def _joined(task: Task, known: Mapping[str, int]) -> list[str]:
+def _joined(task: spans.Task, known: Mapping[str, int]) -> list[str]:
     """Return the nodes that a task's `join:` trigger names, such as `join:a+b:merge`."""
     ending = f":{task.node}"
     for trigger in task.triggers:
@@ -220,7 +210,9 @@ class Activation(Struct):
 class Team:
     """The activations of a tree, and which span belongs to which."""
 
-    def __init__(self, of: Tree, meanings: Meanings, bundle: Bundle, bearers: set[int], report: ImportReport) -> None:
+    def __init__(
+        self, of: Tree, meanings: Meanings, bundle: spans.Bundle, bearers: set[int], report: ImportReport
+    ) -> None:
         # the activations; those of agents without spans come when their first act does
         self.activations: list[Activation] = []
         # for each span the number of the activation that it belongs to, or `NOBODY`; of an agent's span its own
@@ -287,7 +279,7 @@ class Team:
         free: dict[tuple[int, int, int, str], list[tuple[float, int]]] = {}
         names = Names()
         if PERSON in self._meanings.kinds:
-            names.new(USER)
+            names.new(spans.USER)
         last: dict[str, int] = {}
         by_time = sorted(
             enumerate(self.activations), key=lambda one: (one[1].earliest, one[1].latest, one[1].name, one[0])
@@ -335,7 +327,9 @@ class Failures:
 
     def __init__(self, of: Tree, meanings: Meanings, team: Team) -> None:
         self.by_span: dict[int, Failure] = {}  # those that are to become an event, by the number of their span
-        self.runs: dict[str, Span] = {}  # the span with which the whole run has failed, by the agent that stops with it
+        self.runs: dict[
+            str, spans.Span
+        ] = {}  # the span with which the whole run has failed, by the agent that stops with it
         self.last: dict[str, float] = {}  # for agents that bear what lies outside their spans: when the last of it was
         self._of, self._meanings, self._team = of, meanings, team
         failed = [number for number, span in enumerate(of.spans) if span.has_failed]

@@ -3,17 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
+from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.conversation import Evidence, Spawn, Start
 from orchtrace_corpus.trace.importers.conversations.codex.reading import LEAD_NAME, LEAD_PATH, Rollout, Trails
-from orchtrace_corpus.trace.importers.conversations.codex.rows import (
-    Meta,
-    first_meta,
-    is_uuid,
-    path_leaf,
-    recognises,
-    shown,
-    ties,
-)
+from orchtrace_corpus.trace.importers.conversations.codex.rows import recognises, ties
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
@@ -26,10 +19,10 @@ __all__ = ["read", "recognises", "ties"]
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of the threads in some rollouts."""
     run = Run("codex", privacy)
-    threads: dict[str, tuple[Meta, list[LogFile]]] = {}
-    for file in sorted(files, key=shown):
+    threads: dict[str, tuple[rows.Meta, list[LogFile]]] = {}
+    for file in sorted(files, key=rows.shown):
         with Opened(file) as opened:
-            meta = first_meta(opened)
+            meta = rows.first_meta(opened)
         threads.setdefault(meta.id, (meta, []))[1].append(file)
     sources = {source for meta, _ in threads.values() for source in (meta.parent, meta.forked)}
     rollouts = [Rollout(own, meta, run, is_source=meta.id in sources) for meta, own in threads.values()]
@@ -38,7 +31,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         rollout.leave_out_copies(trails)
     acting = [rollout.meta for rollout in rollouts if rollout.thread.steps]
     if not acting:
-        raise EmptyLogError(f"no item of a conversation in {', '.join(map(shown, files[:3]))}")
+        raise EmptyLogError(f"no item of a conversation in {', '.join(map(rows.shown, files[:3]))}")
     first = min(acting, key=lambda meta: (bool(meta.parent), meta.created or 0.0))
     run.name, run.version = first.id, first.version
     links = Links(run, rollouts)
@@ -62,7 +55,7 @@ class Links:
         self._indices: dict[str, _SpawnIndex] = {}
         for rollout in rollouts:
             meta = rollout.meta
-            self._note_names((meta.id, meta.path, meta.nickname, path_leaf(meta.path)), meta.id)
+            self._note_names((meta.id, meta.path, meta.nickname, rows.path_leaf(meta.path)), meta.id)
             if rollout.thread.is_root:
                 self._note_names([LEAD_PATH], meta.id)
 
@@ -80,7 +73,7 @@ class Links:
         key = self._find(name)
         if not key:
             key = self._keys[name] = f"{name} (stranger)"
-            self._run.agent(key, LEAD_NAME if name == LEAD_PATH else path_leaf(name) or "(unknown)")
+            self._run.agent(key, LEAD_NAME if name == LEAD_PATH else rows.path_leaf(name) or "(unknown)")
         return key
 
     def link_spawns(self) -> None:
@@ -125,7 +118,7 @@ class Links:
             index = self._indices[parent.meta.id] = _SpawnIndex(parent.conversation.evidence, self._by_id)
         start = parent.conversation.evidence.started.get(meta.id)
         started = (start.call_id or start.path) if start else ""
-        for name in (started, meta.call, meta.id, meta.path, path_leaf(meta.path)):
+        for name in (started, meta.call, meta.id, meta.path, rows.path_leaf(meta.path)):
             if name in index.by_name:
                 spawn = index.by_name[name]
                 if id(spawn) not in spawned:
@@ -150,10 +143,10 @@ class Links:
 
     def _add_started_agent(self, thread: str, start: Start, rollout: Rollout) -> None:
         """Add a sub-agent that has no rollout, and no call that spawned it: a script may have called."""
-        self._run.agent(thread, path_leaf(start.path))
+        self._run.agent(thread, rows.path_leaf(start.path))
         rollout.thread.steps.append(start.concluded)
         self._run.spawn(thread, rollout.meta.id, start.concluded, waits=False)
-        self._note_names((thread, start.path, path_leaf(start.path)), thread)
+        self._note_names((thread, start.path, rows.path_leaf(start.path)), thread)
 
     def link_messages(self) -> None:
         """Link messages, ends and returns to agents, and what arrives to what was sent."""
@@ -214,7 +207,7 @@ class _SpawnIndex:
 
 def _choose_name(spawn: Spawn, thread: str) -> str:
     """Choose a name for an agent that has only a call: that of its task, else its thread, else its role."""
-    tasks = [leaf for name in spawn.names if not is_uuid(name) and (leaf := path_leaf(name))]
+    tasks = [leaf for name in spawn.names if not rows.is_uuid(name) and (leaf := rows.path_leaf(name))]
     if tasks:
         return tasks[-1]
     names = [name for name in (thread, *spawn.names) if name]
