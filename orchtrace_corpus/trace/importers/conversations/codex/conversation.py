@@ -321,7 +321,7 @@ class Conversation:
         """Take an item of the conversation with the model."""
         if self._approval is not None:
             self._end_approval(*self._approval, at, string(payload.call_id))
-        kind = string(payload.type) or "message"
+        kind = payload.type if type(payload.type) is str and payload.type else "message"
         if kind == "message" and payload.role != "assistant":
             self._take_input(payload, at)
         elif kind in ("message", "reasoning"):

@@ -300,7 +300,8 @@ class Output(NamedTuple):
 
 def read_output(value: Any) -> Output:
     """Read the output of a call, in any of the forms that versions of Codex have for it."""
-    inner, content, text = dict[str, Any](), value, value
+    inner: dict[str, Any] = {}
+    content = text = value
     if type(value) is not str:
         inner = mapping(value)
         content = inner.get("content_items", value)
@@ -308,7 +309,7 @@ def read_output(value: Any) -> Output:
     if text.startswith("Script ") and (script := _SCRIPT.match(text)):
         return _read_script(script, text, content)
     details = parsed(text) or inner
-    header = _read_header(_split(text)[0])
+    header = _read_header(text[: _header_end(text)[0]])
     code, run_time = header.exit_code, header.run_time
     beginning = "" if header.is_known else text[:_MAX_HEADER].lower()
     if not header.is_known:
@@ -338,18 +339,21 @@ class _Header(NamedTuple):
     running: str = ""
 
 
-def _split(text: str) -> tuple[str, str]:
-    """Split an output at the end of the lines that Codex puts in front of it; without these, all of it is the body."""
+def _header_end(text: str) -> tuple[int, int]:
+    """Return where the lines end that Codex puts in front of an output, and where the body begins; 0 without these."""
     for end in _HEADER_ENDS:
         at = text.find(end, 0, _MAX_HEADER)
         if at >= 0:
-            return text[:at], text[at + len(end) :]
-    return "", text
+            return at, at + len(end)
+    return 0, 0
+
+
+_NO_HEADER = _Header(False)
 
 
 def _read_header(header: str) -> _Header:
     if not header:
-        return _Header(False)
+        return _NO_HEADER
     wall_time = _WALL_TIME.search(header)
     exited = _EXITED.search(header.lower()) if "xit" in header else None
     session = _SESSION.search(header) if "session" in header else None
@@ -380,8 +384,8 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
     texts = [text]
     if isinstance(content, list):
         texts = [printed for part in content if (printed := text_field(part, "text"))]
-    header, body = _split(texts[0])
-    parts = [body, *texts[1:]]
+    end, begin = _header_end(texts[0])
+    parts = [texts[0][begin:], *texts[1:]]
     results = [result for part in parts for result in _command_results(part)]
     error = ""
     if script[1] == "failed":
@@ -390,7 +394,7 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
         error = _EXIT_CODE
     times = tuple(seconds for _, seconds in results)
     running = f"cell {script[2]}" if script[2] else ""
-    return Output(text, {}, error, _read_header(header).run_time, times, running)
+    return Output(text, {}, error, _read_header(texts[0][:end]).run_time, times, running)
 
 
 def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
