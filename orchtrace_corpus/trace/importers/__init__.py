@@ -221,7 +221,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
     """
     suffixes = getattr(importer(form), "SUFFIXES", logs.SUFFIXES) if form else logs.SUFFIXES
     looked = [logs.find(path, suffixes) for path in paths]
-    waiting = [file for one in looked for file in one.files]
+    waiting = [file for folder in looked for file in folder.files]
     named = {path for path in paths if os.path.isfile(path)}
     beside: set[str] = set()
     known: set[tuple[int, int]] = set()
@@ -248,39 +248,32 @@ def find(paths: Sequence[str], form: str = "") -> Found:
                 by_format.setdefault(name, []).append((file, of_format.ties(opened)))
                 if hasattr(of_format, "original"):
                     condensed[file.path] = os.path.realpath(of_format.original(file))
-                look = getattr(of_format, "beside", None) if file.path in named else None
-                if look is not None:
-                    further: Sequence[LogFile] = look(opened)
-                    beside.update(one.path for one in further)
+                if file.path in named and hasattr(of_format, "beside"):
+                    further: Sequence[LogFile] = of_format.beside(opened)
+                    beside.update(file.path for file in further)
                     waiting += further
             elif file.path not in beside:
                 is_trace = may_hold_traces(opened.head().text)
                 (traces if is_trace else others).append(file)
                 programs.update(filter(None, () if is_trace else (program_of(opened.head()),)))
-    repeated = _repeated(condensed, by_format)
-    if repeated:
-        by_format = {
-            name: [(file, ties) for file, ties in files if file.path not in repeated]
-            for name, files in by_format.items()
-        }
-    found = [Session(name, group) for name, files in by_format.items() for group in tied(files)]
-    found = [one for one in found if not beside or any(file.path not in beside for file in one.files)]
-    passed_over = [said for one in looked for said in one.passed_over]
+    repeated = set[str]()  # files that condense others which are read, too
+    if condensed:
+        read_in_full = {os.path.realpath(file.path) for files in by_format.values() for file, _ in files}
+        repeated = {path for path, whole in condensed.items() if whole in read_in_full - {os.path.realpath(path)}}
+    sessions = [
+        Session(name, group)
+        for name, files in by_format.items()
+        for group in tied((file, ties) for file, ties in files if file.path not in repeated)
+        if not beside or any(file.path not in beside for file in group)
+    ]
+    passed_over = [sentence for folder in looked for sentence in folder.passed_over]
     if repeated:
         are = "1 file condenses" if len(repeated) == 1 else f"{len(repeated):,} files condense"
         passed_over.append(f"{are} others that are read: left out")
-    for program, number in programs.items():
-        passed_over.append(f"{number:,} {'file is' if number == 1 else 'files are'} of {program}, which is not read")
+    for program, count in programs.items():
+        passed_over.append(f"{count:,} {'file is' if count == 1 else 'files are'} of {program}, which is not read")
     passed_over += installed().refused if others else ()
-    return Found([*found, *forbidden.values()], traces, others, passed_over)
-
-
-def _repeated(condensed: Mapping[str, str], found: Mapping[str, list[tuple[LogFile, Sequence[str]]]]) -> set[str]:
-    """Return the files that condense others which are read, too."""
-    if not condensed:
-        return set()
-    read_in_full = {os.path.realpath(file.path) for files in found.values() for file, _ in files}
-    return {path for path, whole in condensed.items() if whole in read_in_full - {os.path.realpath(path)}}
+    return Found([*sessions, *forbidden.values()], traces, others, passed_over)
 
 
 def refuse(paths: Sequence[str], found: Found) -> NoReturn:
