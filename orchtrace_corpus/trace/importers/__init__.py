@@ -327,7 +327,7 @@ def recognise(opened: Opened, likely: str = "") -> str:
 def format_of(data: bytes) -> str:
     """Return the format of a log that begins with these bytes; empty if it is of none."""
     beginnings = logs.Head(data, 1), logs.Head(data, logs.HEAD_ROWS)
-    return next((name for one in beginnings for name in names() if importer(name).recognises(one)), "")
+    return next((name for beginning in beginnings for name in names() if importer(name).recognises(beginning)), "")
 
 
 def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:

@@ -265,8 +265,8 @@ class Trajectory:
             self._report.note_unknown(masked(f"step of source {str(step.source)[:100]}"))
             return
         own: dict[str, steps.ToolCall] = {}
-        for one in step.tool_calls or ():
-            self._take_call(one, call, own, time, place)
+        for tool_call in step.tool_calls or ():
+            self._take_call(tool_call, call, own, time, place)
         if step.observation is not None:
             for result in step.observation.results or ():
                 self._take_result(result, own, time, place)

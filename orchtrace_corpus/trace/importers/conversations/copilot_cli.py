@@ -188,9 +188,9 @@ class _Reading:
         call.model = call.model or masked(text_field(data, "model"))
         call.note_text(text_field(data, "content"), run.privacy)
         self._last[event.agent] = call
-        for one in objects(data.get("toolRequests")):
-            call_id, tool = text_field(one, "toolCallId"), text_field(one, "name")
-            run.call(event.agent, call_id, tool, event.time, event.place, one.get("arguments"), call)
+        for tool_request in objects(data.get("toolRequests")):
+            call_id, tool = text_field(tool_request, "toolCallId"), text_field(tool_request, "name")
+            run.call(event.agent, call_id, tool, event.time, event.place, tool_request.get("arguments"), call)
             self._own(event.agent, call_id)
 
     def _take_failure(self, event: _Event) -> None:

@@ -98,7 +98,7 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
             given = msgspec.Raw(encoded(given))
         elif is_list:
             parts = (lenient(one, inner) for one in given) if type(given) is list else ()
-            given = [one for one in parts if one is not None]
+            given = [part for part in parts if part is not None]
         elif inner is not None and not (takes_odd and type(given) is not dict):
             given = lenient(given, inner)
         found[name] = given

@@ -188,9 +188,15 @@ class _Run:
     def declare(self) -> None:
         """Say of each agent what transcripts and spawns tell."""
         self.builder.agent(steps.USER, kind=AgentKind.HUMAN)
-        for one in self.transcripts:
-            if not one.aside:
-                self.builder.agent(one.agent, role=one.role, model=one.model, parent=one.parent, kind=one.kind)
+        for transcript in self.transcripts:
+            if not transcript.aside:
+                self.builder.agent(
+                    transcript.agent,
+                    role=transcript.role,
+                    model=transcript.model,
+                    parent=transcript.parent,
+                    kind=transcript.kind,
+                )
         for parent, tool_call in self._absent:
             self.builder.agent(tool_call.target, role=tool_call.role, parent=parent, kind=AgentKind.MODEL)
 

@@ -256,7 +256,11 @@ def trace_of(bundle: spans.Bundle, form: str, report: ImportReport, unread: int 
         return None
     draw(team, script.frames, builder)
     missing = {Missing.CALLS: spent.uncounted} if spent.by_span else {}
-    above = {one.agent: team.activations[one.spawner].agent for one in team.activations if one.spawner != NOBODY}
+    above = {
+        activation.agent: team.activations[activation.spawner].agent
+        for activation in team.activations
+        if activation.spawner != NOBODY
+    }
     return builder.trace(topology=topology(above), missing=missing, unread=unread)
 
 

@@ -163,7 +163,9 @@ class _Reading:
         self._sample, self._file, self._line = sample, file, line
         self._privacy, self._report = privacy, report
         self._attachments = mapping(sample.attachments)
-        self._opened = {string(one.id): one for one in sample.events if one.event == "span_begin" and string(one.id)}
+        self._opened = {
+            string(event.id): event for event in sample.events if event.event == "span_begin" and string(event.id)
+        }
         self._spans: list[Span] = []
         self._ends = {string(one.id): instant(one.timestamp) for one in sample.events if one.event == "span_end"}
         self._calls = self._tool_spans()
@@ -238,11 +240,11 @@ class _Reading:
     def _wrappers(self) -> set[str]:
         """Return the agents' spans that merely hold another one: what `collect` opens around each of its agents."""
         inside: dict[str, list[Any]] = {}
-        for one in self._sample.events:
-            if one.event == "span_begin":
-                inside.setdefault(string(one.parent_id), []).append(one.type)
-            elif string(one.event) not in _SILENT:
-                inside.setdefault(string(one.span_id), []).append(None)
+        for event in self._sample.events:
+            if event.event == "span_begin":
+                inside.setdefault(string(event.parent_id), []).append(event.type)
+            elif string(event.event) not in _SILENT:
+                inside.setdefault(string(event.span_id), []).append(None)
         return {name for name, of in inside.items() if of == ["agent"]}
 
     def _span(self, name: str, parent: str, kind: Kind, called: str, one: _Event) -> Span:
@@ -287,7 +289,7 @@ class _Reading:
                 self._report.pass_over(str(kind))
             else:
                 self._report.note_unknown(masked(f"event {str(kind)[:100]}"))
-        moments = [moment for one in self._spans[1:] for moment in (one.start, one.end) if moment]
+        moments = [moment for span in self._spans[1:] for moment in (span.start, span.end) if moment]
         root.start, root.end = min(moments, default=None), max(moments, default=None)
 
     def _take_answer(self, number: int, one: _Event, around: str) -> None:

@@ -145,7 +145,7 @@ def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
         if child is not None:
             child.trace_id = child.trace_id or above.trace
             child.parent_run_id = child.parent_run_id or above.id
-            waiting += [(child, each) for each in reversed(child.child_runs or ())]
+            waiting += [(child, child_run) for child_run in reversed(child.child_runs or ())]
         yield child, line
 
 

@@ -251,9 +251,9 @@ def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> 
     if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
     for event in items(decoded(events)):
-        for each in items(mapping(event).get("attributes")):
-            if mapping(each).get("key") == "exception.type":
-                named = named or string(_value(each.get("value")))
+        for attribute in items(mapping(event).get("attributes")):
+            if mapping(attribute).get("key") == "exception.type":
+                named = named or string(_value(attribute.get("value")))
     kind = masked(named).rsplit(".", 1)[-1] or spans.error_kind(status.get("message")) or "other"
     return (False, "") if kind == spans.PARENT_COMMAND else (True, kind)
 
@@ -408,7 +408,7 @@ def _spans_of_another_shape(top: Part) -> Iterator[_Found]:
         for resource in members[name].elements():
             of_resource = resource.members()
             source = _resource(of_resource["resource"]) if "resource" in of_resource else None
-            inside = next((each for each in _SCOPES if each in of_resource), "")
+            inside = next((name for name in _SCOPES if name in of_resource), "")
             for scope in of_resource[inside].elements() if inside else ():
                 of_scope = scope.members()
                 program = _program(source, of_scope["scope"].value(_Scope) if "scope" in of_scope else None)

@@ -158,7 +158,7 @@ class _Transfers:
             self._origins[number] = sources if fits else [max(sources, key=lambda each: (self._end(each), each))]
             return
         begin = self._of.earliest[number]
-        before = [each for each in sources if self._end(each) <= begin]
+        before = [source for source in sources if self._end(source) <= begin]
         if len(before) < len(sources):
             self._report.note(Problem.OVERLAPPING_TASK, self._of.spans[number].where)
         is_push = _PUSH in task.triggers
@@ -224,7 +224,11 @@ class Team:
         self._unnamed = masked(bundle.name) or "agent"
         self._spanless: dict[str, int] = {}
         self._find(bearers)
-        places = {each.span: (each.parent, each.wrapper) for each in self.activations if each.span != NOBODY}
+        places = {
+            activation.span: (activation.parent, activation.wrapper)
+            for activation in self.activations
+            if activation.span != NOBODY
+        }
         transfers = _Transfers(of, meanings, self.owner, places, report).all()
         # for each handoff's span the number of the activation that took over
         self.handoffs = {transfer.span: transfer.target for transfer in transfers if transfer.span != NOBODY}
@@ -335,7 +339,7 @@ class Failures:
         failed = [number for number, span in enumerate(of.spans) if span.has_failed]
         if not failed:
             return
-        self._activations = {one.span: one for one in team.activations}
+        self._activations = {activation.span: activation for activation in team.activations}
         first = [(one.latest, place) for place, one in enumerate(team.activations) if one.spawner == NOBODY]
         first.sort()
         stopping = [(time, place) for time, place in first if _stops(team.activations[place])]

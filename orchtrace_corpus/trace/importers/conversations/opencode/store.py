@@ -225,8 +225,8 @@ class Store:
             self.take_session(row)
         elif row.messages is not None and row.info is not None:
             self._take(row.info, place)
-            for one in row.messages:
-                self._take_exported(one, place)
+            for message in row.messages:
+                self._take_exported(message, place)
         elif row.part is not None:
             self._take(row.part, place)
         elif row.error is not None and self._last is not None and row.type == "error":
