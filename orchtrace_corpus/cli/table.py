@@ -29,7 +29,6 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
     "Export and traces": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
-        "cite": Command("corpus.cli.exchange:cite", "Cite papers: BibTeX, APA or CSL-JSON."),
         "site": Command("corpus.cli.site:site", "Write the corpus as a static site."),
         "trace": Command("trace.cli.group", "Check, replay, measure and label traces of agent teams."),
     },
@@ -37,6 +36,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "claims": Command("corpus.cli.audit:claims", "Compare the claims about the corpus with its records."),
         "candidates": Command("corpus.cli.records:candidates", "List the papers that were found and await a decision."),
         "readings": Command("corpus.cli.records:readings", "List the tags that readers of the sources read otherwise."),
+        "cite": Command("corpus.cli.exchange:cite", "Cite papers: BibTeX, APA or CSL-JSON."),
         "scale": Command("corpus.cli.counts:scale", "Compare the size of deployed systems with that of experiments."),
         "figures": Command("corpus.cli.generate:figures", "Draw the figures, and the page that shows them."),
         "rule": Command("cli.commands:rule", "Explain a rule: why it exists, what breaks it, and how to fix it."),

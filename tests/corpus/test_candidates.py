@@ -1025,7 +1025,10 @@ def test_the_listing_fits_a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("orchtrace_corpus.base.commands.output.Output.width", property(lambda _: 80))
 
     lines = run("candidates").stdout.splitlines()
-    assert (len(lines), max(map(len, lines)) <= 80) == (len(corpus.candidates(str(ROOT))) + 1, True)
+    known = corpus.candidates(str(ROOT))
+    groups = len({candidate.proposal for candidate in known})
+    assert (len(lines), max(map(len, lines)) <= 80) == (len(known) + 3 * groups - 1, True)
+    assert {line.index("title") for line in lines if line.startswith("key ")} == {31}, "most of the line is the title's"
 
 
 def test_a_claim_falls_from_the_candidate_on_that_is_one_too_many(root: Path) -> None:

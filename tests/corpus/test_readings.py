@@ -311,9 +311,7 @@ def test_a_claim_that_falls_by_the_sources_names_the_tags_and_is_no_error(root: 
         "claim          verdict  rows  contested  sentence\n"
         "one-formal     falls       0          1  One garden is formal.\n"
         "small-gardens  holds       3          1  At most three gardens are small.\n"
-        "one-formal: expected 1; found 0\n"
-        "1 of 2 claims falls: one-formal\n"
-        "one-formal falls by rose-garden style cottage, not formal\n",
+        "one-formal: expected 1; found 0; by rose-garden style cottage, not formal\n",
         "",
     )
 

@@ -143,7 +143,7 @@ def exclude(
     options: IntakeOptions,
     coded: ExclusionOptions,
 ) -> int:
-    """Record why a screened paper was excluded.
+    """Record why a paper was excluded.
 
     The record gets the next free id; ids are never reused. A candidate leaves data/candidates.yaml in the
     same edit. At a terminal, missing values are asked for.

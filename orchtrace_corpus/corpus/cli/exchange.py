@@ -152,10 +152,9 @@ def cite(
     keys: Annotated[list[str], Argument(metavar="KEY...", help="A key, arXiv id, DOI or URL.", offers=offers.keys)],
     form: Annotated[CitationForm, Option("--format", "-f", help="The form of the citation.")] = CitationForm.BIBTEX,
 ) -> int:
-    """Cite papers.
+    """Cite papers: BibTeX, APA or CSL-JSON.
 
-    Writes BibTeX entries, references in the style of the APA (7th edition), or CSL-JSON. "corpus export" writes
-    more formats and variants.
+    References in the style of the APA follow its 7th edition. "corpus export" writes more formats and variants.
 
     \b
     Examples:
@@ -213,8 +212,7 @@ def import_(
 
     \b
     Examples:
-      corpus import table.csv --dry-run
-      corpus import table.csv --profile published
+      corpus import table.csv --profile published --dry-run
       corpus import jsonl papers.jsonl
     """
     session = CorpusSession(*ctx.obj)

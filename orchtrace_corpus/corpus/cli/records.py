@@ -9,8 +9,8 @@ from orchtrace_corpus.base.commands.options import OutputFormat, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.base.text.table import Table, arranged, envelope
+from orchtrace_corpus.base.text.layout import clip, pluralize
+from orchtrace_corpus.base.text.table import Cell, Table, arranged, envelope
 from orchtrace_corpus.corpus.analysis.attributes import (
     CONTESTED,
     candidate_attributes,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MATCHED = "matched"
 """The column of a search that says where its words were found."""
 _PIPE_WIDTH = 80
+_KEY_WIDTH = 30
+_WIDE = 100
+"""How many cells a line needs for more than the key and the title of a candidate."""
 _WIDTH_FOR_KEYS = 60
 """How many cells a line needs for whole keys beside all columns of a search."""
 
@@ -125,8 +128,13 @@ def list_records(
     return ExitCode.DONE
 
 
+def _cut(key: Cell) -> str:
+    """Return a key in at most two fifths of a narrow line; few are longer, and a wider terminal shows them whole."""
+    return clip(str(key), _KEY_WIDTH)
+
+
 def readings(ctx: Context, where: Where = None, sort: Sort = "", output_format: OutputFormat = Format.TABLE) -> int:
-    """List the tags that readers of the sources read otherwise than they were published.
+    """List the tags that readers of the sources read otherwise.
 
     One row for each tag of data/disputes.yaml on which independent readers agree: what was published, and what
     "--reading sources" of other commands takes instead; "none" means that a decision does not arise. "corpus show
@@ -188,6 +196,7 @@ def candidates(
     if file.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     from orchtrace_corpus.corpus.analysis import search as lookup
+    from orchtrace_corpus.corpus.model.candidates import Decision
     from orchtrace_corpus.corpus.render import candidates as render
 
     attributes = candidate_attributes(pool.taxonomy)
@@ -202,11 +211,18 @@ def candidates(
         known = session.files.arxiv
         found, places = screening.in_order(found, pool, known, likely=order is ReadingOrder.LIKELY)
     asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
-    names = split_names(columns) if columns else tuple(dict.fromkeys(("key", "year", "proposal", *asked, "title")))
+    is_narrow = output_format is Format.TABLE and not columns and (session.output.width or _WIDE) < _WIDE
+    head = ("key",) if is_narrow else ("key", "year", "proposal")  # the title has most of a narrow line
+    names = split_names(columns) if columns else tuple(dict.fromkeys((*head, *asked, "title")))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records = found[:limit]
     if output_format is Format.JSON and not columns:
         session.output.write(render.cards_json((), records, "candidates"))
+    elif is_narrow and not sort and not order:
+        groups = [[one for one in records if one.proposal is proposal] for proposal in Decision]
+        tables = [render.listing(group, shown, group[0].proposal.value) for group in groups if group]
+        tables = [table._replace(rows=tuple((_cut(row[0]), *row[1:]) for row in table.rows)) for table in tables]
+        session.show_tables(tables, "candidates", output_format)
     else:
         session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
     left_out = f", {len(records)} shown" if len(records) < len(found) else ""

@@ -74,7 +74,7 @@ class CorpusSession(Session):
         loaded = self.files.loaded
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
-            shown = first_and_more([str(finding) for finding in findings], 5, "… and {} more")
+            shown = first_and_more([str(finding) for finding in findings], 4, "and {} more")
             error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
             message = f"the data has {summary(findings)}, so its counts would not be true:"
             raise error("\n".join((message, *shown)), "Run corpus check data for all of them.")

@@ -11,6 +11,7 @@ from orchtrace_corpus.base.text.layout import (
     Span,
     display_width,
     entry,
+    first_and_more,
     first_names_and_more,
     line,
     pluralize,
@@ -34,6 +35,10 @@ _WIDTH_FOR_SENTENCES = 120
 """The cells that a line needs for sentences beside the verdicts."""
 _NARROW = 80
 """The cells of a line in a pipe, where a long list is cut to a screen."""
+_MOST_LINES = 4
+"""How many claims that fail are explained below the table, where not all are asked for."""
+_MOST_TAGS = 3
+"""How many tags behind one of these are named."""
 _MOST_ON_A_SCREEN = 20
 """The claims that a screen of 24 lines holds; of more, those are left out of which there is nothing to say."""
 _MOST_ROWS = 20
@@ -106,7 +111,7 @@ def overview(
         note: A further line at the foot.
     """
     verdicts, robust = report.verdicts, report.robust
-    title, *readings = _claim_notes(report.compared)
+    title = _reading_title(report.compared)
     is_cut = not is_whole and len(verdicts) > _MOST_ON_A_SCREEN
     flawed = (*_flaw_notes(report.flawed), *_unread_notes(report.unread))
 
@@ -136,7 +141,12 @@ def overview(
         if verdict.problem:
             failing.append(f"{verdict.claim.id} {verdict.found}")
         elif not verdict.holds:
-            failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}")
+            read = report.compared.get(verdict.claim.id)
+            tags = [agreed_text(dispute) for dispute in read.falls_by] if read else []
+            by = f"; by {'; '.join(first_and_more(tags, _MOST_TAGS, 'and {} more'))}" if tags else ""
+            failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}{by}")
+    if not is_whole:
+        failing = first_and_more(failing, _MOST_LINES, "and {} more; corpus claims ID shows one")
     later = [
         text
         for name in pools
@@ -146,7 +156,8 @@ def overview(
     if later and any(name not in verdict.pools for verdict in shown for name in pools):
         later[0] += " (-: not about that pool)"  # no line more: all is to fit a screen
     quiet = others.format("hold, and no reading on record contests them")
-    notes = [*failing, _summary(verdicts, report.compared), *later, *filter(None, (quiet, note)), *readings, *flawed]
+    summary = _summary(verdicts, report.compared)
+    notes = [*failing, *filter(None, (summary,)), *later, *filter(None, (quiet, note)), *flawed]
     heads = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
     if (width or (_NARROW if is_cut else _WIDTH_FOR_SENTENCES)) < _WIDTH_FOR_SENTENCES:
         notes.append("corpus claims ID shows a claim with its sentence")
@@ -231,13 +242,14 @@ def _yes_or_no(value: bool) -> str:
 
 
 def _summary(verdicts: Sequence[Verdict], compared: Mapping[str, "ReadingVerdict"]) -> str:
-    """Return how many hold, in words; those that hold as published fall."""
+    """Return how many hold, in words; nothing where all that do not fall by a reading, which the title says."""
     failing = [verdict.claim.id for verdict in verdicts if not verdict.holds]
+    if failing and compared and all(compared[name].falls_by for name in failing):
+        return ""
     count = pluralize(len(verdicts), "claim")
     if not failing:
         return f"{count} hold{'s' * (len(verdicts) == 1)}"
-    verb = "fall" if compared and all(compared[name].published for name in failing) else "fail"
-    return f"{len(failing)} of {count} {verb}{'s' * (len(failing) == 1)}: {', '.join(failing)}"
+    return f"{len(failing)} of {count} fail{'s' * (len(failing) == 1)}: {', '.join(failing)}"
 
 
 def _flaw_notes(ids: Sequence[str]) -> tuple[str, ...]:
@@ -475,18 +487,15 @@ def _changes(changes: Sequence["Change"]) -> list[dict[str, Any]]:
     ]
 
 
-def _claim_notes(compared: Mapping[str, "ReadingVerdict"]) -> tuple[str, ...]:
-    """Return a title that names the reading of the sources, then each claim that falls by it; an empty one without."""
+def _reading_title(compared: Mapping[str, "ReadingVerdict"]) -> str:
+    """Return a title that says how many claims fall by the reading of the sources; an empty one without."""
     if not compared:
-        return ("",)
+        return ""
     from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE  # only for who asks for that reading
 
-    falling = {name: reading for name, reading in compared.items() if reading.falls_by}
-    fall = "falls" if len(falling) == 1 else "fall"
-    notes = [f"{SOURCES_TITLE}: {len(falling)} of {pluralize(len(compared), 'claim')} {fall} by it"]
-    for name, reading in falling.items():
-        notes.append(f"{name} falls by {'; '.join(map(agreed_text, reading.falls_by))}")
-    return tuple(notes)
+    falling = sum(bool(reading.falls_by) for reading in compared.values())
+    fall = "falls" if falling == 1 else "fall"
+    return f"{SOURCES_TITLE}: {falling} of {pluralize(len(compared), 'claim')} {fall} by it"
 
 
 def disputed_text(contested: int, agreed: int, noun: Noun) -> str:
