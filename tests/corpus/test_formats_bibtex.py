@@ -42,7 +42,10 @@ def read(text: str, toy: Corpus) -> list[Item]:
 def refused(text: str, toy: Corpus) -> list[str]:
     with pytest.raises(FormatError) as raised:
         read(text, toy)
-    return str(raised.value).splitlines()
+    lines = [f"x.bib:{problem.line}: {problem.message}" for problem in raised.value.problems]
+    more = [f"and {len(lines) - 4} more"] * (len(lines) > 4)
+    assert str(raised.value).splitlines() == [*lines[:4], *more]
+    return lines
 
 
 def test_entries(toy: Corpus) -> None:

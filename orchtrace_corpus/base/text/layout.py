@@ -107,6 +107,10 @@ def wrapped(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
         yield from (line(part, last.style) for part in rest)
 
 
+MOST_LINES = 4
+"""How many lines a message lists before it counts the others."""
+
+
 def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
     """The first items and, where there are others, a last one that says how many.
 

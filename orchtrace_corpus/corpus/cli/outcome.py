@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import first_and_more
+from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, write
 from orchtrace_corpus.corpus.model import store
@@ -77,7 +77,8 @@ def apply(
         head = f"corpus: the edit would bring {count}; {counted}" if dry_run else f"corpus: the edit brings {count}:"
         if not judgement.is_allowed:
             head = f"corpus: the edit would bring {count}, so nothing was written; {counted}"
-        output.tell("\n".join((head, *(_placed(finding, lines or {}) for finding in judgement.new))))
+        said = [_placed(finding, lines or {}) for finding in judgement.new]
+        output.tell("\n".join((head, *first_and_more(said, MOST_LINES, "and {:,} more"))))
     for name in written:
         output.note(f"wrote {name}")
     for verdict in judgement.falling if judgement.is_allowed else ():

@@ -9,7 +9,7 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import has_errors, is_malformed, quote
 from orchtrace_corpus.base.text.findings import summary
-from orchtrace_corpus.base.text.layout import first_and_more, pluralize
+from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more, pluralize
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.store import CorpusFiles
@@ -74,7 +74,7 @@ class CorpusSession(Session):
         loaded = self.files.loaded
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
-            shown = first_and_more([str(finding) for finding in findings], 4, "and {} more")
+            shown = first_and_more([str(finding) for finding in findings], MOST_LINES, "and {:,} more")
             error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
             message = f"the data has {summary(findings)}, so its counts would not be true:"
             raise error("\n".join((message, *shown)), "Run corpus check data for all of them.")

@@ -7,6 +7,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more
 from orchtrace_corpus.corpus.model.fields import OTHERS, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value
 
@@ -52,7 +53,7 @@ class Problem(NamedTuple):
 
 
 class FormatError(DataFileError):
-    """The error of a file that does not follow its format; the message lists every problem with its line.
+    """The error of a file that does not follow its format; the message lists the first problems with their lines.
 
     Attributes:
         problems: The problems, in the order of their lines.
@@ -61,7 +62,8 @@ class FormatError(DataFileError):
     def __init__(self, path: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
         shown = printable(path, limit=300)
-        super().__init__("\n".join(f"{shown}:{problem.line}: {problem.message}" for problem in self.problems))
+        lines = [f"{shown}:{problem.line}: {problem.message}" for problem in self.problems]
+        super().__init__("\n".join(first_and_more(lines, MOST_LINES, "and {:,} more")))
 
 
 def read_identifiers(numbers: Iterable[str], doi: str) -> dict[str, Value]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import (
+    MOST_LINES,
     Line,
     Span,
     display_width,
@@ -35,8 +36,6 @@ _WIDTH_FOR_SENTENCES = 120
 """The cells that a line needs for sentences beside the verdicts."""
 _NARROW = 80
 """The cells of a line in a pipe, where a long list is cut to a screen."""
-_MOST_LINES = 4
-"""How many claims that fail are explained below the table, where not all are asked for."""
 _MOST_TAGS = 3
 """How many tags behind one of these are named."""
 _MOST_ON_A_SCREEN = 20
@@ -146,7 +145,7 @@ def overview(
             by = f"; by {'; '.join(first_and_more(tags, _MOST_TAGS, 'and {} more'))}" if tags else ""
             failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}{by}")
     if not is_whole:
-        failing = first_and_more(failing, _MOST_LINES, "and {} more; corpus claims ID shows one")
+        failing = first_and_more(failing, MOST_LINES, "and {} more; corpus claims ID shows one")
     later = [
         text
         for name in pools
