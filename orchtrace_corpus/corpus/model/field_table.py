@@ -6,7 +6,7 @@ commands, the issue form and the table in docs/data.md. A survey declares furthe
 
 import re
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
@@ -156,6 +156,26 @@ def field_label(field: RecordField) -> str:
 
 _HEAD, _DESCRIPTION, _RECORD, _BOOKKEEPING = Section
 _BIBLIOGRAPHY = ReviewTopic.BIBLIOGRAPHY
+_WAIVERS = RecordField(
+    "waive",
+    FieldKind.PARTS,
+    "Warnings that do not apply to this record, each with the reason.",
+    _BOOKKEEPING,
+    review=ReviewTopic.WAIVERS,
+)
+
+
+def _identifier(name: str, help: str, **more: Any) -> RecordField:  # noqa: A002 - as in `RecordField`
+    """Return a field for the id of a paper in a registry."""
+    return RecordField(
+        name, FieldKind.IDENTIFIER, help, _HEAD, search=SearchPart.IDENTIFIER, review=_BIBLIOGRAPHY, **more
+    )
+
+
+def _method(name: str, kind: FieldKind, help: str, **more: Any) -> RecordField:  # noqa: A002 - as in `RecordField`
+    """Return a field on what a paper trains and tries, which evidence can support."""
+    return RecordField(name, kind, help, search=SearchPart.METHOD, is_settable=True, is_fact=True, **more)
+
 
 PAPER_FIELDS = (
     RecordField(
@@ -238,41 +258,19 @@ PAPER_FIELDS = (
         search=SearchPart.NAME,
         is_settable=True,
     ),
-    RecordField(
+    _identifier(
         "arxiv_id",
-        FieldKind.IDENTIFIER,
         "Without version and prefix, in quotes.",
-        _HEAD,
-        search=SearchPart.IDENTIFIER,
-        review=_BIBLIOGRAPHY,
         is_column=True,
         carriers=Carriers("eprint", "archive_location", "AN"),
     ),
-    RecordField(
+    _identifier(
         "doi",
-        FieldKind.IDENTIFIER,
         "In lower case, without https://doi.org/; the publisher's, not arXiv's.",
-        _HEAD,
-        search=SearchPart.IDENTIFIER,
-        review=_BIBLIOGRAPHY,
         carriers=Carriers("doi", "DOI", "DO"),
     ),
-    RecordField(
-        "openreview_id",
-        FieldKind.IDENTIFIER,
-        "The id of the forum.",
-        _HEAD,
-        search=SearchPart.IDENTIFIER,
-        review=_BIBLIOGRAPHY,
-    ),
-    RecordField(
-        "acl_id",
-        FieldKind.IDENTIFIER,
-        "The id in the ACL Anthology, such as 2025.acl-long.421.",
-        _HEAD,
-        search=SearchPart.IDENTIFIER,
-        review=_BIBLIOGRAPHY,
-    ),
+    _identifier("openreview_id", "The id of the forum."),
+    _identifier("acl_id", "The id in the ACL Anthology, such as 2025.acl-long.421."),
     RecordField(
         "urls",
         FieldKind.URLS,
@@ -292,48 +290,16 @@ PAPER_FIELDS = (
         is_fact=True,
         is_column=True,
     ),
-    RecordField(
-        "base_models",
-        FieldKind.TEXTS,
-        "The language models that are trained or used: a list.",
-        search=SearchPart.METHOD,
-        is_settable=True,
-        is_fact=True,
-        is_column=True,
-    ),
-    RecordField(
-        "algorithm",
-        FieldKind.TEXTS,
-        "The names of the algorithms that train them: a list.",
-        search=SearchPart.METHOD,
-        is_settable=True,
-        is_fact=True,
-        is_column=True,
-    ),
-    RecordField(
+    _method("base_models", FieldKind.TEXTS, "The language models that are trained or used: a list.", is_column=True),
+    _method("algorithm", FieldKind.TEXTS, "The names of the algorithms that train them: a list.", is_column=True),
+    _method(
         "algorithm_note",
         FieldKind.TEXT,
         "What the names leave open: how the algorithm was changed, or what is done without training.",
-        search=SearchPart.METHOD,
-        is_settable=True,
-        is_fact=True,
     ),
-    RecordField(
-        "benchmarks",
-        FieldKind.TEXTS,
-        "The names of what the entry is evaluated on: a list.",
-        search=SearchPart.METHOD,
-        is_settable=True,
-        is_fact=True,
-        is_column=True,
-    ),
-    RecordField(
-        "benchmarks_note",
-        FieldKind.TEXT,
-        "What the names leave open, such as the part of a benchmark that was used.",
-        search=SearchPart.METHOD,
-        is_settable=True,
-        is_fact=True,
+    _method("benchmarks", FieldKind.TEXTS, "The names of what the entry is evaluated on: a list.", is_column=True),
+    _method(
+        "benchmarks_note", FieldKind.TEXT, "What the names leave open, such as the part of a benchmark that was used."
     ),
     RecordField(
         "summary",
@@ -378,13 +344,7 @@ PAPER_FIELDS = (
         review=ReviewTopic.SUMMARY,
         question="One sentence that a reader of the record should know.",
     ),
-    RecordField(
-        "waive",
-        FieldKind.PARTS,
-        "Warnings that do not apply to this record, each with the reason.",
-        _BOOKKEEPING,
-        review=ReviewTopic.WAIVERS,
-    ),
+    _WAIVERS,
 )
 """The fixed fields of a paper, in canonical order; those of a survey stand behind the last of the description."""
 
@@ -441,13 +401,7 @@ EXCLUSION_FIELDS = (
         _BOOKKEEPING,
         review=ReviewTopic.REASON,
     ),
-    RecordField(
-        "waive",
-        FieldKind.PARTS,
-        "Warnings that do not apply to this record, each with the reason.",
-        _BOOKKEEPING,
-        review=ReviewTopic.WAIVERS,
-    ),
+    _WAIVERS,
 )
 """The fixed fields of an exclusion, in canonical order; its tags stand behind the head."""
 
