@@ -42,7 +42,8 @@ else:
 
         def __new__(meta, name, bases, namespace):
             if bases != (tuple,) and not hasattr(bases[0], "_fields"):
-                names = tuple(namespace.get("__annotations__", ()))
+                evaluate = namespace.get("__annotate_func__")  # of Python 3.14: annotationlib.Format.VALUE is 1
+                names = tuple(evaluate(1) if evaluate else namespace.get("__annotations__", ()))
                 defaults = {field: namespace[field] for field in names if field in namespace}
                 namespace.update(zip(names, map(_tuplegetter, range(len(names)), names), strict=True))
                 namespace.update(_fields=names, __match_args__=names, _field_defaults=defaults)
