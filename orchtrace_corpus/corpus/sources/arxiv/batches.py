@@ -46,23 +46,21 @@ class Asker:
         doubtful: Ids that are missing in an answer that held nothing at all.
     """
 
-    def __init__(self, exchange: FeedExchange, cache: Cache) -> None:
+    def __init__(self, exchange: FeedExchange, cache: Cache, report: Callable[[], None]) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.messages: list[str] = []
         self.doubtful: set[str] = set()
         self._exchange = exchange
         self._cache = cache
+        self._report = report
         self._refusals = 0
         self._is_swept = False
 
-    def ask(
-        self, ids: Sequence[str], settled: Callable[[], None], cached: Callable[[str], Metadata | None] | None = None
-    ) -> None:
+    def ask(self, ids: Sequence[str], cached: Callable[[str], Metadata | None] | None = None) -> None:
         """Ask for ids, all with a version or all without, and give each an outcome.
 
         Args:
             ids: As arXiv is asked for them.
-            settled: Called after each batch.
             cached: Returns the answer that another process may have had meanwhile; None to ask all the same.
 
         Raises:
@@ -98,7 +96,7 @@ class Asker:
             except BusyError as error:
                 self._give_up(batch + rest, Miss.THROTTLED, str(error))
                 waiting = []
-            settled()
+            self._report()
 
     def _next_batch(
         self, waiting: list[str], size: int, cached: Callable[[str], Metadata | None] | None

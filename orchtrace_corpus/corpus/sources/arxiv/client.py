@@ -145,16 +145,10 @@ class Client:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
-        done = 0
 
         def report(waiting_seconds: float = 0.0, reason: str = "") -> None:
             if progress is not None:
-                progress(Progress(done, len(queries), waiting_seconds, reason))
-
-        def settle(count: int) -> None:
-            nonlocal done
-            done = count
-            report()
+                progress(Progress(searcher.done, len(queries), waiting_seconds, reason))
 
         max_age_seconds: float | None = MAX_AGE_SECONDS
         if self._offline:
@@ -162,8 +156,9 @@ class Client:
         elif self._refresh:
             max_age_seconds = -1.0
         with self._open_exchange(report) as exchange:
+            searcher = Searcher(exchange, self._cache, max_age_seconds, report)
             report()
-            return Searcher(exchange, self._cache, max_age_seconds).search(queries, settle, count_only=count_only)
+            return searcher.search(queries, count_only=count_only)
 
     @contextmanager
     def _open_exchange(self, report: Callable[[float, str], None]) -> Iterator[FeedExchange]:
@@ -198,11 +193,11 @@ class Client:
                 progress(Progress(len(outcomes) + len(asker.outcomes), len(wanted), waiting_seconds, reason))
 
         with self._open_exchange(report) as exchange:
-            asker = Asker(exchange, self._cache)
+            asker = Asker(exchange, self._cache, report)
             report()
             meanwhile = None if self._refresh else self._cached
             for ids in split_by_version([asked for asked in wanted if asked not in outcomes]):
-                asker.ask(ids, report, meanwhile)
+                asker.ask(ids, meanwhile)
             lost = [
                 asked
                 for asked, outcome in asker.outcomes.items()
@@ -210,7 +205,7 @@ class Client:
                 and (asked in before or asked in asker.doubtful or self._cache.read(asked) is not None)
             ]
             for ids in split_by_version(lost):
-                asker.ask(ids, report)
+                asker.ask(ids)
             for asked in lost:
                 if asker.outcomes[asked] is Miss.MISSING:
                     self._cache.write(asked, None)

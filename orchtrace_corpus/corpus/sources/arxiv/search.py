@@ -86,62 +86,64 @@ class Searcher:
         exchange: How the service is asked.
         cache: The answers that are kept; pages lie in a folder in it.
         max_age_seconds: How old a kept page may be; less than 0 for none, None for any age and to ask nobody.
+        report: Called after each page and each query.
     """
 
-    def __init__(self, exchange: FeedExchange, cache: Cache, max_age_seconds: float | None) -> None:
+    def __init__(
+        self, exchange: FeedExchange, cache: Cache, max_age_seconds: float | None, report: Callable[[], None]
+    ) -> None:
         self._exchange = exchange
         self._cache = cache
         self._max_age_seconds = max_age_seconds
+        self._report = report
+        self._found: dict[str, Results] = {}
+        self._failed: dict[str, tuple[Failure, str]] = {}
 
-    def search(
-        self, queries: Mapping[str, str], settled: Callable[[int], None], *, count_only: bool = False
-    ) -> SearchAnswer:
+    @property
+    def done(self) -> int:
+        """The number of queries that are done."""
+        return len(self._found) + len(self._failed)
+
+    def search(self, queries: Mapping[str, str], *, count_only: bool = False) -> SearchAnswer:
         """Answer queries, one after the other. Once the service is busy beyond patience, the rest is given up, too.
 
         Args:
             queries: In arXiv's syntax, by name.
-            settled: Called after each page with the number of queries that are done.
             count_only: Ask how many answers there are, and for none of them but the first.
 
         Raises:
             UpstreamError: The service cannot be reached, or refuses us.
             CacheError: The cache cannot be written.
         """
-        found: dict[str, Results] = {}
-        failed: dict[str, tuple[Failure, str]] = {}
         is_busy = ""
         for name, query in queries.items():
-
-            def after_page() -> None:
-                settled(len(found) + len(failed))
-
             try:
                 if is_busy:
                     raise _FailedError(Failure.THROTTLED, is_busy)
-                found[name] = self._count(query) if count_only else self._collect(query, after_page)
+                self._found[name] = self._count(query) if count_only else self._collect(query)
             except _FailedError as error:
-                failed[name] = error.failure, str(error)
+                self._failed[name] = error.failure, str(error)
             except BusyError as error:
                 is_busy = str(error)
-                failed[name] = Failure.THROTTLED, is_busy
+                self._failed[name] = Failure.THROTTLED, is_busy
             except RefusedQueryError as error:
-                failed[name] = Failure.REFUSED, str(error)
+                self._failed[name] = Failure.REFUSED, str(error)
             except (FeedError, TooLongError) as error:
-                failed[name] = Failure.UNREADABLE, str(error)
-            after_page()
-        return SearchAnswer(found, failed)
+                self._failed[name] = Failure.UNREADABLE, str(error)
+            self._report()
+        return SearchAnswer(self._found, self._failed)
 
     def _count(self, query: str) -> Results:
         page = self._page(query, 0, 1, is_fresh=False)
         return Results({paper.arxiv_id: paper for paper in page.entries}, page.total or 0, page.messages)
 
-    def _collect(self, query: str, after_page: Callable[[], None]) -> Results:
+    def _collect(self, query: str) -> Results:
         """Return all answers to a query."""
         papers: dict[str, Metadata] = {}
         messages: dict[str, None] = {}
         total = 0
         for sweep in range(MOST_SWEEPS):
-            total, is_settled = self._sweep(query, papers, messages, after_page, is_fresh=sweep > 0)
+            total, is_settled = self._sweep(query, papers, messages, is_fresh=sweep > 0)
             # Papers of one moment may stand in another order on each page: then the rounds have them all together.
             if is_settled or (sweep and len(papers) + len(messages) == total):
                 ordered = sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
@@ -151,20 +153,14 @@ class Searcher:
         raise _FailedError(Failure.UNSETTLED, reason)
 
     def _sweep(
-        self,
-        query: str,
-        papers: dict[str, Metadata],
-        messages: dict[str, None],
-        after_page: Callable[[], None],
-        *,
-        is_fresh: bool,
+        self, query: str, papers: dict[str, Metadata], messages: dict[str, None], *, is_fresh: bool
     ) -> tuple[int, bool]:
         """Go through the pages once; return the number of answers, and whether each of them was seen."""
         start, last, seen = 0, "", set[str]()
         unreadable: dict[str, None] = {}
         while True:
             page = self._page(query, start, PAGE_SIZE, is_fresh=is_fresh)
-            after_page()
+            self._report()
             total = page.total or 0
             if total > MOST_ANSWERS:
                 reason = f"{total:,} answers are more than the {MOST_ANSWERS:,} that can be paged through"
