@@ -256,7 +256,8 @@ def _unmerged(root: str) -> CorpusError | None:
         names = revisions.unmerged(root)
     except CorpusError:  # no git, so none that merges
         return None
-    message = f"git has two versions of {', '.join(names)}; decide, then git add"
+    again = f"{store.MERGE_DRIVER} && git checkout --merge {' '.join(names)}"
+    message = f"git has two versions of {', '.join(names)}; decide, then git add; or merge by records: {again}"
     return DataFileError(message) if names else None
 
 

@@ -374,7 +374,10 @@ def test_check_fails_while_git_has_two_versions(root: Path, driver: str) -> None
 
     result = run_corpus("check")
 
-    line = "merge     failed git has two versions of data/papers.yaml; decide, then git add\n"
+    line = (
+        "merge     failed git has two versions of data/papers.yaml; decide, then git add; or merge by records: "
+        'git config merge.corpus.driver "corpus merge-file %O %A %B" && git checkout --merge data/papers.yaml\n'
+    )
     assert result.code == (3 if driver == DRIVER else 1)
     assert result.stdout.count(line) == 1
     assert ("Y104 not valid YAML: a merge conflict is left here" in result.stdout) == (driver == DRIVER)
