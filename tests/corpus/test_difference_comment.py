@@ -294,6 +294,23 @@ def test_of_a_long_text_the_rest_is_counted_and_linked(document: dict[str, Any])
     assert f"- `rocks`: `notes` added: `{'x' * 4000}` … (6,000 more characters: {link})\n" in shown
 
 
+def test_a_comment_on_hundreds_of_files_is_no_longer_than_github_takes(document: dict[str, Any]) -> None:
+    value = {"path": ["x"], "before": None, "after": "\u202e" * 3000, "line": 1}
+    files = [
+        {"path": f"data/f{number}.yaml", "subject": f"f{number}", "asides": [value] * 9, "records": [
+            {"name": "", "was": "", "change": change, "line": 1, "values": [value] * 9}
+            for change in ("changed", "removed", "added")]}
+        for number in range(300)
+    ]  # fmt: skip
+    remarks = ["\u202e" * 1000] * 100
+    shown = comment({**document, "files": files, "remarks": remarks, "before": "\u202e" * 1000})
+
+    assert len(shown.encode()) <= MOST_BYTES
+    assert "### Other files changed\n" in shown
+    refused = {"before": "a", "after": "b", "outside": document["outside"], "refused": "\u202e\n" * 50_000}
+    assert len(comment(refused).encode()) <= MOST_BYTES
+
+
 def test_what_does_not_fit_is_linked_to_its_line_and_nowhere_else(document: dict[str, Any]) -> None:
     body = "](//evil.test) [a](//b) ` #L1" * 400
     hostile = replaced(document, body, iter(range(10_000)))

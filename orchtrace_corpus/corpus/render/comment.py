@@ -79,18 +79,18 @@ def comment(document: Document) -> str:
         parts += [f"**Not data alone.** {_words(files)}", ""]
     compared = f"Compared: {' with '.join(code_span(document[name][:_MOST_REMARK]) for name in ('before', 'after'))}."
     if "refused" in document:
-        reason = fence(
-            "\n".join(_unticked(printable(line, limit=_MOST_REMARK)) for line in document["refused"].split("\n")[:50])
-        )
+        lines = [_unticked(printable(line, limit=_MOST_REMARK)) for line in document["refused"].split("\n")]
+        reason = fence("\n".join(lines[: _fitting(lines, MOST_BYTES // 3)]))
         return "\n".join([*parts, "**The data cannot be compared.**", "", reason, "", compared, ""])
     if document["has_meaning"]:
         parts += [f"**{difference.headline(document)}**", "", compared, ""]
     else:
         parts += [f"**{difference.nothing(document)}**", ""]
-    for remark in document["remarks"][:8]:
-        parts += [code_span(remark[:_MOST_REMARK]), ""]
+    remarks = [code_span(remark[:_MOST_REMARK]) for remark in document["remarks"]]
+    for remark in remarks[: _fitting(remarks, _NEW_BYTES)]:
+        parts += [remark, ""]
     left = difference.claims_left(document) if document["has_meaning"] else ()
-    tail = [_words(left), ""] if left else []
+    tail = [_words(left if _size([_words(left)]) <= _NEW_BYTES else left[:1]), ""] if left else []
     blocks = [
         _Block(section.title, [(_items(entry, document), entry) for entry in section.entries], section.is_new)
         for section in difference.sections(document)
@@ -98,8 +98,9 @@ def comment(document: Document) -> str:
     blocks += [_table(shifts) for shifts in difference.shift_tables(document)]
     room = MOST_BYTES - _size([*parts, *tail, _CUT_HERE])
     is_cut = sum(block.size for block in blocks) > room
+    notice = min(_NOTICE_BYTES, MOST_BYTES // 3 // max(len(blocks), 1))
     if is_cut:
-        room -= _NOTICE_BYTES * len(blocks)
+        room -= notice * len(blocks)
     budgets = {}
     reserved = min(_NEW_BYTES, sum(block.size for block in blocks if block.is_new))
     room -= reserved
@@ -110,7 +111,7 @@ def comment(document: Document) -> str:
             room -= budgets[at]
         room += reserved
     for at, block in enumerate(blocks):
-        parts += _section(block, budgets[at], document)
+        parts += _section(block, budgets[at], notice, document)
     return "\n".join([*parts, *tail, *([_CUT_HERE] if is_cut else [])]).rstrip("\n") + "\n"
 
 
@@ -312,7 +313,7 @@ def _words(words: Words, place: str = "") -> str:
     return shown
 
 
-def _section(block: _Block, room: int, document: Document) -> list[str]:
+def _section(block: _Block, room: int, notice: int, document: Document) -> list[str]:
     """Return a heading, the lines that there is room for, and how many others there are; folded if all of it is new."""
     room -= block.frame_size
     shown: list[str] = []
@@ -323,19 +324,19 @@ def _section(block: _Block, room: int, document: Document) -> list[str]:
         shown += lines[:fitting]
         if fitting < len(lines):
             left.append((len(lines) - fitting, entry))
-    shown = [*block.first, *shown, *block.last, *_notice(left, document)]
+    shown = [*block.first, *shown, *block.last, *_notice(left, notice, document)]
     if not block.is_new or len(block.items) < (2 * _FOLDED_FROM if block.first else _FOLDED_FROM):
         return [f"### {block.title}", "", *shown, ""]
     return [f"<details><summary>{block.title} ({len(block.items)})</summary>", "", *shown, "", "</details>", ""]
 
 
-def _notice(left: Sequence[tuple[int, Entry]], document: Document) -> list[str]:
+def _notice(left: Sequence[tuple[int, Entry]], room: int, document: Document) -> list[str]:
     """Count the lines that do not fit, and link them as far as there is room."""
     if not left:
         return []
     shown = f"… and {pluralize(sum(count for count, _ in left), 'more line')}"
     places = list(dict.fromkeys(_place(entry, document) for _, entry in left if entry.path))
-    named = first_and_more(places, _fitting(places, _NOTICE_BYTES - 200), "and {:,} more places")
+    named = first_and_more(places, _fitting(places, room - 150), "and {:,} more places")
     return ["", f"{shown} of {pluralize(len(left), 'entry', 'entries')}{': ' * bool(named)}{', '.join(named)}"]
 
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.findings import is_noun, printable
@@ -82,6 +82,9 @@ _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; "
 MAX_FILES_NAMED = 20
 MAX_PATH = 200
 """The characters that are shown of a path outside the data: endless ones must not fill a comment."""
+_MOST_SUBJECTS = 25
+"""So many kinds of files have sections of their own."""
+
 _MANY_ALIKE = 3
 """So many records with the same changes are told together."""
 
@@ -233,12 +236,15 @@ def claims_left(document: Document) -> Words:
     return words
 
 
-def _by_subject(document: Document) -> Iterator[tuple[str, list[Document]]]:
-    """Yield the files of each subject; what it is called is no markup, since it stands among our own words."""
-    for subject, files in groupby(document["files"], key=lambda file: str(file["subject"])):
-        if subject == "papers":
-            subject = document["noun"][1]
-        yield subject if is_noun(subject) else "other files", list(files)
+def _by_subject(document: Document) -> Iterable[tuple[str, list[Document]]]:
+    """Return the files of each subject; what it is called is no markup, since it stands among our own words."""
+    subjects: dict[str, list[Document]] = {}
+    for file in document["files"]:
+        subject = document["noun"][1] if file["subject"] == "papers" else str(file["subject"])
+        if not is_noun(subject) or (len(subjects) >= _MOST_SUBJECTS and subject not in subjects):
+            subject = "other files"
+        subjects.setdefault(subject, []).append(file)
+    return subjects.items()
 
 
 def _records(document: Document, subject: str, kind: str, pairs: Sequence[tuple[Document, Document]]) -> Section:
