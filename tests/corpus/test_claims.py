@@ -8,7 +8,7 @@ import pytest
 
 import orchtrace_corpus as oc
 from orchtrace_corpus.corpus.analysis import claims as core
-from orchtrace_corpus.corpus.analysis.claim_readings import causes, compare_readings
+from orchtrace_corpus.corpus.analysis.stress import causes, compare_readings
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.claim_file import ClaimFile
 from orchtrace_corpus.corpus.model.records import Pool

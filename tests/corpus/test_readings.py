@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.errors import CommandUseError, InvalidCorpusError
-from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
+from orchtrace_corpus.corpus.analysis.stress import compare_readings
 from orchtrace_corpus.corpus.api import claims, load
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import State, as_read, read_by

@@ -20,7 +20,7 @@ from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render import claims as render
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict
+    from orchtrace_corpus.corpus.analysis.stress import ReadingVerdict
 
 
 def claims(
@@ -79,7 +79,7 @@ def claims(
     published = pool
     compared: Mapping[str, ReadingVerdict] = {}
     if reading is ReadingName.SOURCES:
-        from orchtrace_corpus.corpus.analysis.claim_readings import compare_readings
+        from orchtrace_corpus.corpus.analysis.stress import compare_readings
 
         compared = compare_readings(chosen, pool, dispute_file.sound())
     pool = disputes.read_by(pool, dispute_file.disputes, reading)
@@ -93,7 +93,7 @@ def claims(
     problems = core.check(claim_file, published, known)
     problems += disputes.check(dispute_file, published)
     if taken_in and proposed is not None:
-        from orchtrace_corpus.corpus.analysis.claim_readings import causes as find_causes
+        from orchtrace_corpus.corpus.analysis.stress import causes as find_causes
 
         left_out = [one for one in awaiting.candidates if one not in proposed]
         causes = find_causes(verdicts, pool, proposed)

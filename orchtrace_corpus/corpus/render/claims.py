@@ -27,8 +27,7 @@ from orchtrace_corpus.corpus.model.tag_rules import Condition
 from orchtrace_corpus.corpus.model.taxonomy import Noun
 
 if TYPE_CHECKING:  # only who asks for stress, readings or causes needs them
-    from orchtrace_corpus.corpus.analysis.claim_readings import Cause, ReadingVerdict
-    from orchtrace_corpus.corpus.analysis.stress import Change, Robustness
+    from orchtrace_corpus.corpus.analysis.stress import Cause, Change, ReadingVerdict, Robustness
     from orchtrace_corpus.corpus.model.disputes import Dispute
 
 _PIPE_WIDTH = 100

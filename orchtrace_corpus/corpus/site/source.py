@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.corpus.analysis.claim_readings import ReadingVerdict, compare_readings
 from orchtrace_corpus.corpus.analysis.claims import Verdict, evaluate
 from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
-from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
+from orchtrace_corpus.corpus.analysis.stress import ReadingVerdict, Robustness, compare_readings, stress
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
 from orchtrace_corpus.corpus.model.disputes import Dispute, contested
