@@ -217,7 +217,7 @@ def candidates(
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records = found[:limit]
     if output_format is Format.JSON and not columns:
-        session.output.write(render.cards_json((), records, "candidates"))
+        session.output.write(envelope("candidates", {"records": render.cards_data((), records)}))
     elif is_narrow and not sort and not order:
         groups = [[one for one in records if one.proposal is proposal] for proposal in Decision]
         tables = [render.listing(group, shown, group[0].proposal.value) for group in groups if group]
@@ -253,7 +253,7 @@ def show_found(session: CorpusSession, names: list[str], output_format: Format) 
     disputes = session.files.disputes.disputes
     session.show_report(
         {
-            Format.JSON: lambda: render.cards_json(records, awaiting, "records", disputes),
+            Format.JSON: lambda: envelope("records", {"records": render.cards_data(records, awaiting, disputes)}),
             Format.MARKDOWN: lambda: render.cards_markdown(records, awaiting, pool.taxonomy, disputes),
             Format.TABLE: lambda: render.cards(records, awaiting, pool.taxonomy, session.output.width, disputes),
         },

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, entry, first_names_and_more, line, wrap
-from orchtrace_corpus.base.text.table import Table, envelope, markdown_text
+from orchtrace_corpus.base.text.table import Cell, Table, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading, screening_facets
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute
@@ -103,16 +103,23 @@ def cards(
     width: int | None,
     disputes: Sequence[Dispute] = (),
 ) -> list[Line]:
-    """Records and candidates for people, a blank line between two."""
+    """Return records and candidates for people, a blank line between two."""
     shown = [records_render.card(record, taxonomy, width, disputes) for record in records]
-    shown += [_card(candidate, taxonomy, width) for candidate in candidates]
+    for candidate in candidates:
+        head = (Span(candidate.name, "key"), Span(f" (candidate: {candidate.proposal})", "warning"))
+        tagged = [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
+        entries, items = list(_entries(candidate, taxonomy)), candidate.paper.evidence
+        parts: list[tuple[str, Sequence[str]]]
+        parts = [("evidence", records_render.evidence_texts(item)) for item in items]
+        parts += [("reading", tuple(_reading(reading))) for reading in candidate.readings]
+        shown.append(records_render.laid_out(head, candidate.paper.title, entries, tagged, parts, width))
     return [part for block in shown for part in (line(), *block)][1:]
 
 
 def cards_markdown(
     records: Sequence[Record], candidates: Sequence[Candidate], taxonomy: Taxonomy, disputes: Sequence[Dispute] = ()
 ) -> str:
-    """The same as Markdown sections."""
+    """Return the same as Markdown sections."""
     sections = [records_render.card_markdown(record, taxonomy, disputes) for record in records]
     for candidate in candidates:
         entries = [("candidate", candidate.proposal.value), *_entries(candidate, taxonomy)]
@@ -125,36 +132,21 @@ def cards_markdown(
     return "\n".join(sections)
 
 
-def cards_json(
-    records: Sequence[Record], candidates: Sequence[Candidate], schema: str, disputes: Sequence[Dispute] = ()
-) -> str:
-    """The same for programs, each with its kind: `paper`, `exclusion` or `candidate`."""
-    return envelope(schema, {"records": _mappings(records, candidates, disputes)})
-
-
-def cards_table(records: Sequence[Record], candidates: Sequence[Candidate], disputes: Sequence[Dispute] = ()) -> Table:
-    """The same as record, field and value, a line for each value that is no list."""
-    named = zip((one.name for one in (*records, *candidates)), _mappings(records, candidates, disputes), strict=True)
-    flat = ((name, records_render.flat_values(whole)) for name, whole in named)
-    rows = tuple((name, field, value) for name, values in flat for field, value in values if field != "kind")
-    return Table("records", "", ("record", "field", "value"), rows)
-
-
-def _mappings(
-    records: Sequence[Record], candidates: Sequence[Candidate], disputes: Sequence[Dispute]
+def cards_data(
+    records: Sequence[Record], candidates: Sequence[Candidate], disputes: Sequence[Dispute] = ()
 ) -> list[dict[str, Any]]:
+    """Return the same for programs, each with its kind: `paper`, `exclusion` or `candidate`."""
     whole = [records_render.whole_mapping(record, disputes) for record in records]
     return [*whole, *map(_mapping, candidates)]
 
 
-def _card(candidate: Candidate, taxonomy: Taxonomy, width: int | None) -> list[Line]:
-    """Return the proposal and its reason, the tags with the open ones, and all readings."""
-    head = (Span(candidate.name, "key"), Span(f" (candidate: {candidate.proposal})", "warning"))
-    tagged = [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
-    entries, items = list(_entries(candidate, taxonomy)), candidate.paper.evidence
-    parts: list[tuple[str, tuple[str, ...]]] = [("evidence", records_render.evidence_texts(item)) for item in items]
-    parts += [("reading", tuple(_reading(reading))) for reading in candidate.readings]
-    return records_render.laid_out(head, candidate.paper.title, entries, tagged, parts, width)
+def cards_table(records: Sequence[Record], candidates: Sequence[Candidate], disputes: Sequence[Dispute]) -> Table:
+    """Return the same as record, field and value, a line for each value that is no list."""
+    rows: list[tuple[Cell, ...]] = []
+    for record, mapping in zip((*records, *candidates), cards_data(records, candidates, disputes), strict=True):
+        values = records_render.flat_values(mapping)
+        rows += [(record.name, field, value) for field, value in values if field != "kind"]
+    return Table("records", "", ("record", "field", "value"), tuple(rows))
 
 
 def _mapping(candidate: Candidate) -> dict[str, Any]:

@@ -62,10 +62,14 @@ def listing(
     name: str, records: Sequence[Record], columns: Sequence[Attribute], title: str = "", marked: Collection[str] = ()
 ) -> Table:
     """Return records as rows, attributes as columns; values of `marked` columns in open dispute are marked."""
-    rows = tuple(tuple(_marked(record, column, marked) for column in columns) for record in records)
-    contested = {tag for record in records for tag in getattr(record, CONTESTED, ())}
-    notes = (_MARK_NOTE,) * (not contested.isdisjoint(marked))
-    return Table(name, title, tuple(column.name for column in columns), rows, notes)
+    rows, contested = [], set()
+    for record in records:
+        tags = {tag for tag in getattr(record, CONTESTED, ()) if tag in marked}
+        cells = [(column.name, column_value(record, column)) for column in columns]
+        rows.append(tuple(f"{cell or 'none'}?" if name in tags else cell for name, cell in cells))
+        contested |= tags
+    notes = (_MARK_NOTE,) * bool(contested)
+    return Table(name, title, tuple(column.name for column in columns), tuple(rows), notes)
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
@@ -97,12 +101,6 @@ def match_text(hit: "Hit[Any]") -> str:
         is_direct = parts - {SearchPart.SYNONYM, SearchPart.DEFINITION}
         shown.append(name if is_direct or indirect is None else f"{name} ({indirect.value})")
     return ", ".join(shown)
-
-
-def _marked(record: Record, column: Attribute, marked: Collection[str]) -> Cell:
-    cell = column_value(record, column)
-    is_contested = isinstance(record, Paper) and column.name in marked and column.name in record.contested
-    return f"{cell or 'none'}?" if is_contested else cell
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
