@@ -955,7 +955,7 @@ def test_what_the_candidates_would_do_to_the_claims(awaiting: dict[str, Candidat
         ),
     }
 
-    assert len(judged) == 19
+    assert len(judged) == 21
     for name, one in judged.items():
         assert set(one.falls_by) <= set(expected.get(name, ())), name
         assert one.falls_by or not awaiting.keys() & set(expected.get(name, ())) or name in SHARES, name
