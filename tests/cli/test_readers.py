@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.commands import plain, typer_commands
-from orchtrace_corpus.base.commands.declarations import CommandGroup, CommandSpec, Parameter, command_spec
+from orchtrace_corpus.base.commands.declarations import CommandGroup, CommandSpec, Context, Parameter, command_spec
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.cli import completion
@@ -46,9 +46,12 @@ COMMANDS = tuple(path for path in specs() if path not in GROUPS)
 def as_typer_reads(spec: CommandSpec, words: list[str]) -> dict[str, Any] | None:
     """The values that Typer finds in words; None if it refuses them as bad use."""
     calls: list[dict[str, Any]] = []
-    recorded = spec._replace(
-        function=lambda ctx, **_: calls.append(dict(ctx.given)) or 0, groups=dict.fromkeys(spec.groups, dict)
-    )
+
+    def record(context: Context, **_: object) -> int:
+        calls.append(dict(context.given))
+        return 0
+
+    recorded = CommandSpec(spec.path, record, spec.parameters, spec.groups)
     command = typer_commands.typer_command(recorded, "")
     try:
         command.main(args=list(words), prog_name=spec.path, standalone_mode=False, obj=Session(Output(), ""))

@@ -20,11 +20,11 @@ MORE = "More"
 """The heading of commands that `--help` names in one line, without a description."""
 
 
-class Place(NamedTuple):
+class Place:
     """Where a word is being written: the corpus that the global options name, and the words behind the command."""
 
-    root: str
-    words: Sequence[str]
+    def __init__(self, root: str, words: Sequence[str]) -> None:
+        self.root, self.words = root, words
 
 
 Offers: TypeAlias = Iterator[tuple[str, str]]
@@ -121,7 +121,7 @@ class Parameter(NamedTuple):
         return f"{self.option.help}  [default: {self.default}]" if is_said else self.option.help
 
 
-class Context(NamedTuple):
+class Context:
     """A call of a command.
 
     Attributes:
@@ -130,12 +130,11 @@ class Context(NamedTuple):
         given: The values of the parameters that were given, by name.
     """
 
-    obj: "Session"
-    spec: "CommandSpec"
-    given: Mapping[str, Any]
+    def __init__(self, obj: "Session", spec: "CommandSpec", given: Mapping[str, Any]) -> None:
+        self.obj, self.spec, self.given = obj, spec, given
 
 
-class CommandSpec(NamedTuple):
+class CommandSpec:
     """A command, as its function declares it.
 
     Attributes:
@@ -145,10 +144,14 @@ class CommandSpec(NamedTuple):
         groups: By parameters of the function that take several of these together, what makes the value of them.
     """
 
-    path: str
-    function: Callable[..., Any]
-    parameters: tuple[Parameter, ...]
-    groups: Mapping[str, Callable[..., Any]]
+    def __init__(
+        self,
+        path: str,
+        function: Callable[..., Any],
+        parameters: Sequence[Parameter],
+        groups: Mapping[str, Callable[..., Any]],
+    ) -> None:
+        self.path, self.function, self.parameters, self.groups = path, function, parameters, groups
 
     @property
     def name(self) -> str:
@@ -250,7 +253,7 @@ def command_spec(function: Callable[..., Any], path: str, root: str = "") -> Com
             parameters = list(made.make(parameters, name, root))
         else:
             parameters.append(_parameter(name, annotation, defaults))
-    return CommandSpec(path, function, tuple(parameters), groups)
+    return CommandSpec(path, function, parameters, groups)
 
 
 def _parameter(name: str, annotation: Any, defaults: Mapping[str, Any]) -> Parameter:
