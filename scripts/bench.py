@@ -47,7 +47,7 @@ START_UP_LIMITS = {
     "build readme --check": 11.0,
     "check": 16.0,
 }
-COMPLETION_LIMIT = 6.0
+COMPLETION_LIMIT = 12.0
 COMPLETED = ("s", "stats rew", "show pup", "list --where stop=e", "tag pup", "add pup")
 """Lines behind which TAB is pressed."""
 

@@ -20,7 +20,7 @@ import pytest
 from orchtrace_corpus import __version__
 from orchtrace_corpus.base.commands.declarations import MORE, CommandGroup
 from orchtrace_corpus.base.commands.output import Output
-from orchtrace_corpus.base.commands.typer_commands import SectionedCommand
+from orchtrace_corpus.base.commands.typer_commands import PlainHelp
 from orchtrace_corpus.cli import main as cli_main
 from orchtrace_corpus.cli.table import COMMANDS
 from orchtrace_corpus.corpus.api import Corpus
@@ -229,7 +229,7 @@ def read_words(words: list[str]) -> int:
     """The exit code of a command that Typer makes of its words, and does not run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cli_main.plain, "run", lambda *_: None)
-        patch.setattr(SectionedCommand, "invoke", lambda *_: 0)
+        patch.setattr(PlainHelp, "invoke", lambda *_: 0)
         return run_corpus(*words).code
 
 

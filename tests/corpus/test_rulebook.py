@@ -179,10 +179,10 @@ def test_a_rule_on_the_terminal() -> None:
         "lists the words; a new one belongs in data/taxonomy.yaml.\n"
         "\n"
         "Instead of:\n"
-        "    style: ofrmal\n"
+        "    topology: heirarchical\n"
         "\n"
         "write:\n"
-        "    style: formal\n",
+        "    topology: hierarchical\n",
         "",
     )
 

@@ -115,10 +115,26 @@ class Parameter(NamedTuple):
         return self.option.metavar or "|".join(self.choices) or numbers.get(self.kind, "TEXT")
 
     @property
+    def label(self) -> str:
+        """Its names and the form of its value, as help shows them."""
+        names = ", ".join(sorted(self.names, key=len))
+        return f"{names} {self.form}".strip() if self.word_count else names
+
+    @property
     def help(self) -> str:
-        """The help, with the default where it says something."""
-        is_said = self.option.show_default and self.default not in (None, False, "")
-        return f"{self.option.help}  [default: {self.default}]" if is_said else self.option.help
+        """The help, with the default, the bounds, and whether it must be given."""
+        low, high = self.option.min, self.option.max
+        bounds = f"{'' if low is None else f'{low}<='}x{'' if high is None else f'<={high}'}"
+        if high is None:
+            bounds = f"x>={low}"
+        notes = []
+        if self.option.show_default and self.default not in (None, False, ""):
+            notes.append(f"default: {self.default}")
+        if low is not None or high is not None:
+            notes.append(bounds)
+        if self.is_required:
+            notes.append("required")
+        return f"{self.option.help}  [{'; '.join(notes)}]" if notes else self.option.help
 
 
 class Context:

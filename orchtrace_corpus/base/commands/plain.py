@@ -1,7 +1,6 @@
 """Plain invocations, read without Typer: importing it takes longer than what most commands do.
 
 The words mean what Typer takes them to mean. Those that do not make an invocation are left to it, which says why.
-Classes are plain: each named tuple that start-up makes takes 2 % of what the interpreter does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +10,14 @@ from orchtrace_corpus.base.commands.declarations import MORE, CommandGroup, Comm
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import ExitCode
-from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import wrap
 
-HELP_OPTIONS = ("--help", "-h")
+HELP_OPTIONS = frozenset(("-h", "--help"))
 HELP_WIDTH = 78
+MAX_NAME_WIDTH = 30
+_KEPT = "\b\n"
+"""Begins a paragraph whose lines stay as they are, as Click has it."""
+
 _NUMERALS = frozenset("+-.0123456789")
 
 
@@ -77,15 +79,14 @@ def sort_words(parameters: Sequence[Parameter], words: Sequence[str], *, is_head
     return sorted_words
 
 
-def parse(spec: CommandSpec, words: Sequence[str]) -> dict[str, Any] | None:
+def parse(spec: CommandSpec, words: Words) -> dict[str, Any] | None:
     """Return the values that words give to the parameters of a command, by name; None if they make no invocation.
 
     Args:
         spec: The command.
-        words: The words behind its name.
+        words: The words behind its name, by their meaning.
     """
-    sorted_words = sort_words(spec.parameters, words)
-    bare, given = sorted_words.arguments, list(sorted_words.options)
+    bare, given = list(words.arguments), list(words.options)
     arguments = [parameter for parameter in spec.parameters if not parameter.names]
     while bare and arguments and not arguments[0].is_many:
         given.append((arguments.pop(0), [bare.pop(0)]))
@@ -94,7 +95,7 @@ def parse(spec: CommandSpec, words: Sequence[str]) -> dict[str, Any] | None:
     if arguments and arguments[0].is_many:
         given += [(arguments[0], [word]) for word in bare]
         bare = []
-    if bare or sorted_words.wrong or sorted_words.pending:
+    if bare or words.wrong or words.pending:
         return None
     return _values(spec, given)
 
@@ -182,53 +183,65 @@ def run(group: CommandGroup, words: Sequence[str], output: Output) -> int | None
     line = follow(group, output.program, words)
     if line is None:
         return None
-    behind = [*line.head.wrong, *line.words]
-    if line.group is not None and behind and behind[0] in HELP_OPTIONS:
-        output.write(output.renamed(group_help(line.group, line.spec, output.width or HELP_WIDTH)))
+    behind = sort_words(line.spec.parameters if line.group is None else (), line.words)
+    if behind.wrong or line.head.wrong:
+        is_help = HELP_OPTIONS.issuperset([*behind.wrong, *line.head.wrong]) and not behind.pending
+        if not is_help or (line.head.wrong and line.group is None):
+            return None
+        output.write(output.renamed(help_text(line.spec, line.group, output.width or HELP_WIDTH)))
         return ExitCode.DONE
-    if line.head.wrong or line.head.pending:
+    if line.head.pending:
         return None
     program = command_spec(group.callback, output.program)
     session = program.call(Session(output, ""), _values(program, line.head.options) or {})
     if session is None:  # an option in front of the command was all
         return ExitCode.DONE
     if line.group is not None:
-        if line.words:
-            return None
-        output.tell(group_help(line.group, line.spec, HELP_WIDTH))
+        output.tell(help_text(line.spec, line.group, HELP_WIDTH))
         return ExitCode.USAGE
-    values = parse(line.spec, line.words)
+    values = parse(line.spec, behind)
     return None if values is None else int(line.spec.call(session, values))
 
 
-def group_help(group: CommandGroup, spec: CommandSpec, width: int) -> str:
-    """Return the help of a group: its options, and its commands under their headings; of further ones the names."""
+def help_text(spec: CommandSpec, group: CommandGroup | None, width: int) -> str:
+    """Return the help of a command, or of a group: what it takes, section by section, and the commands below it."""
     width = min(width, HELP_WIDTH)
-    lines = [f"Usage: {spec.path} [OPTIONS] COMMAND [ARGS]...", ""]
+    arguments = [parameter for parameter in spec.parameters if not parameter.names]
+    forms = ["COMMAND [ARGS]..."] if group else [argument.form for argument in arguments]
+    lines = [" ".join(["Usage:", spec.path, "[OPTIONS]", *forms]), ""]
     for paragraph in spec.help.split("\n\n"):
-        kept = paragraph.removeprefix("\b\n")
-        text = [f"  {line}" for line in kept.splitlines()]
-        lines += [*(text if kept != paragraph else wrap(" ".join(paragraph.split()), width, first="  ", rest="  ")), ""]
-    options = {
-        f"{', '.join(sorted(one.names, key=len))} {one.form if one.word_count else ''}": one.help
-        for one in spec.parameters
-    }
-    lines += [
-        "Options:",
-        *_definitions({**options, **group.added, "-h, --help": "Show this message and exit."}, width),
-        "",
-    ]
-    for heading, commands in group.commands.items():
-        helps = {name: command.help for name, command in commands.items()}
-        names = wrap(", ".join(helps), width, first="  ", rest="  ")
-        lines += [f"{heading}:", *(names if heading == MORE else _definitions(helps, width)), ""]
-    if group.epilog:
+        if paragraph.startswith(_KEPT):
+            lines += [f"  {line}" for line in paragraph.removeprefix(_KEPT).splitlines()]
+        else:
+            lines += wrap(paragraph, width, first="  ", rest="  ")
+        lines.append("")
+    sections: dict[str, dict[str, str]] = {"Arguments": {}, "Options": {}}
+    for parameter in spec.parameters:
+        section = parameter.section or ("Options" if parameter.names else "Arguments")
+        label, text = parameter.label, parameter.help
+        if parameter.is_only_named:
+            label, text = parameter.names[0], ""
+        sections.setdefault(section, {})[label] = text
+    sections["Options"] |= {**(group.added if group else {}), "-h, --help": "Show this message and exit."}
+    for heading, commands in group.commands.items() if group else ():
+        sections[heading] = {name: "" if heading == MORE else command.help for name, command in commands.items()}
+    for heading, texts in sections.items():
+        if texts:
+            lines += [f"{heading}:", *_definitions(texts, width), ""]
+    if group and group.epilog:
         lines += [*wrap(group.epilog, width, first="  ", rest="  "), ""]
     return "\n".join(lines[:-1]) + "\n"
 
 
 def _definitions(texts: Mapping[str, str], width: int) -> Iterator[str]:
-    """Yield names and their texts as lines of two columns."""
-    column = max(len(name.strip()) for name in texts) + 4
+    """Yield names and their texts as lines of two columns, a long name on a line of its own; without texts, a list."""
+    if not any(texts.values()):
+        yield from wrap(", ".join(texts), width, first="  ", rest="  ")
+        return
+    column = min(max(map(len, texts)) + 4, MAX_NAME_WIDTH + 4)
     for name, text in texts.items():
-        yield from wrap(text, width, first=f"  {name.strip()}".ljust(column), rest=" " * column)
+        first = f"  {name}".ljust(column)
+        if len(name) > MAX_NAME_WIDTH:
+            yield first
+            first = " " * column
+        yield from wrap(text, width, first=first, rest=" " * column)

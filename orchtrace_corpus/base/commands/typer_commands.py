@@ -1,6 +1,6 @@
 """Typer's commands, made of what commands declare when they are called, and not before: its help and its errors."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from inspect import Parameter as Declared
 from inspect import Signature
 from typing import Annotated, Any, ClassVar
@@ -10,40 +10,23 @@ from typer.core import TyperCommand, TyperGroup
 
 from orchtrace_corpus.base.commands.declarations import CommandGroup, CommandSpec, Parameter, command_spec
 from orchtrace_corpus.base.commands.output import Output
-from orchtrace_corpus.base.commands.plain import HELP_OPTIONS, HELP_WIDTH, group_help
+from orchtrace_corpus.base.commands.plain import HELP_OPTIONS, HELP_WIDTH, help_text
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
-from orchtrace_corpus.base.text.layout import wrap
 
 
-class SectionedCommand(TyperCommand):
-    """A command whose options may have headings of their own in its help.
+class PlainHelp(TyperCommand):
+    """A command whose help is that of its specification, in the same layout with every version of Typer.
 
     Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
     """
 
-    only_named: Collection[str] = ()
+    spec: ClassVar[CommandSpec]
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options, section by section."""
-        sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
-        named: dict[str, list[str]] = {}
-        for parameter in self.get_params(ctx):
-            title = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name.capitalize()}s"
-            if parameter.opts[0] in self.only_named:
-                named.setdefault(title, []).append(parameter.opts[0])
-            else:
-                sections.setdefault(title, []).append(parameter.get_help_record(ctx))
-        for title, records in sections.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-        for title, names in named.items():
-            with formatter.section(title):
-                indent = " " * formatter.current_indent
-                lines = wrap(", ".join(names), formatter.width - len(indent))
-                formatter.write("".join(f"{indent}{line}\n" for line in lines))
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.write(ctx.find_root().obj.output.renamed(help_text(self.spec, None, HELP_WIDTH)))
 
 
 class LazyGroup(TyperGroup):
@@ -65,8 +48,7 @@ class LazyGroup(TyperGroup):
         program = ctx.find_root()
         if isinstance(found, CommandGroup):
             return typer.main.get_command(typer_group(found, path))
-        spec = command_spec(found, path, program.params.get("root") or "")
-        return typer_command(spec, program.obj.output.renamed(spec.help))
+        return typer_command(command_spec(found, path, program.params.get("root") or ""))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command to run, or name the nearest."""
@@ -79,8 +61,8 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of the group, as it is written without Typer."""
-        text = group_help(self.declared, command_spec(self.declared.callback, ctx.command_path), HELP_WIDTH)
+        """Write the help of the group."""
+        text = help_text(command_spec(self.declared.callback, ctx.command_path), self.declared, HELP_WIDTH)
         formatter.write(ctx.find_root().obj.output.renamed(text))
 
 
@@ -92,19 +74,14 @@ def typer_group(declared: CommandGroup, path: str, **settings: Any) -> typer.Typ
         path: Its name, with that of the program.
         settings: Further settings of Typer.
     """
-
-    class Group(LazyGroup):
-        pass
-
-    Group.declared = declared
     made = typer.Typer(
-        cls=Group,
+        cls=type("Group", (LazyGroup,), {"declared": declared}),
         no_args_is_help=True,
         rich_markup_mode=None,
-        context_settings={"help_option_names": list(reversed(HELP_OPTIONS))},
+        context_settings={"help_option_names": sorted(HELP_OPTIONS)},
         **{"add_completion": False, **settings},
     )
-    made.callback()(typer_function(command_spec(declared.callback, path), "", is_callback=True))
+    made.callback()(typer_function(command_spec(declared.callback, path), is_callback=True))
     return made
 
 
@@ -116,21 +93,18 @@ def run(declared: CommandGroup, words: list[str], output: Output) -> Any:
     return command.main(args=words, prog_name=output.program, standalone_mode=False, obj=session)
 
 
-def typer_command(spec: CommandSpec, help_text: str) -> Any:
-    """Make Typer's command of a command, with its help."""
+def typer_command(spec: CommandSpec) -> Any:
+    """Make Typer's command of a command."""
     made = typer.Typer(add_completion=False, rich_markup_mode=None)
-    made.command(cls=SectionedCommand)(typer_function(spec, help_text))
-    command: Any = typer.main.get_command(made)
-    command.only_named = [parameter.names[0] for parameter in spec.parameters if parameter.is_only_named]
-    return command
+    made.command(cls=type("Command", (PlainHelp,), {"spec": spec}))(typer_function(spec))
+    return typer.main.get_command(made)
 
 
-def typer_function(spec: CommandSpec, help_text: str, *, is_callback: bool = False) -> Callable[..., Any]:
+def typer_function(spec: CommandSpec, *, is_callback: bool = False) -> Callable[..., Any]:
     """Make a function whose signature is Typer's, and which calls a command with what was given.
 
     Args:
         spec: The command.
-        help_text: Its help.
         is_callback: Whether it is the callback of a group, whose session is the one of the commands below.
     """
 
@@ -143,7 +117,6 @@ def typer_function(spec: CommandSpec, help_text: str, *, is_callback: bool = Fal
         ctx.obj = outcome
         return None
 
-    run.__doc__ = help_text
     first = Declared("ctx", Declared.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     run.__signature__ = Signature([first, *map(_declared, spec.parameters)])  # type: ignore[attr-defined]
     run.__annotations__ = {}
@@ -164,11 +137,8 @@ def _declared(parameter: Parameter) -> Declared:
         kind = list[kind]
     settings: dict[str, Any] = {
         "metavar": parameter.form if parameter.word_count else None,
-        "help": parameter.help,
         "min": parameter.option.min,
         "max": parameter.option.max,
-        "show_default": False,
-        "rich_help_panel": parameter.section or None,
     }
     made = typer.Option(*parameter.names, **settings) if parameter.names else typer.Argument(**settings)
     default = False if parameter.word_count == 0 else None
