@@ -176,8 +176,8 @@ def exclude(
     candidates = [found]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
-        proposal = edit.exclude(corpus, interview.complete_exclusion(new[0].name, new[0].paper, said))
-        return edit.take_over(corpus, proposal, [(one.awaiting, None) for one in new if one.awaiting])
+        record = interview.complete_exclusion(new[0].name, new[0].paper, said)
+        return edit.exclude(corpus, record, new[0].awaiting)
 
     return interview.take_in(
         candidates, pool, Details(title=title, urls=(url,) if url else ()), propose, no_fetch=bool(title)

@@ -18,6 +18,7 @@ from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
 from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
 from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, spelled
 from orchtrace_corpus.corpus.cli.session import CorpusSession
+from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, load_editable, write
 from orchtrace_corpus.corpus.intake import screening
 from orchtrace_corpus.corpus.intake.screening import Choice, Verdict
@@ -208,10 +209,7 @@ class _Run:
         said = Exclusion(screened=day, reason=reason)
         draft, gaps = screening.draft_exclusion(corpus, candidate, said)
         record = questions.complete_exclusion(candidate.name, draft) if gaps else draft
-        named = record._replace(identifier=draft.identifier)
-        proposal, _ = screening.exclude(corpus, candidate, said, named)
-        assert proposal is not None
-        return Choice.EXCLUDE, proposal
+        return Choice.EXCLUDE, edit.exclude(corpus, record._replace(identifier=draft.identifier), candidate)
 
     def _go_back(self, names: Sequence[str], at: int) -> int:
         """Take the last decision back, and return to its candidate."""
@@ -369,10 +367,10 @@ def _decide(root: str, verdict: Verdict) -> None:
         proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)
     else:
         said = Exclusion(tags=verdict.tags, screened=day, reason=verdict.reason)
-        excluded, gaps = screening.exclude(corpus, candidate, said)
-        if excluded is None:
+        record, gaps = screening.draft_exclusion(corpus, candidate, said)
+        if gaps:
             raise CommandUseError(f"the log needs {', '.join(gap.field for gap in gaps)}", "Give it in the sheet.")
-        proposal = excluded
+        proposal = edit.exclude(corpus, record, candidate)
     judgement = judge(corpus, proposal)
     if not judgement.is_allowed:
         raise CommandUseError("\n".join(("the decision would bring:", *map(str, judgement.new))))

@@ -193,7 +193,7 @@ def write(judgement: Judgement) -> Outcome:
 def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidate | Exclusion | None] = ()) -> Proposal:
     """Papers come to their places in the order of keys.
 
-    An exclusion that becomes a paper stays, and names it. A candidate leaves its file, as in `take_over`.
+    An exclusion that becomes a paper stays, and names it. A candidate leaves its file.
 
     Args:
         corpus: The corpus.
@@ -221,29 +221,26 @@ def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidat
         changed=tuple(exclusion for exclusion, _ in promoted),
         promoted={key: exclusion.id for exclusion, key in promoted},
     )
-    return take_over(corpus, proposal, [(origin, paper) for origin, paper in pairs if isinstance(origin, Candidate)])
+    return _without_candidates(
+        corpus, proposal, [(origin, paper) for origin, paper in pairs if isinstance(origin, Candidate)]
+    )
 
 
-def exclude(corpus: CorpusFiles, exclusion: Exclusion) -> Proposal:
-    """An exclusion comes to the end of the log; errors as for `add_records`."""
+def exclude(corpus: CorpusFiles, exclusion: Exclusion, candidate: Candidate | None = None) -> Proposal:
+    """An exclusion comes to the end of the log, and the candidate that it was leaves its file; errors as for `add`."""
     taxonomy = corpus.pool.taxonomy
     text = add_records(corpus.file(store.EXCLUSIONS), [fields(exclusion, taxonomy)], exclusion_style(taxonomy))
-    return Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
+    proposal = Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
+    return _without_candidates(corpus, proposal, [(candidate, None)] if candidate else [])
 
 
-def take_over(corpus: CorpusFiles, proposal: Proposal, decided: Sequence[tuple[Candidate, Paper | None]]) -> Proposal:
+def _without_candidates(
+    corpus: CorpusFiles, proposal: Proposal, decided: Sequence[tuple[Candidate, Paper | None]]
+) -> Proposal:
     """Candidates go by an edit that decides them, and what their readers read otherwise becomes open disputes.
 
-    The record that they become is written first, the candidates last: a process that is killed in between leaves both,
-    and a validation reports it.
-
-    Args:
-        corpus: The corpus.
-        proposal: The edit.
-        decided: The candidates, each with the paper that it becomes; None where it is excluded.
-
-    Raises:
-        DataFileError: The candidates or the disputes are not written one below the other.
+    The papers that they become, None where they are excluded, are written first, the candidates last: a process that is
+    killed in between leaves both, and a validation reports it.
     """
     if not decided:
         return proposal

@@ -152,29 +152,8 @@ def include(
     return _change(corpus, candidate, changes)
 
 
-def exclude(
-    corpus: CorpusFiles, candidate: Candidate, said: Exclusion, record: Exclusion | None = None
-) -> tuple[Proposal | None, list[drafts.Gap]]:
-    """The edit that leaves a candidate out, or what the record of it lacks.
-
-    Args:
-        corpus: The corpus.
-        candidate: The candidate.
-        said: Tags, reason and day of screening; what the candidate says already goes below.
-        record: The whole record, where somebody has answered for what was missing.
-
-    Raises:
-        DataFileError: A file cannot be read, or is not written record below record.
-    """
-    if record is None:
-        record, gaps = draft_exclusion(corpus, candidate, said)
-        if gaps:
-            return None, gaps
-    return edit.take_over(corpus, edit.exclude(corpus, record), [(candidate, None)]), []
-
-
 def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, said: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
-    """A candidate as a record of the log, and what that lacks; arguments as for `exclude`."""
+    """A candidate as a record of the log, and what that lacks; what was said goes before what the candidate says."""
     paper = candidate.paper
     known = said._replace(tags={**candidate.screening, **said.tags}, reason=said.reason or proposed_reason(candidate))
     return drafts.complete_exclusion(paper, corpus, known)
