@@ -45,9 +45,9 @@ def check(
     files without failing.
 
     "check data" lists every finding in the data files, and nothing else; "check form" shows what the
-    canonical form would change. --fix writes both, and shows what it changed: values whose correction needs
-    no decision, the order of records and fields, one line for each scalar, quotes only where needed. With
-    --select, only values with these codes are fixed. Comments are kept.
+    canonical form would change. --fix corrects values where that needs no decision, and shows them; then it
+    writes the canonical form: records and fields in order, one line for each scalar, quotes only where
+    needed, comments kept. With --select, only values with these codes are corrected.
 
     \b
     Examples:
