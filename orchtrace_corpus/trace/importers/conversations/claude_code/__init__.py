@@ -47,10 +47,10 @@ class Family:
         # the keys of agents, by every name under which the log speaks of them
         self.keys = {key: MAIN if thread.aside else key for key, thread in reading.threads.items()}
         self._run, self._reading, self._threads = reading.run, reading, reading.threads
-        self._evidence = reading.content.evidence
+        self._evidence = reading
         self._meta = dict(self._meta_files())
         results: dict[tuple[str, str], rows.Result] = {}
-        for result in reading.content.results:
+        for result in reading.results:
             results.setdefault((result.thread.key, result.id), result)
         calls: list[rows.Spawn | rows.Addressed] = [*self._evidence.spawns, *self._evidence.addressed]
         for call in calls:
@@ -155,7 +155,7 @@ def find_workflows(reading: Reading, family: Family) -> None:
     for source in reading.sources:
         if source.run:
             runs.setdefault(source.run, []).append(source)
-    starts = {spawn.result.run: spawn for spawn in reading.content.evidence.spawns if spawn.result is not None}
+    starts = {spawn.result.run: spawn for spawn in reading.spawns if spawn.result is not None}
     for run_id, sources in runs.items():
         _find_run(run_id, sources, starts.get(run_id), reading, family)
 
@@ -231,7 +231,7 @@ class Links:
         # reference to that result
         self.answers: dict[str, tuple[steps.Step, str]] = {}
         self._run, self._reading, self._family = reading.run, reading, family
-        self._evidence = reading.content.evidence
+        self._evidence = reading
 
     def link(self) -> None:
         """Link all that the log records."""
@@ -353,7 +353,7 @@ _PLACEHOLDER, _REPORTED, _ONCE = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, To
 
 def account(reading: Reading, family: Family, links: Links) -> None:
     """Give every answer its tokens, and enter them in the ledger."""
-    run, written = reading.run, reading.content.evidence.written
+    run, written = reading.run, reading.written
     by_call = {id(answer.call): answer for answer in written}
     replaced: set[int] = set()
     for answer in written:

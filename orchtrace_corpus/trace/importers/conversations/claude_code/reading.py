@@ -8,7 +8,6 @@ that runs, are signs that it goes on. A task without a sign of its end was at wo
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -21,11 +20,11 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
 from orchtrace_corpus.trace.importers.core.json_parts import lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
 from orchtrace_corpus.trace.importers.core.values import first_text, mapping, string, text_field
-from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
+from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Status
 
 _LAUNCHED = re.compile(
@@ -172,258 +171,6 @@ class Entry(Struct, gc=False):
     place: steps.Place
 
 
-class Content:
-    """The content of the rows read so far."""
-
-    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self.evidence = rows.SpawnEvidence()  # the evidence of who spawned whom
-        self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}  # the calls of tools, by thread and id
-        self.results: list[rows.Result] = []  # the results of calls, in the order of the log
-        # the time at which a command began to run, by the id of its call, as far as progress shows it
-        self.run_begins: dict[str, float] = {}
-        self.signs: list[Sign] = []  # the signs of life and of the end of tasks in the background
-        self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
-        self._privacy = privacy
-        self._report = report
-        self._written: dict[tuple[str, str, str] | None, rows.Written] = {}
-        self._mask = cache(masked)  # of models and tools there are few, which are met again and again
-        self._answers = current_answers()
-
-    def take_assistant(self, entry: Entry) -> None:
-        """Add a row of a model's answer."""
-        row, message, thread = entry.row, entry.message, entry.thread
-        time, place = entry.time, entry.place
-        if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
-            thread.add(steps.Note(time, place))
-            return
-        written = self._find_answer(entry)
-        if written is None:
-            return
-        call = written.call
-        stop, content = message.get("stop_reason", ""), message.get("content")
-        written.is_open = stop is None
-        if row.is_api_error_message is True:
-            call.error = "api_error"
-        if stop == "refusal":
-            thread.add(steps.SafetyEvent(time, place, error="refusal"))
-        for block in content if type(content) is list else [{"type": "text", "text": content}]:
-            kind = block.get("type") if type(block) is dict else None
-            if kind == "text":
-                words = text_field(block, "text")
-                written.characters += len(words)
-                call.note_text(words, self._privacy)
-            elif kind == "thinking":
-                written.characters += len(text_field(block, "thinking"))
-            elif kind == "tool_use" or (type(kind) is str and kind.endswith("tool_use")):
-                self._take_use(entry, block, call)
-            elif type(kind) is str and kind.endswith("tool_result"):
-                self._take_result(entry, block)
-
-    def _find_answer(self, entry: Entry) -> rows.Written | None:
-        """Return the answer that a row is a part of; None if another thread has it already."""
-        message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
-        answer, key = string(message.get("id")), None
-        # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
-        # and says nothing beyond its thread.
-        request = string(entry.row.request_id) if len(answer) < LEAST_ID_LENGTH else ""
-        if answer:
-            key = answer, request, thread.key if not request and len(answer) < LEAST_ID_LENGTH else ""
-        spent, is_odd = rows.usage_of(message.get("usage"))
-        written = self._written.get(key)
-        if written is None:
-            uuid, model = string(entry.row.uuid), text_field(message, "model")
-            if len(answer) >= LEAST_ID_LENGTH or (answer and request):
-                self._answers.note(answer, request, place.file, place.line)
-            elif len(uuid) >= LEAST_ID_LENGTH:
-                self._answers.note(uuid, "", place.file, place.line)
-            if model == _NO_MODEL:
-                model, spent = "", spent or dict.fromkeys(("input", "output"), 0)
-            written = rows.Written(steps.ModelCall(time, place, 0.0, time, self._mask(model)), thread)
-            thread.add(written.call)
-            self.evidence.written.append(written)
-            if key is not None:
-                self._written[key] = written
-        elif written.thread is thread:
-            self._report.enter_all(_EARLIER, written.tokens or {})
-            written.rows += 1
-        else:
-            self._report.enter_all(LedgerLine.SECOND_FILE, spent or {})
-            thread.add(steps.Note(time, place))
-            return None
-        call = written.call
-        if time > call.end:
-            call.end = time
-        if NO_TIME != time < call.time:  # rows may stand in any order
-            call.time = time
-        written.tokens = spent or written.tokens
-        written.is_odd = is_odd
-        return written
-
-    def _take_use(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
-        """Add a call of a tool."""
-        thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
-        if use and (thread.key, use) in self.tool_calls:
-            self._report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
-            return
-        purpose, tool = _PURPOSES.get(name, steps.TOOL), self._mask(name) or "(no name)"
-        tool_call = steps.ToolCall(entry.time, entry.place, 0.0, purpose, call, masked(use), tool)
-        call.final = False
-        thread.add(tool_call)
-        if use:
-            self.tool_calls[thread.key, use] = tool_call
-        if purpose is steps.TOOL and name not in POLLS:
-            tool_call.ref = self._privacy.reference(given)
-            return
-        details = mapping(given)
-        match purpose:
-            case steps.SPAWN:
-                prompt = text_field(details, "prompt") or text_field(details, "script")
-                tool_call.ref = self._privacy.reference(prompt)
-                tool_call.role = masked(text_field(details, "subagent_type"))
-                team, is_workflow = text_field(details, "team_name"), name == rows.WORKFLOW_TOOL
-                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"), team,
-                              string(entry.row.uuid))  # fmt: skip
-                spawn.in_background = is_workflow or bool(team) or details.get("run_in_background") is True
-                self.evidence.spawns.append(spawn)
-            case steps.MESSAGE:
-                body = text_field(details, "content") or text_field(details, "message")
-                tool_call.ref = self._privacy.reference(body or given)
-                name = text_field(details, "recipient") or text_field(details, "to")
-                self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, name, steps.mark(body)))
-            case _:
-                tool_call.ref = self._privacy.reference(given)
-                if purpose is steps.ASK:
-                    return
-                task = first_text(details, ("task_id", "agentId", "shell_id", "bash_id"))
-                self._asked_tasks[thread.key, use] = name, task
-                if purpose is not steps.TOOL:
-                    self.evidence.addressed.append(rows.Addressed(tool_call, thread, use, task))
-
-    def take_user(self, entry: Entry) -> None:
-        """Add a row that goes to the model: results of calls, and text of a person or of the program."""
-        content = entry.message.get("content")
-        if not isinstance(content, list):
-            self._take_text(entry, content if isinstance(content, str) else "", content)
-            return
-        others = []
-        for block in content:
-            if text_field(block, "type") == "tool_result":
-                self._take_result(entry, block)
-            else:
-                others.append(block)
-        if others:
-            self._take_text(entry, rows.text_of(others), others)
-
-    def _take_text(self, entry: Entry, text: str, content: Any) -> None:
-        row, thread, time, place = entry.row, entry.thread, entry.time, entry.place
-        begins = not thread.steps and not thread.is_root
-        if begins:
-            bodies = [body for sender, body in rows.teammate_messages(text) if sender == "team-lead"]
-            beginning = self.evidence.beginnings.setdefault(thread.key, rows.Beginning())
-            beginning.prompt = steps.mark(bodies[0] if bodies else text)
-            thread.is_warm_up = text.strip() == _WARM_UP
-        elif thread.is_warm_up:
-            thread.is_warm_up = False
-        speaker = rows.speaker(text)
-        is_put_there = row.is_meta is True or row.is_compact_summary is True
-        is_put_there = is_put_there or text_field(row.origin, "kind") not in ("", "human")
-        if speaker is Speaker.TASK:
-            self._take_notice(entry, text)
-        elif speaker is Speaker.TEAMMATE and not begins:
-            for sender, body in rows.teammate_messages(text):
-                if sender == "system":
-                    thread.add(steps.Note(time, place))
-                    continue
-                delivery = steps.Delivery(time, place, ref=self._privacy.reference(body))
-                thread.add(delivery)
-                self.evidence.arrivals.append(rows.Arrival(delivery, thread, sender, steps.mark(body)))
-        elif not thread.is_root or speaker is Speaker.PROGRAM or is_put_there:
-            thread.add(steps.Note(time, place, prolongs=text.startswith(_HOOK_FEEDBACK)))
-        elif speaker is Speaker.INTERRUPTION:
-            thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
-        else:
-            ref, is_command = self._privacy.reference(text or content), speaker is Speaker.COMMAND
-            thread.add(steps.UserInput(time, place, ref=ref, is_command=is_command))
-
-    def _take_notice(self, entry: Entry, text: str) -> None:
-        for task in rows.tasks(text):
-            notice = steps.Notice(entry.time, entry.place)
-            entry.thread.add(notice)
-            ref = self._privacy.reference(task.result)
-            self.evidence.notices.append(rows.Notice(notice, entry.thread, task._replace(result=""), ref))
-            self._take_sign(task, notice)
-
-    def take_queued(self, row: Line, time: float, place: steps.Place) -> None:
-        """Note the signs in a row of the program's queue, which is written before the agent is told."""
-        text = string(row.content)
-        if time != NO_TIME and rows.speaker(text) is Speaker.TASK:
-            for task in rows.tasks(text):
-                self._take_sign(task, steps.Note(time, place))
-
-    def _take_sign(self, task: rows.Task, step: steps.Step) -> None:
-        self.signs.append(Sign(task.task, task.call, step, ENDS.get(task.status)))
-
-    def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
-        content, thread, use = block.get("content"), entry.thread, text_field(block, "tool_use_id")
-        text = rows.text_of(content)
-        ref, status, error = self._privacy.reference(text or content), _OK, ""
-        if block.get("is_error") is True:
-            status, error = _ERROR, rows.error(text)
-            if error == rows.FORBIDDEN:
-                thread.add(steps.SafetyEvent(entry.time, entry.place, error=error))
-        tool_call = self.tool_calls.get((thread.key, use))
-        purpose = tool_call.purpose if tool_call is not None else None
-        if purpose is steps.JOIN and error == steps.REJECTED:
-            error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
-        answer = steps.ToolResult(entry.time, entry.place, 0.0, None, False, status, error, ref)
-        thread.add(answer)
-        if self._asked_tasks and status is _OK:
-            tool, task = self._asked_tasks.get((thread.key, use), ("", ""))
-            if task:  # the result of a call that asked for the output of a task, or stopped it
-                end = Status.CANCELLED if tool in STOPS else ENDS.get(rows.element(text, "status"))
-                self.signs.append(Sign(task, "", answer, end))
-        if purpose is steps.TOOL or purpose is steps.ASK:
-            result = rows.Result(answer, thread, use)
-        else:
-            result = rows.result(answer, thread, use, text, details(entry.row))
-        if purpose is steps.TOOL or purpose is None:  # the row of the call may stand behind
-            if status is _ERROR:
-                result.time_limit = rows.time_limit(text)
-            else:
-                result.background = launched_task(text, entry.row)
-        self.results.append(result)
-
-    def take_attachment(self, entry: Entry) -> None:
-        """Add a row beside the conversation: a guard that blocked, a command that waited in the queue."""
-        attachment, thread, time, place = entry.message, entry.thread, entry.time, entry.place
-        kind = attachment.get("type")
-        if kind == "hook_blocking_error":
-            thread.add(steps.SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
-        elif kind == "queued_command":
-            prompt = attachment.get("prompt")
-            text = rows.text_of(prompt)
-            speaker = rows.speaker(text)
-            if speaker is Speaker.TASK:
-                self._take_notice(entry, text)
-            elif speaker in (Speaker.PERSON, Speaker.COMMAND) and thread.is_root:
-                thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
-        else:
-            self._report.pass_over("attachment")
-
-    def take_progress(self, row: Line, time: float) -> None:
-        """Note when a command began to run: a row of its progress says for how long it has."""
-        call_id, elapsed = string(row.parent_tool_use), mapping(row.data).get("elapsedTimeSeconds")
-        if call_id and time != NO_TIME and type(elapsed) in (int, float):
-            begin = time - duration(elapsed)
-            self.run_begins[call_id] = min(self.run_begins.get(call_id, begin), begin)
-
-    def take_turn_end(self, row: Line, thread: steps.Transcript, time: float, place: steps.Place) -> None:
-        """Add the end of a turn with its stated duration, which excludes the time of questions to a person."""
-        run_time = duration(row.duration_ms, 1000.0)
-        if time != NO_TIME and run_time > 0:
-            thread.add(steps.TurnEnd(time, place, run_time=run_time))
-
-
 MAIN = "main"
 """The agent that the user talks to."""
 
@@ -446,7 +193,21 @@ class Reading:
 
     def __init__(self, files: Sequence[LogFile], run: Run) -> None:
         self.run, self.report = run, run.report
-        self.content = Content(run.privacy, run.report)  # what the rows hold
+        self._privacy, self._mask, self._answers = run.privacy, run.masked, current_answers()
+        self.written: list[rows.Written] = []  # the answers of models
+        self.spawns: list[rows.Spawn] = []
+        self.addressed: list[rows.Addressed] = []
+        self.notices: list[rows.Notice] = []
+        self.arrivals: list[rows.Arrival] = []
+        self.progress: dict[str, str] = {}  # the call that spawned an agent, by the agent, as rows of progress say
+        self.beginnings: dict[str, rows.Beginning] = {}  # how threads begin, by the agent's id in the log
+        self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}  # the calls of tools, by thread and id
+        self.results: list[rows.Result] = []  # the results of calls, in the order of the log
+        # the time at which a command began to run, by the id of its call, as far as progress shows it
+        self.run_begins: dict[str, float] = {}
+        self.signs: list[Sign] = []  # the signs of life and of the end of tasks in the background
+        self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
+        self._by_ids: dict[tuple[str, str, str] | None, rows.Written] = {}
         # the threads, each by its name in the log; that of the session is `MAIN`
         self.threads: dict[str, steps.Transcript] = {}
         self.relayed: set[str] = set()  # the sub-agents that only rows of progress show, by their names in the log
@@ -474,7 +235,7 @@ class Reading:
             if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
                 del self.threads[key], self.run.agents[key]
                 self.relayed.discard(key)
-                self.content.evidence.beginnings.pop(key, None)
+                self.beginnings.pop(key, None)
         self._join_results()
 
     def _read(self, file: Source) -> None:
@@ -496,7 +257,7 @@ class Reading:
             elif kind in ("assistant", "user"):
                 self._take(row, kind, thread, time, steps.Place(file.shown, line))
             elif kind == "attachment" and isinstance(row.attachment, dict):
-                self.content.take_attachment(Entry(row, row.attachment, thread, time, steps.Place(file.shown, line)))
+                self._take_attachment(Entry(row, row.attachment, thread, time, steps.Place(file.shown, line)))
             elif isinstance(kind, str) and kind in _SILENT:
                 self._take_silent(row, kind, thread, time, steps.Place(file.shown, line))
             else:
@@ -525,11 +286,11 @@ class Reading:
             key = self._inline.get(parent, "")
             if not key and parent and parent not in self._rows:
                 key = self._last_inline
-            key = key or f"sidechain-{len(self.content.evidence.beginnings) + 1}"
+            key = key or f"sidechain-{len(self.beginnings) + 1}"
         if uuid:
             self._inline.setdefault(uuid, key)
         self._last_inline = key
-        self.content.evidence.beginnings.setdefault(key, rows.Beginning(parent_row=parent))
+        self.beginnings.setdefault(key, rows.Beginning(parent_row=parent))
         return self.thread(key)
 
     def _take(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: steps.Place) -> None:
@@ -549,9 +310,9 @@ class Reading:
             else:
                 self.report.pass_over("row that repeats an earlier one")
         elif kind == "assistant":
-            self.content.take_assistant(Entry(row, message, thread, time, place))
+            self._take_assistant(Entry(row, message, thread, time, place))
         else:
-            self.content.take_user(Entry(row, message, thread, time, place))
+            self._take_user(Entry(row, message, thread, time, place))
 
     def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: steps.Place) -> None:
         """Read a note of the program for itself: of an agent at work, of a turn, of a task in its queue."""
@@ -559,18 +320,25 @@ class Reading:
             self._take_progress(row, time, place)
             return
         self.report.pass_over(kind)
-        if kind == "progress" and text_field(row.data, "type") == "bash_progress":
-            self.content.take_progress(row, time)
-        elif kind == "system" and row.subtype == "turn_duration":
-            if not self._is_repeated(row, kind, {}, place):
-                self.content.take_turn_end(row, thread, time, place)
-        elif kind == "queue-operation":
-            self.content.take_queued(row, time, place)
+        if time == NO_TIME and (kind != "system" or row.subtype != "turn_duration"):
+            return
+        if kind == "progress" and text_field(row.data, "type") == "bash_progress":  # says how long a command has run
+            call_id, elapsed = string(row.parent_tool_use), mapping(row.data).get("elapsedTimeSeconds")
+            if call_id and type(elapsed) in (int, float):
+                begin = time - duration(elapsed)
+                self.run_begins[call_id] = min(self.run_begins.get(call_id, begin), begin)
+        elif kind == "system" and row.subtype == "turn_duration":  # without the time of questions to a person
+            run_time = duration(row.duration_ms, 1000.0)
+            if not self._is_repeated(row, kind, {}, place) and time != NO_TIME and run_time > 0:
+                thread.add(steps.TurnEnd(time, place, run_time=run_time))
+        elif kind == "queue-operation" and rows.speaker(text := string(row.content)) is Speaker.TASK:
+            for task in rows.tasks(text):  # which is written before the agent is told
+                self._take_sign(task, steps.Note(time, place))
 
     def _take_progress(self, row: Line, time: float, place: steps.Place) -> None:
         """Read a row of a sub-agent that the session repeats, if the sub-agent has no transcript."""
         key = text_field(row.data, "agentId")
-        self.content.evidence.progress.setdefault(key, string(row.parent_tool_use))
+        self.progress.setdefault(key, string(row.parent_tool_use))
         inner = row.data.get("message")
         if not key or key in self._agents_with_files or not isinstance(inner, dict):
             self.report.pass_over("progress")
@@ -617,17 +385,231 @@ class Reading:
         for thread in self.threads.values():
             thread.fill_times()
         launches = []
-        for result in self.content.results:
-            tool_call = self.content.tool_calls.get((result.thread.key, result.id))
+        for result in self.results:
+            tool_call = self.tool_calls.get((result.thread.key, result.id))
             if steps.join(tool_call, result.answer, self.report) and tool_call is not None:
                 if result.time_limit:
                     _note_run_time(tool_call, result, result.time_limit, _STOPPING_SECONDS)
-                elif result.id in self.content.run_begins and tool_call.purpose is steps.TOOL:
-                    ran = result.answer.time - self.content.run_begins[result.id]
+                elif result.id in self.run_begins and tool_call.purpose is steps.TOOL:
+                    ran = result.answer.time - self.run_begins[result.id]
                     _note_run_time(tool_call, result, ran, _PROGRESS_SECONDS)
                 if result.background and tool_call.purpose is steps.TOOL:
                     launches.append(Launch(result.background, result.id, tool_call))
-        end_background_calls(launches, self.content.signs, self.content.evidence.notices)
+        end_background_calls(launches, self.signs, self.notices)
+
+    def _take_assistant(self, entry: Entry) -> None:
+        """Add a row of a model's answer."""
+        row, message, thread = entry.row, entry.message, entry.thread
+        time, place = entry.time, entry.place
+        if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
+            thread.add(steps.Note(time, place))
+            return
+        written = self._find_answer(entry)
+        if written is None:
+            return
+        call = written.call
+        stop, content = message.get("stop_reason", ""), message.get("content")
+        written.is_open = stop is None
+        if row.is_api_error_message is True:
+            call.error = "api_error"
+        if stop == "refusal":
+            thread.add(steps.SafetyEvent(time, place, error="refusal"))
+        for block in content if type(content) is list else [{"type": "text", "text": content}]:
+            kind = block.get("type") if type(block) is dict else None
+            if kind == "text":
+                words = text_field(block, "text")
+                written.characters += len(words)
+                call.note_text(words, self._privacy)
+            elif kind == "thinking":
+                written.characters += len(text_field(block, "thinking"))
+            elif kind == "tool_use" or (type(kind) is str and kind.endswith("tool_use")):
+                self._take_use(entry, block, call)
+            elif type(kind) is str and kind.endswith("tool_result"):
+                self._take_result(entry, block)
+
+    def _find_answer(self, entry: Entry) -> rows.Written | None:
+        """Return the answer that a row is a part of; None if another thread has it already."""
+        message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
+        answer, key = string(message.get("id")), None
+        # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
+        # and says nothing beyond its thread.
+        request = string(entry.row.request_id) if len(answer) < LEAST_ID_LENGTH else ""
+        if answer:
+            key = answer, request, thread.key if not request and len(answer) < LEAST_ID_LENGTH else ""
+        spent, is_odd = rows.usage_of(message.get("usage"))
+        written = self._by_ids.get(key)
+        if written is None:
+            uuid, model = string(entry.row.uuid), text_field(message, "model")
+            if len(answer) >= LEAST_ID_LENGTH or (answer and request):
+                self._answers.note(answer, request, place.file, place.line)
+            elif len(uuid) >= LEAST_ID_LENGTH:
+                self._answers.note(uuid, "", place.file, place.line)
+            if model == _NO_MODEL:
+                model, spent = "", spent or dict.fromkeys(("input", "output"), 0)
+            written = rows.Written(steps.ModelCall(time, place, 0.0, time, self._mask(model)), thread)
+            thread.add(written.call)
+            self.written.append(written)
+            if key is not None:
+                self._by_ids[key] = written
+        elif written.thread is thread:
+            self.report.enter_all(_EARLIER, written.tokens or {})
+            written.rows += 1
+        else:
+            self.report.enter_all(LedgerLine.SECOND_FILE, spent or {})
+            thread.add(steps.Note(time, place))
+            return None
+        call = written.call
+        if time > call.end:
+            call.end = time
+        if NO_TIME != time < call.time:  # rows may stand in any order
+            call.time = time
+        written.tokens = spent or written.tokens
+        written.is_odd = is_odd
+        return written
+
+    def _take_use(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
+        """Add a call of a tool."""
+        thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
+        if use and (thread.key, use) in self.tool_calls:
+            self.report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
+            return
+        purpose, tool = _PURPOSES.get(name, steps.TOOL), self._mask(name) or "(no name)"
+        tool_call = steps.ToolCall(entry.time, entry.place, 0.0, purpose, call, masked(use), tool)
+        call.final = False
+        thread.add(tool_call)
+        if use:
+            self.tool_calls[thread.key, use] = tool_call
+        if purpose is steps.TOOL and name not in POLLS:
+            tool_call.ref = self._privacy.reference(given)
+            return
+        details = mapping(given)
+        match purpose:
+            case steps.SPAWN:
+                prompt = text_field(details, "prompt") or text_field(details, "script")
+                tool_call.ref = self._privacy.reference(prompt)
+                tool_call.role = masked(text_field(details, "subagent_type"))
+                team, is_workflow = text_field(details, "team_name"), name == rows.WORKFLOW_TOOL
+                spawn = rows.Spawn(tool_call, thread, use, steps.mark(prompt), text_field(details, "name"), team,
+                              string(entry.row.uuid))  # fmt: skip
+                spawn.in_background = is_workflow or bool(team) or details.get("run_in_background") is True
+                self.spawns.append(spawn)
+            case steps.MESSAGE:
+                body = text_field(details, "content") or text_field(details, "message")
+                tool_call.ref = self._privacy.reference(body or given)
+                name = text_field(details, "recipient") or text_field(details, "to")
+                self.addressed.append(rows.Addressed(tool_call, thread, use, name, steps.mark(body)))
+            case _:
+                tool_call.ref = self._privacy.reference(given)
+                if purpose is steps.ASK:
+                    return
+                task = first_text(details, ("task_id", "agentId", "shell_id", "bash_id"))
+                self._asked_tasks[thread.key, use] = name, task
+                if purpose is not steps.TOOL:
+                    self.addressed.append(rows.Addressed(tool_call, thread, use, task))
+
+    def _take_user(self, entry: Entry) -> None:
+        """Add a row that goes to the model: results of calls, and text of a person or of the program."""
+        content = entry.message.get("content")
+        if not isinstance(content, list):
+            self._take_text(entry, content if isinstance(content, str) else "", content)
+            return
+        others = []
+        for block in content:
+            if text_field(block, "type") == "tool_result":
+                self._take_result(entry, block)
+            else:
+                others.append(block)
+        if others:
+            self._take_text(entry, rows.text_of(others), others)
+
+    def _take_text(self, entry: Entry, text: str, content: Any) -> None:
+        row, thread, time, place = entry.row, entry.thread, entry.time, entry.place
+        begins = not thread.steps and not thread.is_root
+        if begins:
+            bodies = [body for sender, body in rows.teammate_messages(text) if sender == "team-lead"]
+            beginning = self.beginnings.setdefault(thread.key, rows.Beginning())
+            beginning.prompt = steps.mark(bodies[0] if bodies else text)
+            thread.is_warm_up = text.strip() == _WARM_UP
+        elif thread.is_warm_up:
+            thread.is_warm_up = False
+        speaker = rows.speaker(text)
+        is_put_there = row.is_meta is True or row.is_compact_summary is True
+        is_put_there = is_put_there or text_field(row.origin, "kind") not in ("", "human")
+        if speaker is Speaker.TASK:
+            self._take_notice(entry, text)
+        elif speaker is Speaker.TEAMMATE and not begins:
+            for sender, body in rows.teammate_messages(text):
+                if sender == "system":
+                    thread.add(steps.Note(time, place))
+                    continue
+                delivery = steps.Delivery(time, place, ref=self._privacy.reference(body))
+                thread.add(delivery)
+                self.arrivals.append(rows.Arrival(delivery, thread, sender, steps.mark(body)))
+        elif not thread.is_root or speaker is Speaker.PROGRAM or is_put_there:
+            thread.add(steps.Note(time, place, prolongs=text.startswith(_HOOK_FEEDBACK)))
+        elif speaker is Speaker.INTERRUPTION:
+            thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+        else:
+            ref, is_command = self._privacy.reference(text or content), speaker is Speaker.COMMAND
+            thread.add(steps.UserInput(time, place, ref=ref, is_command=is_command))
+
+    def _take_notice(self, entry: Entry, text: str) -> None:
+        for task in rows.tasks(text):
+            notice = steps.Notice(entry.time, entry.place)
+            entry.thread.add(notice)
+            ref = self._privacy.reference(task.result)
+            self.notices.append(rows.Notice(notice, entry.thread, task._replace(result=""), ref))
+            self._take_sign(task, notice)
+
+    def _take_sign(self, task: rows.Task, step: steps.Step) -> None:
+        self.signs.append(Sign(task.task, task.call, step, ENDS.get(task.status)))
+
+    def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
+        content, thread, use = block.get("content"), entry.thread, text_field(block, "tool_use_id")
+        text = rows.text_of(content)
+        ref, status, error = self._privacy.reference(text or content), _OK, ""
+        if block.get("is_error") is True:
+            status, error = _ERROR, rows.error(text)
+            if error == rows.FORBIDDEN:
+                thread.add(steps.SafetyEvent(entry.time, entry.place, error=error))
+        tool_call = self.tool_calls.get((thread.key, use))
+        purpose = tool_call.purpose if tool_call is not None else None
+        if purpose is steps.JOIN and error == steps.REJECTED:
+            error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
+        answer = steps.ToolResult(entry.time, entry.place, 0.0, None, False, status, error, ref)
+        thread.add(answer)
+        if self._asked_tasks and status is _OK:
+            tool, task = self._asked_tasks.get((thread.key, use), ("", ""))
+            if task:  # the result of a call that asked for the output of a task, or stopped it
+                end = Status.CANCELLED if tool in STOPS else ENDS.get(rows.element(text, "status"))
+                self.signs.append(Sign(task, "", answer, end))
+        if purpose is steps.TOOL or purpose is steps.ASK:
+            result = rows.Result(answer, thread, use)
+        else:
+            result = rows.result(answer, thread, use, text, details(entry.row))
+        if purpose is steps.TOOL or purpose is None:  # the row of the call may stand behind
+            if status is _ERROR:
+                result.time_limit = rows.time_limit(text)
+            else:
+                result.background = launched_task(text, entry.row)
+        self.results.append(result)
+
+    def _take_attachment(self, entry: Entry) -> None:
+        """Add a row beside the conversation: a guard that blocked, a command that waited in the queue."""
+        attachment, thread, time, place = entry.message, entry.thread, entry.time, entry.place
+        kind = attachment.get("type")
+        if kind == "hook_blocking_error":
+            thread.add(steps.SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
+        elif kind == "queued_command":
+            prompt = attachment.get("prompt")
+            text = rows.text_of(prompt)
+            speaker = rows.speaker(text)
+            if speaker is Speaker.TASK:
+                self._take_notice(entry, text)
+            elif speaker in (Speaker.PERSON, Speaker.COMMAND) and thread.is_root:
+                thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
+        else:
+            self.report.pass_over("attachment")
 
 
 def _note_run_time(tool_call: steps.ToolCall, result: rows.Result, seconds: float, tolerance: float) -> None:

@@ -315,19 +315,6 @@ class Beginning(Struct):
     parent_row: str = ""
 
 
-class SpawnEvidence(Struct):
-    """All evidence of a session."""
-
-    written: list[Written] = field(default_factory=list)
-    spawns: list[Spawn] = field(default_factory=list)
-    addressed: list[Addressed] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    arrivals: list[Arrival] = field(default_factory=list)
-    # the call that spawned an agent, by the agent, as rows of progress say
-    progress: dict[str, str] = field(default_factory=dict)
-    beginnings: dict[str, Beginning] = field(default_factory=dict)  # how threads begin, by the agent's id in the log
-
-
 def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
     """Return the tokens of a `usage`, None if it has none, and True if one of its counts is no number.
 
