@@ -19,6 +19,10 @@ from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Trace
 
 __all__ = ["beside", "read", "recognises", "ties"]
 
+_LEAD = "team-lead"  # the name by which teammates know the agent that the user talks to
+_MAX_SAME_TASK = 100  # among so many spawns with the same task, that of the same name is looked for
+_MAX_SAME_TEXT = 10  # among so many messages of the same text, the one that arrives is looked for
+
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
@@ -30,29 +34,26 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     family.find_by_task()
     find_workflows(reading, family)
     family.name_agents()
-    links = Links(reading, family)
-    links.link()
-    account(reading, family, links)
+    family.link()
+    account(reading, family)
     yield run.trace(nothing=f"no row of a conversation in {reading.sources[0].shown}")
-
-
-_MAX_SAME_TASK = 100  # among so many spawns with the same task, that of the same name is looked for
 
 
 class Family:
     """The sub-agents of a session and their spawns."""
 
     def __init__(self, reading: Reading) -> None:
+        # the step with which the last result of each agent arrived that ended well, with a reference to that result
+        self.answers: dict[str, tuple[steps.Step, str]] = {}
         self.children: dict[str, rows.Spawn] = {}  # the spawn that each child comes from, by the child's key
         # the keys of agents, by every name under which the log speaks of them
         self.keys = {key: MAIN if thread.aside else key for key, thread in reading.threads.items()}
         self._run, self._reading, self._threads = reading.run, reading, reading.threads
-        self._evidence = reading
         self._meta = dict(self._meta_files())
         results: dict[tuple[str, str], rows.Result] = {}
         for result in reading.results:
             results.setdefault((result.thread.key, result.id), result)
-        calls: list[rows.Spawn | rows.Addressed] = [*self._evidence.spawns, *self._evidence.addressed]
+        calls: list[rows.Spawn | rows.Addressed] = [*self._reading.spawns, *self._reading.addressed]
         for call in calls:
             call.result = results.get((call.thread.key, call.id)) if call.id else None
 
@@ -74,7 +75,7 @@ class Family:
 
     def find_by_ids(self) -> None:
         """Find children by what names the call or the child."""
-        spawns = self._evidence.spawns
+        spawns = self._reading.spawns
         by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
         by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
         for key, details in self._meta.items():
@@ -82,12 +83,12 @@ class Family:
         for spawn in spawns:
             if spawn.result is not None:
                 self.take(spawn.result.agent, spawn)
-        for key, call in self._evidence.progress.items():
+        for key, call in self._reading.progress.items():
             self.take(key, by_id.get(call))
         for spawn in spawns:
             if spawn.result is not None and not spawn.result.agent:
                 self.take(spawn.result.tail, spawn)
-        for key, beginning in self._evidence.beginnings.items():
+        for key, beginning in self._reading.beginnings.items():
             if key not in self.children:
                 self.take(key, by_row.get(beginning.parent_row))
 
@@ -95,10 +96,10 @@ class Family:
         """Find children by their task: first where the names agree, too, then where one side has none."""
         for must_have_name in (True, False):
             free: dict[int, list[rows.Spawn]] = {}
-            for spawn in self._evidence.spawns:
+            for spawn in self._reading.spawns:
                 if not spawn.child and spawn.prompt and spawn.call.tool != rows.WORKFLOW_TOOL:
                     free.setdefault(spawn.prompt, []).append(spawn)
-            for key, beginning in self._evidence.beginnings.items():
+            for key, beginning in self._reading.beginnings.items():
                 if key in self.children or key not in self._threads:
                     continue
                 name = text_field(self._meta.get(key), "name")
@@ -130,7 +131,7 @@ class Family:
         for key, details in self._meta.items():
             if key in self._run.agents and not self._run.agents[key].is_root:
                 self._run.agent(key, text_field(details, "name"))
-        for spawn in self._evidence.spawns:
+        for spawn in self._reading.spawns:
             call, result = spawn.call, spawn.result
             if spawn.child:
                 continue
@@ -147,6 +148,118 @@ class Family:
             for name in (named, spawn.name, spawn.id):
                 if name:
                     self.keys.setdefault(name, spawn.child)
+
+    def link(self) -> None:
+        """Link all that the log records."""
+        for addressed in self._reading.addressed:
+            self._address(addressed)
+        for spawn in self._reading.spawns:
+            result = spawn.result
+            if spawn.child and result is not None and not result.launched and not result.answer.is_repeated:
+                answer = result.answer
+                self._return(spawn.child, spawn.thread, answer, answer.status, answer.ref, answer.error)
+        self._return_notices()
+        for addressed in self._reading.addressed:
+            result = addressed.result
+            is_wait = addressed.call.purpose is steps.JOIN
+            if is_wait and result is not None and result.done and not result.answer.is_repeated:
+                self._return(self._find(addressed), addressed.thread, result.answer, ref=result.answer.ref)
+        for key, step, spawn in self._unrecorded_returns():
+            self._run.returned(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
+        self._deliver_messages()
+
+    def _return(
+        self,
+        child: str,
+        receiver: steps.Transcript,
+        step: steps.Step,
+        status: Status = Status.OK,
+        ref: str = "",
+        error: str = "agent_error",
+    ) -> None:
+        self._run.returned(child, step, status, ref, error, receiver.key)
+        if status is Status.OK and (child not in self.answers or self.answers[child][0].at <= step.at):
+            self.answers[child] = step, ref
+
+    def _return_notices(self) -> None:
+        by_task = {spawn.result.task: spawn for spawn in self._reading.spawns if spawn.result and spawn.result.task}
+        by_call = {spawn.id: spawn for spawn in self._reading.spawns if spawn.id}
+        for notice in self._reading.notices:
+            task = notice.task
+            spawn = by_task.get(task.task) or by_call.get(task.call)
+            child = spawn.child if spawn is not None else self.keys.get(task.task, "")
+            status = ENDS.get(task.status) if task.status else Status.OK
+            if child and child != notice.thread.key and status is not None:
+                self._return(child, notice.thread, notice.step, status, notice.ref, task.status)
+
+    def _unrecorded_returns(self) -> Iterator[tuple[str, steps.ModelCall, rows.Spawn]]:
+        """Yield the last answers of agents whose call has no result, though the caller went on when they were given.
+
+        Such a call waits for the child, so a caller that did something before, or was interrupted, had no answer.
+        """
+        for key, spawn in self.children.items():
+            call, done = spawn.call, self._reading.threads[key].steps
+            if spawn.result is not None or spawn.in_background or call.is_inferred or not done:
+                continue
+            last = max(done, key=lambda step: (step.last_time, step.order))
+            later = (step for step in spawn.thread.steps if step.order > call.order and step is not call.call)
+            after = next((step for step in later if isinstance(step, (steps.ModelCall, steps.UserInput))), None)
+            if not (isinstance(last, steps.ModelCall) and last.final and isinstance(after, steps.ModelCall)):
+                continue
+            if after.time >= last.end:
+                arrival = steps.ModelCall(last.end, last.place, call.order, ref=last.ref)
+                yield key, arrival, spawn
+
+    def _address(self, addressed: rows.Addressed) -> None:
+        call, key, result = addressed.call, self._find(addressed), addressed.result
+        if call.purpose is steps.MESSAGE:
+            self._run.address(call, key or self._add_stranger(addressed.name or "(nobody)"))
+            return
+        is_done = result is not None and not result.refused and result.answer.status is Status.OK
+        if key and key != addressed.thread.key and (call.purpose is steps.JOIN or is_done):
+            self._run.address(call, key, call.purpose)
+            return
+        call.purpose = steps.TOOL
+        for spawn in self._reading.spawns if call.tool == "TeamDelete" and is_done else ():
+            if spawn.team and spawn.thread is addressed.thread and spawn.child:  # who dissolves a team ends it
+                end = steps.ToolCall(call.time, call.place, call.order, call=call.call)
+                self._run.address(end, spawn.child, steps.CLOSE)
+                addressed.thread.steps.append(end)
+
+    def _find(self, addressed: rows.Addressed) -> str:
+        return self._find_by_name(addressed.name, addressed.thread) if addressed.name else ""
+
+    def _find_by_name(self, name: str, thread: steps.Transcript) -> str:
+        """Return the key of an agent by a name, or by a name and its team; empty where there is none."""
+        key = self.keys.get(name) or self.keys.get(name.partition("@")[0], "")
+        if key or name != _LEAD:
+            return key
+        return self.children[thread.key].thread.key if thread.key in self.children else MAIN
+
+    def _add_stranger(self, name: str) -> str:
+        """Add an agent of which the log says nothing but its name."""
+        if name not in self.keys:
+            self.keys[name] = f"{name} (stranger)"
+            self._run.agent(self.keys[name], name)
+        return self.keys[name]
+
+    def _deliver_messages(self) -> None:
+        """Join the messages that arrive to those that were sent, where the log has both."""
+        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
+        for addressed in self._reading.addressed:
+            if addressed.call.purpose is steps.MESSAGE and addressed.mark:
+                key = self._find(addressed) or self._add_stranger(addressed.name or "(nobody)")
+                sent.setdefault((key, addressed.mark), []).append(addressed.call)
+        for arrival in self._reading.arrivals:
+            step, thread = arrival.step, arrival.thread
+            sender = self._find_by_name(arrival.name, thread) or self._add_stranger(arrival.name)
+            calls = sent.get((thread.key, arrival.mark), [])
+            earlier = next((call for call in calls[:_MAX_SAME_TEXT] if call.time <= step.time), None)
+            if earlier is not None:
+                calls.remove(earlier)
+                step.sent = earlier
+            elif sender != thread.key:  # what it tells itself is but a note
+                self._run.sent_by(step, sender)
 
 
 def find_workflows(reading: Reading, family: Family) -> None:
@@ -217,141 +330,12 @@ def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
     return labels
 
 
-LEAD = "team-lead"
-"""The name by which teammates know the agent that the user talks to."""
-
-_MAX_SAME_TEXT = 10  # among so many messages of the same text, the one that arrives is looked for
-
-
-class Links:
-    """Adds what comes back to the run, and addresses messages, waits and ends to agents."""
-
-    def __init__(self, reading: Reading, family: Family) -> None:
-        # the step with which the last result of each agent arrived that ended well, by the agent's key, with a
-        # reference to that result
-        self.answers: dict[str, tuple[steps.Step, str]] = {}
-        self._run, self._reading, self._family = reading.run, reading, family
-        self._evidence = reading
-
-    def link(self) -> None:
-        """Link all that the log records."""
-        for addressed in self._evidence.addressed:
-            self._address(addressed)
-        for spawn in self._evidence.spawns:
-            result = spawn.result
-            if spawn.child and result is not None and not result.launched and not result.answer.is_repeated:
-                answer = result.answer
-                self._return(spawn.child, spawn.thread, answer, answer.status, answer.ref, answer.error)
-        self._return_notices()
-        for addressed in self._evidence.addressed:
-            result = addressed.result
-            is_wait = addressed.call.purpose is steps.JOIN
-            if is_wait and result is not None and result.done and not result.answer.is_repeated:
-                self._return(self._find(addressed), addressed.thread, result.answer, ref=result.answer.ref)
-        for key, step, spawn in self._unrecorded_returns():
-            self._run.returned(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
-        self._deliver_messages()
-
-    def _return(
-        self,
-        child: str,
-        receiver: steps.Transcript,
-        step: steps.Step,
-        status: Status = Status.OK,
-        ref: str = "",
-        error: str = "agent_error",
-    ) -> None:
-        self._run.returned(child, step, status, ref, error, receiver.key)
-        if status is Status.OK and (child not in self.answers or self.answers[child][0].at <= step.at):
-            self.answers[child] = step, ref
-
-    def _return_notices(self) -> None:
-        by_task = {spawn.result.task: spawn for spawn in self._evidence.spawns if spawn.result and spawn.result.task}
-        by_call = {spawn.id: spawn for spawn in self._evidence.spawns if spawn.id}
-        for notice in self._evidence.notices:
-            task = notice.task
-            spawn = by_task.get(task.task) or by_call.get(task.call)
-            child = spawn.child if spawn is not None else self._family.keys.get(task.task, "")
-            status = ENDS.get(task.status) if task.status else Status.OK
-            if child and child != notice.thread.key and status is not None:
-                self._return(child, notice.thread, notice.step, status, notice.ref, task.status)
-
-    def _unrecorded_returns(self) -> Iterator[tuple[str, steps.ModelCall, rows.Spawn]]:
-        """Yield the last answers of agents whose call has no result, though the caller went on when they were given.
-
-        Such a call waits for the child, so a caller that did something before, or was interrupted, had no answer.
-        """
-        for key, spawn in self._family.children.items():
-            call, done = spawn.call, self._reading.threads[key].steps
-            if spawn.result is not None or spawn.in_background or call.is_inferred or not done:
-                continue
-            last = max(done, key=lambda step: (step.last_time, step.order))
-            later = (step for step in spawn.thread.steps if step.order > call.order and step is not call.call)
-            after = next((step for step in later if isinstance(step, (steps.ModelCall, steps.UserInput))), None)
-            if not (isinstance(last, steps.ModelCall) and last.final and isinstance(after, steps.ModelCall)):
-                continue
-            if after.time >= last.end:
-                arrival = steps.ModelCall(last.end, last.place, call.order, ref=last.ref)
-                yield key, arrival, spawn
-
-    def _address(self, addressed: rows.Addressed) -> None:
-        call, key, result = addressed.call, self._find(addressed), addressed.result
-        if call.purpose is steps.MESSAGE:
-            self._run.address(call, key or self._add_stranger(addressed.name or "(nobody)"))
-            return
-        is_done = result is not None and not result.refused and result.answer.status is Status.OK
-        if key and key != addressed.thread.key and (call.purpose is steps.JOIN or is_done):
-            self._run.address(call, key, call.purpose)
-            return
-        call.purpose = steps.TOOL
-        for spawn in self._evidence.spawns if call.tool == "TeamDelete" and is_done else ():
-            if spawn.team and spawn.thread is addressed.thread and spawn.child:  # who dissolves a team ends it
-                end = steps.ToolCall(call.time, call.place, call.order, call=call.call)
-                self._run.address(end, spawn.child, steps.CLOSE)
-                addressed.thread.steps.append(end)
-
-    def _find(self, addressed: rows.Addressed) -> str:
-        return self._find_by_name(addressed.name, addressed.thread) if addressed.name else ""
-
-    def _find_by_name(self, name: str, thread: steps.Transcript) -> str:
-        """Return the key of an agent by a name, or by a name and its team; empty where there is none."""
-        key = self._family.keys.get(name) or self._family.keys.get(name.partition("@")[0], "")
-        if key or name != LEAD:
-            return key
-        return self._family.children[thread.key].thread.key if thread.key in self._family.children else MAIN
-
-    def _add_stranger(self, name: str) -> str:
-        """Add an agent of which the log says nothing but its name."""
-        if name not in self._family.keys:
-            self._family.keys[name] = f"{name} (stranger)"
-            self._run.agent(self._family.keys[name], name)
-        return self._family.keys[name]
-
-    def _deliver_messages(self) -> None:
-        """Join the messages that arrive to those that were sent, where the log has both."""
-        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
-        for addressed in self._evidence.addressed:
-            if addressed.call.purpose is steps.MESSAGE and addressed.mark:
-                key = self._find(addressed) or self._add_stranger(addressed.name or "(nobody)")
-                sent.setdefault((key, addressed.mark), []).append(addressed.call)
-        for arrival in self._evidence.arrivals:
-            step, thread = arrival.step, arrival.thread
-            sender = self._find_by_name(arrival.name, thread) or self._add_stranger(arrival.name)
-            calls = sent.get((thread.key, arrival.mark), [])
-            earlier = next((call for call in calls[:_MAX_SAME_TEXT] if call.time <= step.time), None)
-            if earlier is not None:
-                calls.remove(earlier)
-                step.sent = earlier
-            elif sender != thread.key:  # what it tells itself is but a note
-                self._run.sent_by(step, sender)
-
-
 _OPEN, _WHOLE, _ANSWER = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW, LedgerLine.RESULT_ANSWER
 _PLACEHOLDER, _REPORTED, _ONCE = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, TokenBasis.DEDUPLICATED
 """Members of enumerations, which Python 3.11 takes long to find."""
 
 
-def account(reading: Reading, family: Family, links: Links) -> None:
+def account(reading: Reading, family: Family) -> None:
     """Give every answer its tokens, and enter them in the ledger."""
     run, written = reading.run, reading.written
     by_call = {id(answer.call): answer for answer in written}
@@ -374,7 +358,7 @@ def account(reading: Reading, family: Family, links: Links) -> None:
         if last.basis is _REPORTED:
             answer_of_last.is_open = False
             last.basis = _PLACEHOLDER if rows.is_placeholder(answer_of_last) else _REPORTED
-    _add_last_answers(reading, family, links)
+    _add_last_answers(reading, family)
     for answer in written:
         call, tokens = answer.call, answer.tokens
         if answer.is_odd:
@@ -411,7 +395,7 @@ def _takes_output(answer: rows.Written, spawn: rows.Spawn, report: ImportReport)
     return more > 0
 
 
-def _add_last_answers(reading: Reading, family: Family, links: Links) -> None:
+def _add_last_answers(reading: Reading, family: Family) -> None:
     """Add the last answers of sub-agents of which only progress is known, which their results alone have.
 
     Their counts of output are as sure as those of the answers before.
@@ -419,9 +403,9 @@ def _add_last_answers(reading: Reading, family: Family, links: Links) -> None:
     for key in sorted(reading.relayed):
         thread = reading.threads[key]
         before = _last_answer(thread)
-        if before is None or before.final or key not in links.answers:
+        if before is None or before.final or key not in family.answers:
             continue
-        arrival, ref = links.answers[key]
+        arrival, ref = family.answers[key]
         if arrival.time < before.end:
             continue
         result = family.children[key].result if key in family.children else None
