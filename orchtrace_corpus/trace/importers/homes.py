@@ -42,17 +42,11 @@ _WORKTREES = re.compile(r"/\.claude/worktrees/.*")
 
 
 class Recent(NamedTuple):
-    """The file with which a session begins; a database has all sessions of a program.
+    """The file with which a session begins; a database has all sessions of a program."""
 
-    Attributes:
-        form: The format of its log.
-        path: The file.
-        modified: When it was last written, in seconds since 1970.
-    """
-
-    form: str
-    path: str
-    modified: float
+    form: str  # the format of its log
+    path: str  # the file
+    modified: float  # when it was last written, in seconds since 1970
 
     @property
     def name(self) -> str:

@@ -32,19 +32,12 @@ _OWN, _REPORTED, _OK, _ERROR = LedgerLine.OWN, TokenBasis.REPORTED, Status.OK, S
 
 
 class Task(NamedTuple):
-    """What a sub-agent was spawned to do, or is told later.
+    """What a sub-agent was spawned to do, or is told later."""
 
-    Attributes:
-        parent: The key of the agent that called.
-        call: The call, or its id; empty where the log does not say.
-        place: Where the log says so; None for where the sub-agent begins.
-        waits: Whether the result of the call is what the sub-agent gives back.
-    """
-
-    parent: str
-    call: ToolCall | str
-    place: Place | None
-    waits: bool
+    parent: str  # the key of the agent that called
+    call: ToolCall | str  # the call, or its id; empty where the log does not say
+    place: Place | None  # where the log says so; None for where the sub-agent begins
+    waits: bool  # whether the result of the call is what the sub-agent gives back
 
 
 class Run:
@@ -340,7 +333,8 @@ class Run:
         Raises:
             EmptyLogError: Nothing ran.
         """
-        for transcript in (*self.agents.values(), *self._asides.values()):
+        transcripts = [*self.agents.values(), *self._asides.values()]
+        for transcript in transcripts:
             undated = transcript.fill_times()
             if undated is not None:
                 self.report.note(Problem.NO_ROW_TIME, str(undated.place))
@@ -356,7 +350,7 @@ class Run:
             call.target = receiver.agent
         for delivery, sender in self._senders:
             delivery.sender = sender.agent
-        acting = [transcript for transcript in (*self.agents.values(), *self._asides.values()) if transcript.steps]
+        acting = [transcript for transcript in transcripts if transcript.steps]
         self._spent.settle()
         self._account_for_silent(acting)
         for transcript in acting:

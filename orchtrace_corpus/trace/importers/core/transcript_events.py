@@ -190,13 +190,8 @@ class _Run:
         self.builder.agent(steps.USER, kind=AgentKind.HUMAN)
         for transcript in self.transcripts:
             if not transcript.aside:
-                self.builder.agent(
-                    transcript.agent,
-                    role=transcript.role,
-                    model=transcript.model,
-                    parent=transcript.parent,
-                    kind=transcript.kind,
-                )
+                about = {"role": transcript.role, "model": transcript.model, "parent": transcript.parent}
+                self.builder.agent(transcript.agent, kind=transcript.kind, **about)
         for parent, tool_call in self._absent:
             self.builder.agent(tool_call.target, role=tool_call.role, parent=parent, kind=AgentKind.MODEL)
 

@@ -256,11 +256,8 @@ def trace_of(bundle: spans.Bundle, form: str, report: ImportReport, unread: int 
         return None
     draw(team, script.frames, builder)
     missing = {Missing.CALLS: spent.uncounted} if spent.by_span else {}
-    above = {
-        activation.agent: team.activations[activation.spawner].agent
-        for activation in team.activations
-        if activation.spawner != NOBODY
-    }
+    spawned = [activation for activation in team.activations if activation.spawner != NOBODY]
+    above = {activation.agent: team.activations[activation.spawner].agent for activation in spawned}
     return builder.trace(topology=topology(above), missing=missing, unread=unread)
 
 

@@ -36,6 +36,10 @@ class Meta(NamedTuple):
     created: float | None = None  # when it came into being, in seconds since 1970; None where that is unknown
 
 
+_META = {"parent": "parent_thread_id", "forked": "forked_from_id", "call": "spawn_call_id", "role": "agent_role"}
+_META |= {"nickname": "agent_nickname", "path": "agent_path", "version": "cli_version"}
+
+
 def recognises(beginning: Head) -> bool:
     """Return True if a file that begins like this is a Codex rollout."""
     return any(text_field(row, "type") in _ROW_TYPES and isinstance(row.get("payload"), dict) for row in beginning.rows)
@@ -64,17 +68,8 @@ def read_meta(payload: dict[str, Any], fallback: str) -> Meta:
     spawn = object_field(object_field(payload.get("source"), "subagent"), "thread_spawn")
     members = (*spawn.items(), *payload.items())
     texts = {name: value for name, value in members if value and type(value) is str}
-    return Meta(
-        id=texts.get("id", fallback),
-        parent=texts.get("parent_thread_id", ""),
-        forked=texts.get("forked_from_id", ""),
-        call=texts.get("spawn_call_id", ""),
-        role=texts.get("agent_role", ""),
-        nickname=texts.get("agent_nickname", ""),
-        path=texts.get("agent_path", ""),
-        version=texts.get("cli_version", ""),
-        created=instant(texts.get("timestamp")),
-    )
+    known = {field: texts.get(name, "") for field, name in _META.items()}
+    return Meta(texts.get("id", fallback), created=instant(texts.get("timestamp")), **known)
 
 
 def ties(opened: Opened) -> list[str]:
