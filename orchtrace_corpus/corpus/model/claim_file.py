@@ -3,7 +3,6 @@
 Here claims are only read; filters, fields and terms in them are judged by `analysis.claims`, which knows the corpus.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
@@ -213,8 +212,12 @@ def decode_claims(
         is_whole = values.keys() >= set(_CLAIM.required) and node.at != file.cut_off
         claim = Claim(**values) if is_whole and None not in values.values() else None
         decoded.append((node.at, report.record, claim))
-    starts = [file.location(start) for start, _, _ in decoded]
-    wrong = {bisect_right(starts, finding.location) - 1 for finding in file.findings}
+    wrong: set[int] = set()
+    if file.findings:
+        from bisect import bisect_right  # most files have no mistakes
+
+        starts = [file.location(start) for start, _, _ in decoded]
+        wrong = {bisect_right(starts, finding.location) - 1 for finding in file.findings}
     sound, unread = [], []
     for index, (start, name, claim) in enumerate(decoded):
         if claim is None or index in wrong:
