@@ -280,7 +280,9 @@ def test_the_guide_names_every_field() -> None:
 
     assert documented("claims.yaml") == {name: name in _CLAIM.required for name in _CLAIM.decoders}
     required = {"record", "tag", "stands", "readings", "why", "source"}
-    assert documented("disputes.yaml") == {name: name in required for name in (*required, "agreed", "state", "arguments")}
+    assert documented("disputes.yaml") == {
+        name: name in required for name in (*required, "agreed", "state", "arguments")
+    }
 
 
 @pytest.mark.parametrize("name", ["claims", "disputes"])
