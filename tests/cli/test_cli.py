@@ -198,6 +198,7 @@ READING_TRACES = ("trace doctor", "trace show")  # and they write pages of them
 WRITING = (
     "export",
     "init",
+    "figures",
     "site",
     "trace import",
     *READING_TRACES,

@@ -107,8 +107,6 @@ def figures(
 
     \b
     Examples:
-      corpus figures --check
-      corpus figures papers-by-year --check
       corpus figures --cross topology year -o topology.pdf
       corpus figures --by venue --where "year>=2025" -o venues.svg
     """
