@@ -19,15 +19,16 @@ _UseError, _ClickError = typer.BadParameter.__mro__[1:3]
 
 
 def _output_form(ctx: Any) -> str:
-    """How a command that takes no words is told where to write; empty for one without `-o`, or with words."""
-    params = ctx.command.params if ctx else ()
-    if any(one.param_type_name == "argument" for one in params):
+    """Return the form in which a command without arguments takes `-o`; empty if it has arguments, or no `-o`."""
+    parameters = ctx.command.params if ctx else ()
+    if any(parameter.param_type_name == "argument" for parameter in parameters):
         return ""
-    return next((f"{ctx.command_path} -o {one.metavar}" for one in params if "-o" in one.opts), "")
+    forms = (f"{ctx.command_path} -o {parameter.metavar}" for parameter in parameters if "-o" in parameter.opts)
+    return next(forms, "")
 
 
 def run(arguments: list[str], output: Output) -> int:
-    """Run a command and return its exit code; errors of use are told on standard error."""
+    """Run a command and return its exit code; errors of use go to standard error."""
     group = program(output.program)
     try:
         code = typer_commands.run(group, arguments, output)
@@ -45,9 +46,10 @@ def run(arguments: list[str], output: Output) -> int:
         # The words that have no option in front of them.
         bare = [word for before, word in zip(["", *arguments], arguments, strict=False) if not before.startswith("-")]
         context = getattr(error, "ctx", None)
-        takes_filters = any("--where" in one.opts for one in (context.command.params if context else ()))
-        is_like_one = any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare)
-        if not option and takes_filters and is_like_one:
+        parameters = context.command.params if context else ()
+        takes_filters = any("--where" in parameter.opts for parameter in parameters)
+        has_filter = any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare)
+        if not option and takes_filters and has_filter:
             output.tell("A filter needs --where in front of it.")
         elif type(error) is _UseError and (form := _output_form(error.ctx)):
             output.tell(f"Name where to write with -o: {form}")

@@ -1,8 +1,8 @@
 """Completion: what a shell offers behind TAB, by the specifications of commands and the providers of their values.
 
 Typer writes the scripts that `--install-completion` installs; they start the program with the words so far in its
-environment. The answer is made here: Typer's own way to it takes 17 times as long as the bare interpreter, with the
-Pydantic that it brings from 0.29 on, and takes no filter apart at `=` as bash does.
+environment. The answer is made here, in 2 to 6 times what the bare interpreter takes. Typer's own takes 15 times that
+for a program of a single command, since Typer 0.29 imports Pydantic, and offers nothing for bash behind a `=`.
 """
 
 import os

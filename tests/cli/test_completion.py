@@ -140,8 +140,7 @@ def test_orchtrace_completes_the_commands_of_traces() -> None:
 
 @pytest.mark.parametrize(("shell", "start"), [("bash", "_corpus_completion() {"), ("zsh", "#compdef corpus")])
 def test_the_script_of_a_shell_can_be_shown_and_installed(shell: str, start: str, tmp_path: Path) -> None:
-    code = "from typer import _completion_shared as a, completion as b\n"
-    code += f"a._get_shell_name = b._get_shell_name = lambda: '{shell}'\n"
+    code = f"import shellingham; shellingham.detect_shell = lambda *_: ('{shell}', '/bin/{shell}')\n"
     code += "import sys; from orchtrace_corpus.__main__ import main; sys.argv[0] = 'corpus'; main()"
     environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
 
