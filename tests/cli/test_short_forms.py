@@ -29,7 +29,16 @@ def test_fields_of_stats_need_no_option(short: str, long: str) -> None:
     ("words", "message"),
     [
         ("a b c", "two fields can be crossed, not 3\nFor each alone: --by FIELD --by FIELD\n"),
-        ("style --by size", "fields are named twice\nLeave out --by and --cross, or write them alone.\n"),
+        (
+            "style --by size",
+            "a field without an option and --by exclude each other\n"
+            "To cross two: corpus stats style size; for each alone: corpus stats --by style --by size\n",
+        ),
+        (
+            "stage --cross style size",
+            "a field without an option and --cross exclude each other\n"
+            "To cross two: corpus stats stage style; for each alone: corpus stats --by stage --by style\n",
+        ),
         ("style --full", "--full shows all statistics; leave out --by, --cross and --evidence\n"),
     ],
 )

@@ -278,6 +278,10 @@ def test_a_paper_is_cited_in_three_forms(copied: Path) -> None:
         "",
     )
     assert cite("nobody").code == 2
+    target = copied / "cited.bib"
+    assert cite("rose-garden", "-o", str(target)) == (0, "", f"wrote {target}: 1 paper\n")
+    assert target.read_text(encoding="utf-8") == cite("rose-garden").stdout
+    assert cite("rose-garden", "-o", str(copied / "data" / "papers.yaml")).code == 2
 
 
 def test_the_style_of_the_apa_has_initials_an_ampersand_and_no_more_than_twenty_names() -> None:

@@ -666,3 +666,18 @@ def test_a_tag_in_open_dispute_is_marked_where_a_search_finds_it(root: Path) -> 
     settled = run(root, "search", "daily")
     assert "water daily " in settled.stdout
     assert "?" not in settled.stdout
+
+
+def test_keys_choose_the_papers_whose_readings_are_listed(root: Path) -> None:
+    every, roses = run(root, "readings", "--format", "csv"), run(root, "readings", "Rose-Garden", "--format", "csv")
+
+    assert roses.code == 0
+    assert roses.stdout == every.stdout
+    assert roses.stderr == "2 tags of 1 paper read otherwise\n"
+    assert run(root, "readings", "long-grass").stderr == "0 tags of 0 papers read otherwise\n"
+    assert "no record 'rose-gardn'" in run(root, "readings", "rose-gardn").stderr
+    assert run(root, "readings", "rose-garden", "--where", "size=small") == (
+        2,
+        "",
+        "corpus: keys name the papers of the list\nLeave out --where.\n",
+    )

@@ -10,6 +10,7 @@ from typing import Annotated
 from orchtrace_corpus.base.commands import options as shared
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
+from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import Line, line, wrap
 from orchtrace_corpus.base.text.table import Table, envelope, markdown, records
@@ -85,7 +86,13 @@ def stats(
     session = CorpusSession(*ctx.obj)
     if fields:
         if by or crossed:
-            raise CommandUseError("fields are named twice", "Leave out --by and --cross, or write them alone.")
+            option_name = "--by" if by else "--cross"
+            message = f"a field without an option and {option_name} exclude each other"
+            first, second = map(printable, (*fields, *(by or crossed or ()))[:2])
+            hint = (
+                f"To cross two: corpus stats {first} {second}; for each alone: corpus stats --by {first} --by {second}"
+            )
+            raise CommandUseError(message, hint)
         if len(fields) > 2:
             raise CommandUseError(
                 f"two fields can be crossed, not {len(fields)}", "For each alone: --by FIELD --by FIELD"

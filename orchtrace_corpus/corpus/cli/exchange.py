@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, assert_never
+from typing import Annotated, Any, TypeAlias, assert_never
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun
@@ -25,19 +24,22 @@ from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.edits import raw_records
 from orchtrace_corpus.corpus.edit.merge import merge
-from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
+from orchtrace_corpus.corpus.edit.proposal import Proposal, find_papers, load_editable
 from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
 from orchtrace_corpus.corpus.model import arxiv_file, store
-from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, in_published_order
+from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
 from orchtrace_corpus.corpus.states import compare_states, find_proposal
 
 _STANDARD_STREAM = "-"
+OutputFile: TypeAlias = Annotated[
+    str, Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
+]
 
 
 def export(
@@ -55,9 +57,7 @@ def export(
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,
     exclusions: Annotated[bool, Option("--exclusions", help="The exclusions, in their published form.")] = False,
-    output: Annotated[
-        str, Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
-    ] = _STANDARD_STREAM,
+    output: OutputFile = _STANDARD_STREAM,
 ) -> int:
     """Write papers in another format.
 
@@ -104,8 +104,8 @@ def export(
         query = paper_query(where or [], pool.taxonomy)
         for condition in query.filters:
             if condition.attribute.name == "key" and condition.operator is Operator.EQUAL:
-                _named_papers(pool, condition.alternatives)
-        papers = _named_papers(pool, keys) if keys else query.select(pool.papers)
+                find_papers(pool, condition.alternatives)
+        papers = find_papers(pool, keys) if keys else query.select(pool.papers)
         if chosen == "published":
             papers = in_published_order(papers, pool.published)
         known = session.files.arxiv if one.has_categories else {}
@@ -128,17 +128,6 @@ def export(
     return ExitCode.DONE
 
 
-def _named_papers(pool: Pool, keys: Sequence[str]) -> tuple[Paper, ...]:
-    """Return the papers of some keys, ids or addresses, each once; an exclusion is refused."""
-    papers: dict[str, Paper] = {}
-    for key in keys:
-        record = find_target(pool, key).record
-        if not isinstance(record, Paper):
-            raise CommandUseError(f"{record.id} is an exclusion, not a {pool.taxonomy.noun.one}")
-        papers[record.key] = record
-    return tuple(papers.values())
-
-
 class CitationForm(StrEnum):
     """The forms of a citation."""
 
@@ -151,19 +140,24 @@ def cite(
     ctx: Context,
     keys: Annotated[list[str], Argument(metavar="KEY...", help="A key, arXiv id, DOI or URL.", offers=offers.keys)],
     form: Annotated[CitationForm, Option("--format", "-f", help="The form of the citation.")] = CitationForm.BIBTEX,
+    output: OutputFile = _STANDARD_STREAM,
 ) -> int:
     """Cite papers: BibTeX, APA or CSL-JSON.
 
-    References in the style of the APA follow its 7th edition. "corpus export" writes more formats and variants.
+    References in the style of the APA follow its 7th edition, but titles keep the capitals in which they are
+    written, where the APA asks for sentence case. "corpus export" writes more formats and variants.
 
     \b
     Examples:
       corpus cite puppeteer
       corpus cite puppeteer halo --format apa
+      corpus cite puppeteer halo -o references.bib
     """
     session = CorpusSession(*ctx.obj)
+    if output != _STANDARD_STREAM:
+        _refuse_target(output, session.root_folder())
     pool = session.pool_as_read()
-    papers = _named_papers(pool, keys)
+    papers = find_papers(pool, keys)
     if form is CitationForm.APA:
         from orchtrace_corpus.corpus.formats.citation import apa
 
@@ -171,7 +165,11 @@ def cite(
     else:
         categories = {name: metadata.primary_category for name, metadata in session.files.arxiv.items()}
         text = str(registry.find(form).write(papers, pool.taxonomy, "", categories))
-    session.output.write(text)
+    if output == _STANDARD_STREAM:
+        session.output.write(text)
+    else:
+        write_atomic(output, text)
+        session.output.note(f"wrote {printable(output, limit=300)}: {pool.taxonomy.noun.counted(len(papers))}")
     return ExitCode.DONE
 
 

@@ -19,7 +19,8 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.query import parse
-from orchtrace_corpus.corpus.cli.options import Columns, Reading, ReadingOrder, Sort, Where
+from orchtrace_corpus.corpus.cli import offers
+from orchtrace_corpus.corpus.cli.options import Columns, Reading, ReadingOrder, Sort, Where, argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import changes, read_by
@@ -133,23 +134,35 @@ def _cut(key: Cell) -> str:
     return clip(str(key), _KEY_WIDTH)
 
 
-def readings(ctx: Context, where: Where = None, sort: Sort = "", output_format: OutputFormat = Format.TABLE) -> int:
+def readings(
+    ctx: Context,
+    keys: Annotated[list[str] | None, argument("[KEY]...", "Only these papers.", offers.keys)] = None,
+    where: Where = None,
+    sort: Sort = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
     """List the tags that readers of the sources read otherwise.
 
-    One row for each tag of data/disputes.yaml on which independent readers agree: what was published, and what
-    "--reading sources" of other commands takes instead; "none" means that a decision does not arise. "corpus show
-    KEY" shows who reads what, and why.
+    One row for each tag of data/disputes.yaml for which independent readers agree on another value than the
+    published one: what was published, and what "--reading sources" of other commands takes instead; "none" means
+    that a decision does not arise. A contested tag without a row is one on which readers do not agree, or agree on
+    the published value. "corpus show KEY" shows who reads what, and why.
 
     \b
     Examples:
       corpus readings
+      corpus readings puppeteer
       corpus readings --where credit_unit=team --format csv
     """
+    from orchtrace_corpus.corpus.edit.proposal import find_papers  # `list` starts without it
+
     session = CorpusSession(*ctx.obj)
+    if keys and where:
+        raise CommandUseError("keys name the papers of the list", "Leave out --where.")
     as_published = session.pool()
     pool = session.read_by(as_published, ReadingName.PUBLISHED, *(where or ()))
     query = paper_query(where or [], pool.taxonomy)
-    selected = pool._replace(papers=query.select(pool.papers))
+    selected = pool._replace(papers=find_papers(pool, keys) if keys else query.select(pool.papers))
     changed = changes(selected, session.files.disputes.sound())
     table = Table("readings", "", ("paper", "field", "published", "sources"), tuple(map(tuple, changed)), whole="paper")
     table = arranged(table, (), sort)

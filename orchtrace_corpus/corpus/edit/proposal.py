@@ -4,7 +4,7 @@
 before an edit does not stand in its way; only what it brings does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError, MalformedCorpusError
 from orchtrace_corpus.base.files import Document, write_stale
@@ -147,6 +147,21 @@ def find_target(pool: Pool, name: str) -> Target:
         names = ", ".join(printable(target.record.name) for target in found)
         raise CommandUseError(f"{quote(name)} means {len(found)} records: {names}", "Name one by its key or id.")
     return found[0]
+
+
+def find_papers(pool: Pool, keys: Iterable[str]) -> tuple[Paper, ...]:
+    """Return the papers of some keys, identifiers or URLs, each once.
+
+    Raises:
+        CommandUseError: A key means no record, more than one, or an exclusion.
+    """
+    papers: dict[str, Paper] = {}
+    for key in keys:
+        record = find_target(pool, key).record
+        if not isinstance(record, Paper):
+            raise CommandUseError(f"{record.id} is an exclusion, not a {pool.taxonomy.noun.one}")
+        papers[record.key] = record
+    return tuple(papers.values())
 
 
 def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
