@@ -576,7 +576,8 @@ def test_the_contested_tags_of_a_paper_are_a_field(root: Path) -> None:
     words = ("list", "--where", "contested=style,size", "--columns", "key,size,contested")
 
     assert run(root, *words).stdout == (
-        "key            size   contested\nrose-garden    small  style\nmixed-borders  small  size\n"
+        "key            size    contested\nrose-garden    small   style\nmixed-borders  small?  size\n"
+        "?: sources or readers disagree; see corpus show KEY.\n"
     )
     assert run(root, *words, "--reading", "sources").stdout == (
         "key            size    contested\nrose-garden    small   style\nmixed-borders  small?  size\n"

@@ -55,8 +55,8 @@ def list_records(
 
     Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
     terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
-    separates alternatives; quote a value that contains one. Tags used in filters are shown as columns,
-    and marked where they are contested; the field "contested" names those tags. With --reading sources, a filter
+    separates alternatives; quote a value that contains one. Tags used in filters are shown as columns;
+    with a filter on tags, those that are contested are marked. The field "contested" names those tags. With --reading sources, a filter
     on it shows what readers of the sources agree on beside what was published.
 
     \b
@@ -112,7 +112,8 @@ def list_records(
     if is_data:
         session.output.write(envelope("list", {"records": [whole_mapping(record) for record in records]}))
     else:
-        table = listing("exclusions" if exclusions else "papers", records, shown, marked=asked if is_read else ())
+        marked = [attribute.name for attribute in shown] if is_read and asked else ()
+        table = listing("exclusions" if exclusions else "papers", records, shown, marked=marked)
         if shows_changes and is_read:
             read = changes(as_published, session.files.disputes.sound())
             table = with_published(table, [record.name for record in records], read)
