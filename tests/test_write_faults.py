@@ -105,16 +105,16 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "fmt": Command(("fmt",), unformatted),
+    "check-fix": Command(("check", "--fix", "--stale", "notice"), unformatted),
     "add": Command(("add", *PAPER, *TAGS, "--summary", "Digs a pond.", "--yes")),
     "add-bibtex": Command(("add", "{}/library.bib", *TAGS, "--summary", "Grows ferns.", "--yes"), with_bibtex),
     "tag": Command(("tag", "rose-garden", "size=large")),
     "exclude": Command(
         ("exclude", "https://example.org/wall", "--title", "A Wall", "--stage", "gate", "--reason", "No plants.", "-y")
     ),
-    "promote": Command(
+    "take-in": Command(
         (
-            "promote",
+            "add",
             "E003",
             *TAGS,
             "--summary",
@@ -130,15 +130,16 @@ COMMANDS = {
             "--yes",
         )
     ),
-    "demote": Command(("demote", "terminal-yard", "--stage", "gate", "--reason", "No garden.", "--yes")),
+    "turn-away": Command(("exclude", "terminal-yard", "--stage", "gate", "--reason", "No garden.", "--yes")),
     "remove": Command(("remove", "terminal-yard", "--yes")),
     "dispute": Command(
         ("dispute", "mixed-borders", "size=large", "--why", "It is wide.", "--source", "https://example.org/borders")
     ),
     "import": Command(("import", "{}/papers.csv"), with_table),
     "build": Command(("build",), built),
-    "figures": Command(("figures",), built),
-    "schema": Command(("schema",)),
+    "figures": Command(("build", "figures"), built),
+    "figure": Command(("figures", "--by", "style", "-o", "{}/style.pdf")),
+    "schema": Command(("build", "schema")),
     "export": Command(("export", "bibtex", "-o", "{}/papers.bib")),
     "site": Command(("site", "-o", "{}/site"), with_site),
     "init": Command(("init", "{}/survey")),
