@@ -346,7 +346,7 @@ def test_a_listing_shows_what_filters_are_about_and_marks_what_is_contested(tmp_
 
     assert run(root, "list", "--where", "water=daily,weekly").stdout == (
         "key            year  style    water   title\n"
-        "rose-garden    2021  formal   daily?  Röses: A Garden in Four Beds\n"
+        "rose-garden    2021  formal?  daily?  Röses: A Garden in Four Beds\n"
         "mixed-borders  2023  cottage  weekly  Borders without Lines\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )

@@ -56,8 +56,8 @@ def list_records(
     Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
     terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
     separates alternatives; quote a value that contains one. Tags used in filters are shown as columns;
-    with a filter on tags, those that are contested are marked. The field "contested" names those tags. With --reading sources, a filter
-    on it shows what readers of the sources agree on beside what was published.
+    with a filter on tags, those that are contested are marked. The field "contested" names those tags. With
+    --reading sources, a filter on it shows what readers of the sources agree on beside what was published.
 
     \b
     Examples:
