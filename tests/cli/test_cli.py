@@ -302,7 +302,7 @@ def test_version() -> None:
         (["list", "--where", "stage=gate"], "Write: corpus list --exclusions --where 'stage=gate'"),
         (["list", "--columns", "key,,size"], "corpus: a name is missing between commas"),
         (["list", "--sort", "stile"], "corpus: unknown column 'stile' (did you mean "),
-        (["list", "--limit", "0"], "0 is not in the range"),
+        (["list", "--limit", "0"], "Invalid value for '--limit' / '-n': "),
         (
             ["show", "rose-gardn"],
             "corpus: no record 'rose-gardn'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?",

@@ -78,7 +78,7 @@ def typer_group(declared: CommandGroup, path: str, **settings: Any) -> typer.Typ
         cls=type("Group", (LazyGroup,), {"declared": declared}),
         no_args_is_help=True,
         rich_markup_mode=None,
-        context_settings={"help_option_names": sorted(HELP_OPTIONS)},
+        context_settings={"help_option_names": sorted(HELP_OPTIONS, key=len)},
         **{"add_completion": False, **settings},
     )
     made.callback()(typer_function(command_spec(declared.callback, path), is_callback=True))
