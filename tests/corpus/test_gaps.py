@@ -1,6 +1,7 @@
 """Gaps: which cells are empty, which cannot arise, and how far each is below what its row and column lead to expect."""
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +40,7 @@ def test_the_matrix_has_totals_and_tells_apart_what_cannot_arise() -> None:
     assert run_toy("gaps", "--sparse", "1") == (
         0,
         """\
-Style by Size, 4 papers
+Style by size, 4 papers
 
         small large  sum
 formal      1     ·    1
@@ -199,7 +200,7 @@ weekly,large,0,empty,0.0,mixed-borders
 def test_gaps_as_a_document() -> None:
     assert run_toy("gaps", "size", "style", "--format", "markdown").stdout == (
         """\
-## Size by Style
+## Size by style
 
 | size  | formal | cottage | meadow | gravel | sum |  NA |
 | ----- | -----: | ------: | ------ | -----: | --: | --: |
@@ -259,7 +260,7 @@ def test_the_cells_that_candidates_would_fill_are_marked_and_name_them(tmp_path:
     assert run_corpus(*words) == (
         0,
         """\
-Style by Size, 4 papers
+Style by size, 4 papers
 
         small large  sum
 formal      1     ·    1
@@ -299,5 +300,20 @@ def test_the_sums_are_those_that_the_expected_numbers_are_made_of() -> None:
     shown = run_corpus("--root", str(ROOT), "gaps", "--where", "added<=2026-05-04").stdout.splitlines()
 
     assert [text.split()[-2] for text in shown[:14] if text.startswith(("hybrid  ", "sum "))] == ["15", "47"]
-    assert shown[0] == "Reward family by Credit unit, 84 papers"
+    assert shown[0] == "Reward family by credit unit, 84 papers"
     assert "hybrid         orchestrator       1       2.2  owl2025, depart2026" in shown  # 15 * 7 / 47
+
+
+def test_the_caption_of_a_latex_table_is_that_of_fields_and_filters_or_the_one_given() -> None:
+    by_filters = run_toy("stats", "style", "size", "--where", "style=formal", "-f", "latex").stdout
+    own = run_toy("stats", "style", "size", "--caption", "Beds & paths", "-f", "latex").stdout
+    papers = run_toy("list", "--caption", "Beds & paths", "-f", "latex").stdout
+    gaps = run_toy("gaps", "style", "size", "--caption", "Beds & paths", "-f", "latex").stdout
+
+    assert r"\caption{Style by size: Style is Formal}\label{tab:style-by-size-style-is-formal}" in by_filters
+    assert r"\caption{Beds \& paths}\label{tab:beds-paths}" in own
+    assert r"\caption{Beds \& paths}\label{tab:beds-paths}" in papers
+    assert len(set(re.findall(r"\\label\{tab:beds-paths-\w[^}]*\}", gaps))) == 2
+    for words in (["list"], ["stats", "style", "-f", "csv"], ["gaps", "-f", "markdown"]):
+        message = "corpus: --caption is for tables in LaTeX\nAdd: -f latex\n"
+        assert run_toy(*words, "--caption", "Beds") == (2, "", message)

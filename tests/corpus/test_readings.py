@@ -167,7 +167,7 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
         "prune  C2        0       2       2",
     ]
     assert run(root, "stats", "--cross", "style", "size", "--reading", "sources").stdout == (
-        "Style by Size: reading of the sources\n"
+        "Style by size: reading of the sources\n"
         "style    small  large  sum\n"
         "formal       0      0    0\n"
         "cottage      2      0    2\n"
@@ -236,7 +236,7 @@ def test_the_page_keeps_a_value_that_only_the_published_tags_have(root: Path) ->
 def test_gaps_by_the_sources(root: Path) -> None:
     assert run(root, "gaps", "--reading", "sources").stdout == (
         """\
-Style by Size: reading of the sources, 4 papers
+Style by size: reading of the sources, 4 papers
 
         small large  sum
 formal      ·     ·    0
@@ -682,3 +682,24 @@ def test_keys_choose_the_papers_whose_readings_are_listed(root: Path) -> None:
         "",
         "corpus: keys name the papers of the list\nLeave out --where.\n",
     )
+
+
+def test_all_tags_that_make_a_claim_fall_are_shown_on_request(root: Path) -> None:
+    sizes = {paper.key: paper.tags["size"] for paper in load(str(root)).papers}
+    other = {"small": "large", "large": "small"}
+    disputes = [
+        f"- record: {key}\n  tag: size\n  stands: {size}\n  readings: {{{size}: the list, {other[size]}: two visitors}}\n"
+        f"  agreed: {{value: {other[size]}, source: https://example.org/{key}, rule: size 1}}\n"
+        "  why: The list is kept.\n  source: https://example.org/visits\n"
+        for key, size in sizes.items()
+    ]
+    (root / "data" / "disputes.yaml").write_text("\n".join(disputes), encoding="utf-8")
+    claim = f"- id: three-small\n  claim: Three are small.\n  where: {{size: small}}\n  expect: {{count: 3}}\n{END}"
+    (root / "data" / "claims.yaml").write_text(claim, encoding="utf-8")
+
+    short = run(root, "claims", "--reading", "sources").stdout
+    whole = run(root, "claims", "--reading", "sources", "--all").stdout
+
+    assert "and 1 more" in short
+    assert "more" not in whole
+    assert [f"{key} size {other[size]}, not {size}" in whole for key, size in sizes.items()] == [True] * 4

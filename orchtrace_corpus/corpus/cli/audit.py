@@ -35,7 +35,7 @@ def claims(
         list[PoolName] | None, Option("--pool", help="Only the verdicts over this pool (repeatable).")
     ] = None,
     taken_in: With = None,
-    show_all: Annotated[bool, Option("--all", help="Also list claims that hold and are not contested.")] = False,
+    show_all: Annotated[bool, Option("--all", help="Show every claim, and every tag that makes one fall.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Compare the claims about the corpus with its records.
@@ -63,7 +63,7 @@ def claims(
       corpus claims stop-no-objective
       corpus claims message-credit-sparse --stress
       corpus claims --stress --format json
-      corpus claims --reading sources
+      corpus claims --reading sources --all
       corpus claims --pool published --pool candidates
       corpus claims orchestrator-credit-sparse --with candidates
     """

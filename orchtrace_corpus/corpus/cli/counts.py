@@ -19,8 +19,8 @@ from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list
 from orchtrace_corpus.corpus.analysis.query import Query
 from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, fills, gap_axes, summarise
 from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli.options import Reading, Where, With, argument, option
-from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.cli.options import Caption, Reading, Where, With, argument, option
+from orchtrace_corpus.corpus.cli.session import CorpusSession, check_caption, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import contested_among
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName
@@ -50,6 +50,7 @@ def stats(
     ] = False,
     full: Annotated[bool, Option("--full", help="All published statistics instead of one page.")] = False,
     reading: Reading = ReadingName.PUBLISHED,
+    caption: Caption = "",
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
@@ -84,6 +85,7 @@ def stats(
       corpus stats --format json
     """
     session = CorpusSession(*ctx.obj)
+    check_caption(caption, output_format)
     if fields:
         if by or crossed:
             option_name = "--by" if by else "--cross"
@@ -105,6 +107,8 @@ def stats(
     if evidence and (by or crossed or reading is not ReadingName.PUBLISHED):
         message = "--evidence counts what the published tags rest on; leave out --by, --cross and --reading"
         raise CommandUseError(message)
+    if caption and (evidence or screening):
+        raise CommandUseError("--caption is for counts of fields; leave out --evidence and --screening")
     if screening and (by or crossed or where or evidence or full):
         raise CommandUseError("--screening counts runs of searches; leave out other options but --format")
     if listed and not evidence:
@@ -136,7 +140,7 @@ def stats(
         tables += [table for name in by or () for table in _by(pool, name, query, published)]
         counts = {table.name: records(table) for table in tables}
         views = {Format.JSON: lambda: envelope("counts", {"reading": reading.value, **counts})}
-        session.show_report(views, lambda: captioned(tables, query), "counts", output_format)
+        session.show_report(views, lambda: captioned(tables, query, caption), "counts", output_format)
         counted = [
             attribute.name for attribute, ours in (_field(pool, n) for n in (*(by or ()), *(crossed or ()))) if ours
         ]
@@ -158,7 +162,7 @@ def stats(
             glyphs = session.output.glyphs
             views[Format.TABLE] = lambda: statistics.page(summary, pool.taxonomy, width, glyphs, other, note)
         session.show_report(
-            views, lambda: captioned(statistics.summary_tables(summary, other), query), "stats", output_format
+            views, lambda: captioned(statistics.summary_tables(summary, other), query, caption), "stats", output_format
         )
     if query.filters and not selected.papers:
         session.note_no_paper(query, as_published, reading)
@@ -233,6 +237,7 @@ def gaps(
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,
     taken_in: With = None,
+    caption: Caption = "",
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
     """Show which cells of two axes are empty or sparse.
@@ -257,6 +262,7 @@ def gaps(
     from orchtrace_corpus.corpus.render import coverage as render
 
     session = CorpusSession(*ctx.obj)
+    check_caption(caption, output_format)
     as_published = session.pool()
     axes = gap_axes(rows, columns, as_published.taxonomy)
     pool = session.read_by(as_published, reading, *(where or ()))
@@ -282,7 +288,7 @@ def gaps(
         Format.JSON: lambda: render.json(found),
     }
     tables = render.document(found) if output_format is Format.LATEX else (render.table(found),)
-    session.show_report(views, lambda: captioned(tables, query), "gaps", output_format)
+    session.show_report(views, lambda: captioned(tables, query, caption), "gaps", output_format)
     return ExitCode.DONE
 
 

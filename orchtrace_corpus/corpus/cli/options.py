@@ -58,6 +58,9 @@ Columns: TypeAlias = Annotated[
 Reading: TypeAlias = Annotated[
     ReadingName, Option("--reading", help="Use the published tags, or those that readers of the sources agree on.")
 ]
+Caption: TypeAlias = Annotated[
+    str, option("--caption", "TEXT", "With -f latex: the caption, instead of fields and filters in words.")
+]
 With: TypeAlias = Annotated[
     TakenIn | None, Option("--with", help="Show what would change if candidates were taken in, and which change it.")
 ]

@@ -20,8 +20,8 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 )
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli.options import Columns, Reading, ReadingOrder, Sort, Where, argument
-from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.cli.options import Caption, Columns, Reading, ReadingOrder, Sort, Where, argument
+from orchtrace_corpus.corpus.cli.session import CorpusSession, check_caption, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import changes, read_by
 from orchtrace_corpus.corpus.model.records import ReadingName, Record
@@ -49,6 +49,7 @@ def list_records(
     columns: Columns = "",
     limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")] = None,
     reading: Reading = ReadingName.PUBLISHED,
+    caption: Caption = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """List papers or exclusions that match filters.
@@ -72,6 +73,7 @@ def list_records(
       corpus list --exclusions --where stage=full_text_screen
     """
     session = CorpusSession(*ctx.obj)
+    check_caption(caption, output_format)
     as_published = session.pool()
     taxonomy = as_published.taxonomy
     if exclusions:
@@ -117,7 +119,7 @@ def list_records(
         if shows_changes and is_read:
             read = changes(as_published, session.files.disputes.sound())
             table = with_published(table, [record.name for record in records], read)
-        session.show_tables(captioned([table._replace(wrapped="reason")], query), "list", output_format)
+        session.show_tables(captioned([table._replace(wrapped="reason")], query, caption), "list", output_format)
         if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
             session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
     left_out = f", {len(records)} shown" if len(records) < total else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import has_errors, is_malformed, quote
+from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.findings import summary
 from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more, pluralize
 from orchtrace_corpus.corpus.model import store
@@ -116,6 +117,16 @@ class CorpusSession(Session):
         others = f"; {pool.taxonomy.noun.counted(papers)} by --reading {other}" * bool(papers)
         others += f"; {pluralize(awaiting, 'candidate')} (see corpus candidates)" * bool(awaiting)
         self.output.note(f"corpus: no {pool.taxonomy.noun.one} passes the filters{others}")
+
+
+def check_caption(caption: str, output_format: Format) -> None:
+    """Refuse a caption for a format without one.
+
+    Raises:
+        CommandUseError: The format is not LaTeX.
+    """
+    if caption and output_format is not Format.LATEX:
+        raise CommandUseError("--caption is for tables in LaTeX", "Add: -f latex")
 
 
 def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":

@@ -141,10 +141,11 @@ def overview(
         elif not verdict.holds:
             read = report.compared.get(verdict.claim.id)
             tags = [agreed_text(dispute) for dispute in read.falls_by] if read else []
-            by = f"; by {'; '.join(first_and_more(tags, _MOST_TAGS, 'and {} more'))}" if tags else ""
+            shown_tags = tags if is_whole else first_and_more(tags, _MOST_TAGS, "and {} more")
+            by = f"; by {'; '.join(shown_tags)}" if tags else ""
             failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}{by}")
     if not is_whole:
-        failing = first_and_more(failing, MOST_LINES, "and {} more; corpus claims ID shows one")
+        failing = first_and_more(failing, MOST_LINES, "and {} more; --all shows them")
     later = [
         text
         for name in pools

@@ -35,8 +35,15 @@ _ADDRESS = re.compile(r"https?://[^\s<>\\]+").fullmatch
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
 
 
-def captioned(tables: Iterable[Table], query: "Query") -> list[Table]:
-    """Return tables with a caption that says what their records were filtered by."""
+def captioned(tables: Iterable[Table], query: "Query", caption: str = "") -> list[Table]:
+    """Return tables with a caption: the text given, else what their records were filtered by.
+
+    Of several tables, each has its title behind the text, so that no two have the same label.
+    """
+    tables = list(tables)
+    if caption:
+        texts = [caption] if len(tables) == 1 else [f"{caption}: {table.title or table.name}" for table in tables]
+        return [table._replace(caption=text) for table, text in zip(tables, texts, strict=True)]
     verbs: dict[str, str] = {"=": "is", "!=": "is not", "~": "contains"}
     parts = []
     for condition in query.filters:

@@ -322,7 +322,10 @@ def crosstab_name(crosstab: Crosstab) -> str:
 
 def crosstab_title(crosstab: Crosstab) -> str:
     """Return the name of a cross-tabulation for people."""
-    return f"{crosstab.rows.label} by {crosstab.columns.label}"
+    within = crosstab.columns.label
+    if within[1:2].islower():  # no acronym
+        within = within[0].lower() + within[1:]
+    return f"{crosstab.rows.label} by {within}"
 
 
 def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:

@@ -33,6 +33,7 @@ from orchtrace_corpus.corpus.render.figures.plan import (
 )
 from orchtrace_corpus.corpus.render.figures.plan import caption as caption_of
 from orchtrace_corpus.corpus.render.scale import amount
+from orchtrace_corpus.corpus.render.statistics import crosstab_title
 
 
 def draw(figure: Figure, source: Source, said: Caption) -> str:
@@ -183,8 +184,10 @@ def draw_fields(pool: Pool, attributes: Sequence[Attribute], filters: Sequence[s
     subtitle = f"{noun}{': ' * bool(filters)}{'; '.join(filters)}"
     if len(attributes) == 2:
         rows, columns = attributes
-        caption = Caption(f"{rows.label} by {columns.label}", subtitle, f"{rows.label} by {columns.label}. {subtitle}.")
-        return _draw_crossed(f"{rows.name}-by-{columns.name}", caption, cross(pool.papers, rows, columns), pool)
+        crosstab = cross(pool.papers, rows, columns)
+        title = crosstab_title(crosstab)
+        caption = Caption(title, subtitle, f"{title}. {subtitle}.")
+        return _draw_crossed(f"{rows.name}-by-{columns.name}", caption, crosstab, pool)
     (attribute,) = attributes
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:

@@ -12,7 +12,7 @@ from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Role, Taxonomy, Term
-from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, totals
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, crosstab_title, totals
 from orchtrace_corpus.corpus.rules.tags import possible_cells
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _coverage(source: Source) -> Caption:
     if cells:
         row, column = max(cells, key=lambda cell: cells[cell])
         most = f" The largest: {called(row, rows.terms)} with {called(column, columns.terms)}, {cells[row, column]:,}."
-    return Caption(f"{rows.label} by {columns.label}", numbers, f"{numbers}{most}")
+    return Caption(crosstab_title(crosstab), numbers, f"{numbers}{most}")
 
 
 def _levels(levels: LevelCounts, source: Source) -> Caption:
