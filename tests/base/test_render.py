@@ -118,7 +118,7 @@ S3        0            0.0
 def test_a_crosstab_in_markdown() -> None:
     assert run_toy("stats", "--cross", "style", "size", "--format", "markdown").stdout == (
         """\
-## Style by Size
+## Style by size
 
 | style   | small | large | sum |
 | ------- | ----: | ----: | --: |
@@ -323,7 +323,7 @@ def test_statistics_in_full_have_one_table_each() -> None:
         "## Size",
         "## Care, by level",
         "## Year",
-        "## Style by Size",
+        "## Style by size",
         "## Exclusions: Stage",
     ]
     full = run_toy("stats", "--full").stdout
