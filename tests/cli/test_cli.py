@@ -315,6 +315,7 @@ def test_version() -> None:
         (["search", " "], "corpus: name at least one word to look for"),
         (["gaps", "style"], "corpus: name a second axis beside 'style'"),
         (["gaps", "title", "size"], "corpus: title has no vocabulary, so no cell of it can be missing"),
+        (["terms", "venue"], "corpus: the field 'venue' has no terms\nTo count its values: corpus stats venue\n"),
         (["terms", "colour"], "corpus: unknown field or term 'colour' (allowed: "),
         (["terms", "style", "--sort", "size"], "corpus: unknown column 'size' (allowed: term, code, label"),
     ],

@@ -281,7 +281,12 @@ def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name a paper to add"),
+        ([], "name a paper to add\nWrite an arXiv id, a DOI or an address: corpus add 2605.08686\n"),
+        (
+            ["--title", "A Team", "--no-fetch"],
+            "name a paper to add\nWithout an arXiv id or a DOI, give the address of a page that describes it: "
+            'corpus add https://example.org/team --title "A Team" --year 2026\n',
+        ),
         (["2401.00007", "2401.00008", "--title", "X", "--key", "x"], "--key, --title can be true of one paper only"),
         (
             ["2401.00007", "--key", "No Key"],

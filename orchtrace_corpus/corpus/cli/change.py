@@ -93,10 +93,13 @@ def add(
         candidates = [name_paper(form.name, pool, awaiting)]
         details, coding = details.over(form.details), coding.over(form.coding)
     if not candidates:
-        raise CommandUseError(
-            f"name {pool.taxonomy.noun.with_article} to add",
-            "Write an arXiv id, a DOI or an address: corpus add 2605.08686",
-        )
+        hint = "Write an arXiv id, a DOI or an address: corpus add 2605.08686"
+        if said.title:
+            hint = (
+                "Without an arXiv id or a DOI, give the address of a page that describes it: "
+                'corpus add https://example.org/team --title "A Team" --year 2026'
+            )
+        raise CommandUseError(f"name {pool.taxonomy.noun.with_article} to add", hint)
     interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:

@@ -3,6 +3,8 @@
 from collections import Counter
 
 from orchtrace_corpus.base.commands.options import split_names
+from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, arranged
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, find, paper_attributes
@@ -65,6 +67,9 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
         return [codebook.terms_table(evidence[name], tally)]
     facets = named = _with_terms(pool.taxonomy, name)
     if not named:
+        known = {**exclusions, **papers}
+        if name in known and name not in closed and name != "published":
+            raise CommandUseError(f"the field {quote(name)} has no terms", f"To count its values: corpus stats {name}")
         attribute = find(name, closed, "field or term")
         if attribute.field is not None:
             return statistics.counts_tables(count(pool.papers, attribute))
