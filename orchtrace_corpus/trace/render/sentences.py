@@ -73,7 +73,7 @@ class Sentences:
             named += ", perhaps waiting"
         if found.finding is not None:
             named = findings.NOUNS[found.finding]
-        yield "Saving", f"{named}: up to {self._time(found.seconds)} of {self._time(found.elapsed)}."
+        yield "Saving", f"{named}: up to {self._time(found.saved)} of {self._time(found.elapsed)}."
 
     def _what(self, activity: Activity, tool: str) -> str:
         if activity in OF_TOOLS:
