@@ -116,7 +116,7 @@ def test_the_biggest_lever_is_what_shortens_the_run_most() -> None:
     )
 
     assert biggest_lever(diagnose(approving)) == Lever("tester", Activity.OPEN, "Bash", 4157.0, 4181.0, 4107.0)
-    assert biggest_lever(diagnose(quick)) == Lever("tester", Activity.TOOL, "Bash", 100.0, 124.0, 100.0)
+    assert biggest_lever(diagnose(quick)) == Lever("tester", Activity.TOOL, "Bash", 100.0, 124.0, 50.0)
     assert biggest_lever(diagnose(waits)) == Lever("main", Activity.TOOL, "Bash", 6.0, 14.0, 6.0)
     assert biggest_lever(diagnose(idle)) == Lever("", Activity.IDLE, "", 8.0, 12.0, 8.0)
     assert biggest_lever(diagnose(instant)) is None
