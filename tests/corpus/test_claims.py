@@ -829,3 +829,9 @@ def test_counter_evidence_may_name_observations(root: Path) -> None:
 def test_candidates_break_no_claim_over_scale(root: Path) -> None:
     judged = over_scale(root, "{at_least: 1}")
     assert causes([judged], pool_of(root), ()) == ()
+
+
+def test_the_numbers_name_the_claims_about_them(root: Path) -> None:
+    over_scale(root, "{at_least: 1}")
+    assert run(root, "scale").stderr == "Claims about these numbers: corpus claims one\n"
+    assert run(root, "scale", "--format", "json").stderr == ""

@@ -322,4 +322,8 @@ def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> in
         "scale",
         output_format,
     )
+    if output_format is Format.TABLE and session.files.has(store.CLAIMS):
+        judged = [claim.id for claim in session.files.claims.claims if claim.observations]
+        if judged:
+            session.output.note(f"Claims about these numbers: corpus claims {' '.join(judged)}")
     return ExitCode.DONE
