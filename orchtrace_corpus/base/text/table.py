@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from math import ceil
 from typing import Any, TypeAlias
 
@@ -124,6 +125,7 @@ _DIGITS = frozenset("0123456789")
 _HEX = frozenset("abcdef")
 
 
+@lru_cache(maxsize=4096)
 def markdown_text(text: str) -> str:
     """The text with every character escaped that could become markup, or end a table cell; formulas stay.
 

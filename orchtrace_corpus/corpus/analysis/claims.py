@@ -488,11 +488,13 @@ class Judge:
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
         members = self._members(claim, filters)
         holds, found, rows = outcome(claim, members)
-        pools = self._pools(claim, PoolVerdict(holds, found), members) if over_pools else {}
+        pools = self._pools(claim, PoolVerdict(holds, found), members, filters) if over_pools else {}
         return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
 
-    def _pools(self, claim: Claim, written: PoolVerdict, members: Sequence[Member]) -> dict[PoolName, PoolVerdict]:
-        """Return the verdict over each pool; that of the claim as it is written is known, and its members are."""
+    def _pools(
+        self, claim: Claim, written: PoolVerdict, members: Sequence[Member], own: Mapping[Over, Filters]
+    ) -> dict[PoolName, PoolVerdict]:
+        """Return the verdict over each pool; that of the claim as it is written is known, with members and filters."""
         rest = tuple(
             condition
             for condition in claim.scope
@@ -503,7 +505,7 @@ class Judge:
         if claim.only is not None:
             return {claim.only: written}
         today = claim._replace(scope=rest)
-        filters, own = self.filters(today), self.filters(claim)
+        filters = self.filters(today)
         holds, found = written.holds, written.found
         if any(self._scoped(today, kind, filters) != self._scoped(claim, kind, own) for kind in filters):
             members = self._members(today, filters)

@@ -180,8 +180,12 @@ def _expanded(part: Any, definitions: dict[str, Any]) -> Any:
         return part
     expanded: dict[str, Any] = {}
     for name, value in part.items():
-        whole = _expanded(definitions[value] if name == "$ref" else value, definitions)
-        expanded |= whole if name == "$ref" else {name: whole}
+        if name == "$ref":
+            expanded |= _expanded(definitions[value], definitions)
+        elif type(value) is str:
+            expanded[name] = value
+        else:
+            expanded[name] = _expanded(value, definitions)
     return expanded
 
 

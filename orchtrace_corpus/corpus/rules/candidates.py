@@ -90,8 +90,10 @@ def _contradicted(candidate: Candidate, index: int, places: Places, known: Mappi
     """Settled tags that a reader reads otherwise."""
     for number, reading in enumerate(candidate.readings):
         for tag, value in reading.tags.items():
+            if tag in candidate.open_tags:
+                continue
             held = value_of(candidate.paper, known[tag], tag)
-            if tag not in candidate.open_tags and held and held != value:
+            if held and held != value:
                 message = f"{quote(reading.by)} reads {tag} {quote(value)}, and the record says {quote(held)}"
                 mend = "take the tag out of the record, which leaves it open"
                 place = places.locate(index, "readings", number, "tags", tag)
