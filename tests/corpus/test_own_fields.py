@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.corpus import scaffold
-from tests.conftest import Result, run_corpus
+from tests.conftest import TOY, Result, run_corpus
 
 DECLARED = """\
 by_key: true
@@ -390,3 +390,14 @@ def test_a_mistake_in_what_is_declared_is_reported(root: Path, declared: str, fi
 
     assert result.code == 1
     assert finding in result.stdout
+
+
+def test_a_missing_tag_says_how_it_is_set_and_how_the_field_becomes_optional(tmp_path: Path) -> None:
+    shutil.copytree(TOY, tmp_path / "corpus")
+    path = tmp_path / "corpus" / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("  size: small\n", "", 1), encoding="utf-8")
+
+    result = run_corpus("--root", str(tmp_path / "corpus"), "check", "data")
+
+    hint = "set it: corpus tag rose-garden size=..., or write required: false for it in data/taxonomy.yaml"
+    assert f"F101 missing field 'size'; {hint} [rose-garden]\n" in result.stdout

@@ -49,7 +49,8 @@ def _schema(
     by_name |= _tag_decoders(facets)
     required = (field.name for field in record_fields if field.required)
     decoders = {name: by_name[name] for name in field_names(record_fields, facets)}
-    return Schema(noun, title_field, decoders, (*required, *_required(facets)), taxonomy.omit)
+    tags = _required(facets)
+    return Schema(noun, title_field, decoders, (*required, *tags), taxonomy.omit, tags)
 
 
 def _decoder(field: RecordField, taxonomy: Taxonomy) -> Decoder:

@@ -68,7 +68,8 @@ Decoder: TypeAlias = Callable[[Node, Report], Any]
 class Schema(NamedTuple):
     """The fields of a kind of record.
 
-    `title_field` names the one that messages call the record by, `omitted` those that the taxonomy switches off.
+    `title_field` names the one that messages call the record by, `omitted` those that the taxonomy switches off,
+    `tags` those that it declares.
     """
 
     noun: str
@@ -76,6 +77,7 @@ class Schema(NamedTuple):
     decoders: MappingType[str, Decoder]
     required: tuple[str, ...]
     omitted: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] | None:
@@ -104,7 +106,11 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
             report.add("F102", key_at, f"unknown field {quote(name)}{hint}")
     for name in schema.required:
         if name not in entries and node.at != report.file.cut_off:
-            report.add("F101", node.at, f"missing field {quote(name)}")
+            message = f"missing field {quote(name)}"
+            if name in schema.tags and report.record:
+                set_tag = f"corpus tag {printable(report.record)} {name}=..."
+                message += f"; set it: {set_tag}, or write required: false for it in data/taxonomy.yaml"
+            report.add("F101", node.at, message)
     return values
 
 
