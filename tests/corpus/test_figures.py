@@ -627,3 +627,10 @@ def test_what_cannot_be_drawn_is_refused(root: Path, words: list[str], message: 
     result = run_corpus("--root", str(root), "figures", *words)
 
     assert (result.code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_slanted_heads_of_columns_show_whole_labels() -> None:
+    picture = run_corpus("--root", str(ROOT), "figures", "--cross", "category", "reward_family").stdout
+
+    assert ">R1 Shared outcome</text>" in picture
+    assert "…" not in picture
