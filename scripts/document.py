@@ -165,7 +165,7 @@ def _table() -> str:
 def _rule(rule: Rule) -> str:
     entry = explanation(rule.code)
     why = entry.why.replace("&", "&amp;").replace("<", "&lt;")
-    parts = [f"### {rule.code} {rule.title}\n", f"{rule.severity.capitalize()}. {why}\n"]
+    parts = [f"### {rule.code} {rule.title}\n", f"{rule.severity.capitalize()}. {why}\n", f"{rules.waiver(rule)}\n"]
     for label, text in (("Instead of", entry.bad), ("write", entry.good)):
         parts.append("\n".join((f"{label}\n", "```yaml", *rules.excerpt(text), "```", "")))
     return "\n".join(parts)

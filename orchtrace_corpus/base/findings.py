@@ -23,11 +23,12 @@ class Severity(StrEnum):
 
 
 class Rule(NamedTuple):
-    """A kind of problem, under a code that is never reused."""
+    """A kind of problem, under a code that is never reused; `waivable` if a record can waive its findings."""
 
     code: str
     severity: Severity
     title: str
+    waivable: bool = False
 
 
 class Location(NamedTuple):
@@ -101,7 +102,12 @@ SECTIONS: dict[str, Section] = {}
 
 
 def register(
-    module: str, errors: Mapping[str, str], warnings: Mapping[str, str], sections: Mapping[str, str], rank: int
+    module: str,
+    errors: Mapping[str, str],
+    warnings: Mapping[str, str],
+    sections: Mapping[str, str],
+    rank: int,
+    waivable: Sequence[str] = (),
 ) -> None:
     """Declare rules.
 
@@ -111,9 +117,12 @@ def register(
         warnings: The titles of warnings, by code.
         sections: The titles of the rulebook's sections, by the letter that their codes begin with.
         rank: The place of these sections among others.
+        waivable: The sections whose warnings are about records, which can waive them.
     """
     for severity, titles in ((Severity.ERROR, errors), (Severity.WARNING, warnings)):
-        RULES.update({code: Rule(code, severity, title) for code, title in titles.items()})
+        for code, title in titles.items():
+            can_be_waived = severity is Severity.WARNING and code[0] in waivable
+            RULES[code] = Rule(code, severity, title, can_be_waived)
     ordered = sorted(RULES.items())
     RULES.clear()
     RULES.update(ordered)

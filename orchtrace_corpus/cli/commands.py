@@ -107,6 +107,9 @@ def rule(
     if not every and not code:
         hint = "Name a code, such as corpus rule V102, or see them all: corpus rule --all"
         raise CommandUseError("which rule?", hint)
+    if code == "waive":
+        hint = "A record says: waive: [{code: E102, why: ...}]; corpus rule CODE says whether a record can waive it."
+        raise CommandUseError("'waive' is not a rule but a field of records", hint)
     chosen = [known for known in render.ordered() if every or known in codes(code)]
     session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
     return ExitCode.DONE

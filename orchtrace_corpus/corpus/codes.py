@@ -139,4 +139,5 @@ register(
         "K": "Coding sheets",
     },
     rank=10,
+    waivable=("X", "I", "D", "M", "E", "A", "L"),
 )

@@ -178,6 +178,8 @@ def test_a_rule_on_the_terminal() -> None:
         "A word outside the vocabulary would open a class of its own in every count. `corpus terms FIELD`\n"
         "lists the words; a new one belongs in data/taxonomy.yaml.\n"
         "\n"
+        "An error; cannot be waived.\n"
+        "\n"
         "Instead of:\n"
         "    topology: heirarchical\n"
         "\n"
@@ -222,6 +224,34 @@ def test_the_document_links_every_rule_to_its_section() -> None:
     assert [severity for _, _, severity in links] == [RULES[code].severity for code in render.ordered()]
     assert text.count("```") % 2 == 0
     assert "<think>" not in text
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("E102", "A record can waive it: waive: [{code: E102, why: ...}]"),
+        ("L101", "A record can waive it: waive: [{code: L101, why: ...}]"),
+        ("D101", "An error; cannot be waived."),
+        ("F112", "Not about a record's content; cannot be waived."),
+        ("K106", "Not about a record's content; cannot be waived."),
+    ],
+)
+def test_a_rule_says_whether_a_record_can_waive_it(code: str, sentence: str) -> None:
+    section = rule_reference().partition(f"### {code} ")[2].partition("### ")[0]
+
+    assert sentence in run_toy("rule", code).stdout.splitlines()
+    assert sentence in section.splitlines()
+
+
+def test_who_asks_for_waivers_is_shown_how_a_record_has_one() -> None:
+    result = run_toy("rule", "waive")
+
+    assert (result.code, result.stdout, result.stderr) == (
+        2,
+        "",
+        "corpus: 'waive' is not a rule but a field of records\n"
+        "A record says: waive: [{code: E102, why: ...}]; corpus rule CODE says whether a record can waive it.\n",
+    )
 
 
 def test_explaining_needs_no_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

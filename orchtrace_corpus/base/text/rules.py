@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from orchtrace_corpus.base.findings import RULES, SECTIONS, Rule, Section, explanation
+from orchtrace_corpus.base.findings import RULES, SECTIONS, Rule, Section, Severity, explanation
 from orchtrace_corpus.base.text.layout import Line, line, wrap
 
 
@@ -15,9 +15,19 @@ def lines(codes: Iterable[str], width: int) -> list[Line]:
         shown += [()] if shown else []
         shown += [line(f"{code} {rule.title}", "heading"), line(f"{rule.severity}{fixable}", "muted"), ()]
         shown += [line(part) for part in wrap(entry.why, width)]
+        shown += [(), line(waiver(rule))]
         for label, text in (("Instead of", entry.bad), ("write", entry.good)):
             shown += [(), line(f"{label}:", "muted"), *(line(f"    {part}") for part in excerpt(text))]
     return shown
+
+
+def waiver(rule: Rule) -> str:
+    """Return whether a record can waive the findings of a rule, and how, as a sentence."""
+    if rule.waivable:
+        return f"A record can waive it: waive: [{{code: {rule.code}, why: ...}}]"
+    if rule.severity is Severity.ERROR:
+        return "An error; cannot be waived."
+    return "Not about a record's content; cannot be waived."
 
 
 def ordered() -> list[str]:
