@@ -196,6 +196,7 @@ def gathered(tmp_path: Path, dataset: Path) -> Path:
 
 READING_TRACES = ("trace doctor", "trace show")  # and they write pages of them
 WRITING = (
+    "cite",
     "export",
     "init",
     "figures",
