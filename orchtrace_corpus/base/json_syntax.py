@@ -248,6 +248,8 @@ class _Scanner:
             if self._opened:
                 noun = "an object" if text[self._opened[-1]] == "{" else "a list"
                 message = f"the text ends in the middle of {noun}, which begins at {self._place(self._opened[-1])}"
+        elif mistake.startswith("Illegal trailing comma"):  # from Python 3.13 on
+            message = "a comma with nothing behind it; remove it"
         elif text[before - 1 : before] == "," and text[at] in "]}":
             message, at = "a comma with nothing behind it; remove it", before - 1
         elif "','" in mistake and (text[at] in '"{[' or (at > before and text[at].isalnum())):

@@ -67,7 +67,7 @@ def test_mistakes_in_calls_are_refused(kind: typing.Any) -> None:
     for call in (kind, lambda: kind(1, 2, (), 4), lambda: kind(1, z=3), lambda: kind._make([1])):
         with pytest.raises(TypeError):
             call()
-    with pytest.raises(ValueError, match="'z'"):
+    with pytest.raises((TypeError, ValueError), match="'z'"):  # that of typing depends on the version
         kind(1)._replace(z=3)
     with pytest.raises(AttributeError):
         kind(1).x = 2
