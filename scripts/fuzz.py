@@ -2,7 +2,7 @@
 
 Each target takes the bytes of a file and reads them as a command does. What is wrong with a file is a `CorpusError`;
 any other exception, more than a gigabyte or more than 20 seconds is a crash. The inputs to begin with, and those that
-were found, are in `tests/data/fuzz/TARGET`; `--keep` minimizes what a run found and keeps its smallest files there.
+were found, are in `tests/data/fuzz/TARGET`; `--keep` puts a few of the small inputs that a run found there.
 The tests read all of them again without the fuzzer. It is atheris, of the extra `fuzz`: https://github.com/google/atheris.
 """
 
@@ -337,7 +337,7 @@ def run_child(target: str, words: list[str]) -> None:
 
 
 def keep(target: str, found: Path) -> None:
-    """Keep the smallest of the inputs that a run found: few, since every run of the tests reads them."""
+    """Keep a few of the small inputs that a run found, chosen by the target's name: every run of the tests reads them."""
     by_size = sorted(found.iterdir(), key=_size_and_name)
     small = [path for path in by_size if path.stat().st_size <= MAX_KEPT_BYTES] or by_size[:MAX_KEPT_FILES]
     (INPUTS / target).mkdir(parents=True, exist_ok=True)
@@ -358,7 +358,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=600, help="for each target")
     parser.add_argument("--found", type=Path, help="the folder for what is found (default: a temporary one)")
     parser.add_argument(
-        "--keep", action="store_true", help="keep the smallest inputs that were found in tests/data/fuzz"
+        "--keep", action="store_true", help="keep a few of the small inputs that were found in tests/data/fuzz"
     )
     arguments = parser.parse_args()
     found = arguments.found or Path(tempfile.mkdtemp(prefix="fuzz-"))
