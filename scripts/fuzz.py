@@ -337,7 +337,7 @@ def run_child(target: str, words: list[str]) -> None:
 
 
 def keep(target: str, found: Path) -> None:
-    """Keep a few of the small inputs that a run found, chosen by the target's name: every run of the tests reads them."""
+    """Keep a few of the small inputs that a run found: every run of the tests reads them."""
     by_size = sorted(found.iterdir(), key=_size_and_name)
     small = [path for path in by_size if path.stat().st_size <= MAX_KEPT_BYTES] or by_size[:MAX_KEPT_FILES]
     (INPUTS / target).mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ from orchtrace_corpus.trace.view.timing import longest_path
 LEAST_WASTE = 0.1
 """Waste that saves a smaller share of the elapsed time is no lever where work saves a larger one."""
 
-_MOST_TRIED = 8
-"""The largest parts of the critical path of which the saving is computed."""
+_MOST_TRIED = 4
+"""The largest parts of the critical path whose saving is computed: each takes a twelfth of the time of a diagnosis."""
 
 _OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
 
