@@ -10,8 +10,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from orchtrace_corpus.base.findings import RULES
-from orchtrace_corpus.base.text.rules import anchor
+from orchtrace_corpus.base.findings import RULES, SECTIONS, Rule
+from orchtrace_corpus.base.text.regions import anchor
 from orchtrace_corpus.trace.analysis.labels import RULES as LABELS
 from orchtrace_corpus.trace.credit.assign import UNITS
 from orchtrace_corpus.trace.dataset.columns import TABLES
@@ -86,10 +86,20 @@ def _value(rule: Mapping[str, Any]) -> str:
     return text
 
 
+def rule_page(letter: str) -> str:
+    """Return the page that explains a group of rules, relative to docs/."""
+    return f"rules/{anchor(SECTIONS[letter].title)}.md"
+
+
+def rule_address(rule: Rule) -> str:
+    """Return the address of the explanation of a rule, relative to docs/."""
+    return f"{rule_page(rule.code[0])}#{anchor(f'{rule.code} {rule.title}')}"
+
+
 def graph_rules() -> str:
     """The rules that no schema can state."""
     rows = [
-        (f"[{code}](rules.md#{anchor(rule)})", rule.severity.value, rule.title)
+        (f"[{code}]({rule_address(rule)})", rule.severity.value, rule.title)
         for code, rule in RULES.items()
         if code.startswith("T2")
     ]

@@ -18,7 +18,7 @@ from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileE
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import plain
-from orchtrace_corpus.base.text.regions import Region, find_regions, replace_regions
+from orchtrace_corpus.base.text.regions import Region, anchor, find_regions, replace_regions
 from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
@@ -246,7 +246,7 @@ def image(figure: "Figure", source: "Source", path: str) -> str:
 
 def slug(heading: str, taken: dict[str, int]) -> str:
     """Return the anchor that GitHub gives a heading; `taken` counts the anchors so far."""
-    base = "".join(c for c in heading.lower() if c.isalnum() or c in "_- ").replace(" ", "-")
+    base = anchor(heading)
     repeated = taken.get(base, 0)
     taken[base] = repeated + 1
     return f"{base}-{repeated}" if repeated else base
@@ -319,8 +319,8 @@ def _contents(text: str) -> str:
         in_code ^= line.startswith("```")
         if line.startswith("## ") and not in_code:
             heading = line[3:].strip()
-            anchor = slug(heading, taken)
-            lines += [f"- [{heading}](#{anchor})"] if heading != "Contributing" else []
+            target = slug(heading, taken)
+            lines += [f"- [{heading}](#{target})"] if heading != "Contributing" else []
     return "\n".join(lines)
 
 

@@ -77,7 +77,7 @@ def test_python_in_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "document", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md")), ids=lambda path: path.name
+    "document", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda path: path.name
 )
 def test_relative_links_lead_somewhere(document: Path) -> None:
     prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -93,7 +93,7 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/**/*.md")), ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_to_headings_lead_to_one(document: Path) -> None:
     links = re.findall(r"\]\(([\w/.-]*?\.md|)#([^)]+)\)", document.read_text(encoding="utf-8"))
 
@@ -176,7 +176,7 @@ def test_words_by_hand_are_those_outside_of_generated_parts() -> None:
 
 def test_the_documents_are_short() -> None:
     """A bound that is raised on purpose, together with a new capability, and by nothing else."""
-    pages = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    pages = [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
     assert sum(words_by_hand(page.read_text(encoding="utf-8")) for page in pages) <= MOST_WORDS
 

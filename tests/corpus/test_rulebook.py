@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from document import rule_reference
+from document import rule_pages
 
 from orchtrace_corpus.base.findings import RULES, SECTIONS, explanations
 from orchtrace_corpus.base.text import rules as render
@@ -214,16 +214,23 @@ def test_what_is_no_rule(words: tuple[str, ...], message: str) -> None:
     assert message in result.stderr
 
 
-def test_the_document_links_every_rule_to_its_section() -> None:
-    text = rule_reference()
+def test_the_index_links_every_rule_to_its_section() -> None:
+    pages = rule_pages()
 
-    links = re.findall(r"^\| \[(\w+)\]\(#([^)]+)\) \| (error|warning) \|", text, re.M)
-    headings = re.findall(r"^### (.+)$", text, re.M)
-    anchors = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
-    assert [(code, anchor) for code, anchor, _ in links] == list(zip(render.ordered(), anchors, strict=True))
-    assert [severity for _, _, severity in links] == [RULES[code].severity for code in render.ordered()]
-    assert text.count("```") % 2 == 0
-    assert "<think>" not in text
+    links = re.findall(
+        r"^\| \[(\w+)\]\((rules/[\w-]+\.md)#([^)]+)\) \| (error|warning) \|", pages["docs/rules.md"], re.M
+    )
+    headings = [
+        (page.removeprefix("docs/"), re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-"))
+        for page, text in pages.items()
+        for heading in re.findall(r"^## (\w\d+ .+)$", text, re.M)
+    ]
+    assert [(page, anchor) for _, page, anchor, _ in links] == headings
+    assert [code for code, *_ in links] == render.ordered()
+    assert [severity for *_, severity in links] == [RULES[code].severity for code in render.ordered()]
+    for text in pages.values():
+        assert text.count("```") % 2 == 0
+        assert "<think>" not in text
 
 
 @pytest.mark.parametrize(
@@ -237,7 +244,7 @@ def test_the_document_links_every_rule_to_its_section() -> None:
     ],
 )
 def test_a_rule_says_whether_a_record_can_waive_it(code: str, sentence: str) -> None:
-    section = rule_reference().partition(f"### {code} ")[2].partition("### ")[0]
+    section = "".join(rule_pages().values()).partition(f"## {code} ")[2].partition("## ")[0]
 
     assert sentence in run_toy("rule", code).stdout.splitlines()
     assert sentence in section.splitlines()

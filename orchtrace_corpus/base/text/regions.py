@@ -61,3 +61,8 @@ def replace_regions(text: str, regions: list[Region], body: Callable[[Region], s
         parts += [text[position : region.start], f"{note}\n\n{content}\n\n" if content else f"{note}\n"]
         position = region.end
     return "".join((*parts, text[position:]))
+
+
+def anchor(heading: str) -> str:
+    """Return GitHub's anchor of a heading: lower case, blanks to hyphens, other punctuation left out."""
+    return "".join(c for c in heading.lower() if c.isalnum() or c in "_- ").replace(" ", "-")

@@ -1,4 +1,4 @@
-"""The rulebook as text for the terminal; `scripts/document.py` makes docs/rules.md of it."""
+"""The rulebook as text for the terminal; `scripts/document.py` makes the pages of docs/rules of it."""
 
 from collections.abc import Iterable
 
@@ -43,9 +43,3 @@ def sections() -> list[tuple[str, Section]]:
 def excerpt(text: str) -> list[str]:
     """The lines of an excerpt; characters that do not print are shown by their code points."""
     return ["".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in part) for part in text.split("\n")]
-
-
-def anchor(rule: Rule) -> str:
-    """GitHub's anchor of a section: lower case, blanks to hyphens, other punctuation left out."""
-    heading = f"{rule.code} {rule.title}".lower()
-    return "".join(c for c in heading if c.isalnum() or c in " -").replace(" ", "-")
