@@ -14,7 +14,7 @@ ROUNDS = 60
 FILTER_SCRIPT = """
 const [rounds] = arguments;
 const { selection } = window.corpusPapers;
-const data = JSON.parse(document.getElementById("papers-data").textContent);
+const data = window.corpusData;
 let seed = 18;
 const chance = (below) => { seed = (Math.imul(seed, 1103515245) + 12345) >>> 0; return (seed >>> 8) % below; };
 const words = ["agent", "credit", "planner", "case 77", "garcia", "swarm"];

@@ -309,16 +309,22 @@ def test_the_site_shows_filters_and_exports_the_fields(grown: Path, tmp_path: Pa
 
     page = written(folder, "papers/tides-year.html")
     listed = written(folder, "papers.html")
-    data = json.loads(listed.partition('id="papers-data">')[2].partition("</script>")[0])
+    data, records = (
+        json.loads(written(folder, name).partition(before)[2].rpartition(after)[0])
+        for name, before, after in (
+            ("papers-data.js", "window.corpusData = ", ";"),
+            ("papers-data-1.js", "corpusAdd(0, ", ");"),
+        )
+    )
     columns = {column[0]: column[1] for column in data["columns"]}
-    row = data["texts"]["key"].index("tides-year")
+    row = next(dict(zip(data["names"], record, strict=False)) for record in records if record[0] == "tides-year")
 
     assert "<dt>Rows</dt><dd>1250.5</dd>" in page
     assert "<dt>Open access</dt><dd>Yes</dd>" in page
     assert '<dd><a href="https://example.org/m1" rel="noreferrer">https://example.org/m1</a>;' in page
     assert "<h1>Datasets</h1>" in listed
     assert columns["license"] == "SPDX License"
-    assert (data["texts"]["rows"][row], data["texts"]["mirrors"][row]) == (
+    assert (row["rows"], row["mirrors"]) == (
         1250.5,
         ["https://example.org/m1", "https://example.org/m2"],
     )

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import replace_folder
+from orchtrace_corpus.base.files import replace_folder, text_beside
+from orchtrace_corpus.base.html import source_hash
+from orchtrace_corpus.corpus import site
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model import store
@@ -91,10 +93,10 @@ def test_a_site_has_these_files_and_the_same_bytes_each_time(tmp_path: Path) -> 
     }
     assert sorted(written) == sorted(
         "404.html bibtex.js card.png feed.xml figures/papers-by-year.svg figures/screening-flow.svg icon.svg index.html "
-        "papers.html papers/long-grass.html papers/mixed-borders.html papers/rose-garden.html papers/terminal-yard.html "
-        "screening.html site.css site.js taxonomy.html".split()
+        "papers-data-1.js papers-data.js papers.html papers.js papers/long-grass.html papers/mixed-borders.html papers/rose-garden.html papers/terminal-yard.html "
+        "robots.txt screening.html site.css site.js taxonomy.html".split()
     )
-    assert outcome == (0, "", f"wrote {tmp_path}/one: 17 files\nOpen {tmp_path}/one/index.html in a browser.\n")
+    assert outcome == (0, "", f"wrote {tmp_path}/one: 21 files\nOpen {tmp_path}/one/index.html in a browser.\n")
     assert again.code == 0
     assert written == {
         str(path.relative_to(tmp_path / "two")): path.read_bytes()
@@ -114,19 +116,7 @@ Röses: A Garden in Four Beds
 Müller, Änne; O'Neill, Tom; others
 Journal of Beds, 2021 · Garden School · added 2021-05-01
 example.org/roses example.org/roses/code arXiv 2101.00001 doi 10.5555/roses.1
-Lays out four beds of roses.
-Tags
-FieldTagMeaning
-StyleS1 FormalStraight lines.
-CareC1 Watering: DailyWhen to water. Every day.
-C2 Pruning: WeeklyWhat to prune. Every week.
-ToolsSpadeA spade.
-ShearsShears.
-SizeSmallUp to an acre.
-Evidence
-1. For care (visit, high confidence)
-The gardener waters every day.
-https://example.org/roses
+Copy BibTeX
 Cite
 BibTeX
 @article{rose-garden,
@@ -141,6 +131,19 @@ url = {https://example.org/roses},
 }
 CSL-JSON
 [{"id": "rose-garden", "type": "article-journal", "title": "Röses: A Garden in Four Beds", "author": [{"family": "Müller", "given": "Änne"}, {"family": "O'Neill", "given": "Tom"}, {"literal": "others"}], "issued": {"date-parts": [[2021]]}, "container-title": "Journal of Beds", "archive": "arXiv", "archive_location": "2101.00001", "DOI": "10.5555/roses.1", "URL": "https://example.org/roses", "keyword": "style=formal, water=daily, prune=weekly, tools=spade, tools=shears, size=small", "annote": "Lays out four beds of roses."}]
+Lays out four beds of roses.
+Tags
+FieldTagMeaning
+StyleS1 FormalStraight lines.
+CareC1 Watering: DailyWhen to water. Every day.
+C2 Pruning: WeeklyWhat to prune. Every week.
+ToolsSpadeA spade.
+ShearsShears.
+SizeSmallUp to an acre.
+Evidence
+1. For Care (visit, high confidence)
+The gardener waters every day.
+example.org/roses
 Fix this record
 Report a mistake: opens an issue with the record's name filled in.
 In a clone, the record is rose-garden in data/papers.yaml; corpus tag rose-garden sets a tag."""
@@ -150,13 +153,13 @@ In a clone, the record is rose-garden in data/papers.yaml; corpus tag rose-garde
 def test_a_disputed_tag_says_who_reads_what_and_why(of_real: dict[str, str | bytes]) -> None:
     page = str(of_real["papers/puppeteer.html"])
 
-    mark = 'O5 Stop Implicit<a class="mark" href="papers/puppeteer.html#dispute-stop"'
+    mark = 'O5 Stop Implicit <a class="mark" href="papers/puppeteer.html#dispute-stop"'
     assert str(of_real["papers.html"]).count(mark) == 1  # in the list, leads to what is said below
     chip = 'O5 Stop: Implicit</a> <a class="chip contested" href="#dispute-stop">contested</a>'
     assert page.count(chip) == page.count('<section class="card" id="dispute-stop"') == 1
     text = main_text(page)
     assert "O5 Stop: Implicit contested" in text
-    assert "stop: implicit stands. Open.\nimplicit by adjudication\ndesigned by first coder\n" in text
+    assert "O5 Stop: Implicit stands. Open.\nImplicit by adjudication\nDesigned by first coder\n" in text
 
 
 def test_what_speaks_against_a_claim_is_said_beside_it(of_real: dict[str, str | bytes]) -> None:
@@ -250,9 +253,8 @@ def test_all_candidates_are_listed_by_proposal(of_real: dict[str, str | bytes], 
         f"{len(file.candidates)} papers found, awaiting a person's decision: {include} include, {unclear} unclear, "
         f"{exclude} exclude. None is in the pool. A proposal is not a decision."
     )
-    parts = re.split(r'<h2 id="proposal-\w+">Proposal: (\w+) \(\d+\)</h2>', page)[1:]
-    listed = [re.findall(r'<details class="candidate" id="([^"]+)">', part) for part in parts[1::2]]
-    assert list(zip(parts[::2], listed, strict=True)) == [(name, those) for name, those in keys.items() if those]
+    listed = re.findall(r'<details class="candidate" id="([^"]+)">', page)
+    assert listed == [key for those in keys.values() for key in those]
     assert min(include, unclear, exclude) > 0
 
 
@@ -368,7 +370,7 @@ def test_hostile_texts_become_no_markup(tmp_path: Path) -> None:
         "pre",
         "dl",
     }
-    allowed |= {"dt", "dd", "section", "strong", "code", "ol", "br", "q"}
+    allowed |= {"dt", "dd", "section", "strong", "code", "ol", "br", "q", "kbd"}
     for name, content in files.items():
         if not name.endswith(".html"):
             continue
@@ -378,7 +380,10 @@ def test_hostile_texts_become_no_markup(tmp_path: Path) -> None:
             assert not any(key.startswith("on") for key in attributes), (name, tag, attributes)
             address = attributes.get("href") or attributes.get("src") or ""
             assert not address.startswith(("javascript:", "x", "data:")), (name, address)
-        assert [one for one in page.all("script") if "src" not in one and one.get("type") != "application/json"] == []
+        assert {one.get("type") for one in page.all("script") if "src" not in one} <= {
+            "application/json",
+            "application/ld+json",
+        }
         assert {one["src"] for one in page.all("img")} <= {
             "figures/papers-by-year.svg",
             "figures/screening-flow.svg",
@@ -395,8 +400,9 @@ def test_every_page_forbids_scripts_but_its_own(of_toy: dict[str, str | bytes]) 
             policy = next(
                 one for one in Elements(str(page)).all("meta") if one.get("http-equiv") == "Content-Security-Policy"
             )
+            own = f" {source_hash(text_beside(site.__file__, 'missing.js'))}" if name == "404.html" else ""
             assert policy["content"] == (
-                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
+                f"default-src 'none'; script-src 'self'{own}; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
             )
 
 
@@ -563,13 +569,13 @@ def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_large_corpus_is_listed_on_several_pages_without_a_script(toy: Corpus) -> None:
-    papers = tuple(toy.papers[0]._replace(key=f"rose-{number:03}") for number in range(501))
+    papers = tuple(toy.papers[0]._replace(key=f"rose-{number:03}") for number in range(201))
     large = Corpus(source_of(toy, TOY).pool._replace(papers=papers))
 
     files = files_of(source_of(large, TOY))
 
     names = [name for name in files if re.fullmatch(r"papers(-\d)?\.html", name)]
     assert names == ["papers.html", "papers-2.html", "papers-3.html"]
-    listed = [str(files[name]).count('role="rowheader"') for name in names]
-    assert listed == [250, 250, 1]
-    assert "application/json" not in str(files["papers-2.html"])
+    listed = [str(files[name]).count('<th scope="row">') for name in names]
+    assert listed == [100, 100, 1]
+    assert "papers-data.js" not in str(files["papers-2.html"])

@@ -5,6 +5,7 @@ Templates use Jinja2, which only this module imports. A page takes its styles an
 """
 
 import os
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -17,6 +18,12 @@ from orchtrace_corpus.base.text.drawing import PALETTE
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_FILE = re.compile(
+    r"(?P<repository>(?:github|gitlab)\.com/[^/]+/[^/]+)/(?:-/)?blob/[^/]+/(?P<path>[^?#]+)"
+    r"(?:#L(?P<first>\d+)(?:-L?(?P<last>\d+))?)?$"
+)
+"""The address of a file in a repository, with its lines."""
+
 OWN_FILES = "'self'"
 """The source, in a policy, of the files that lie beside a page."""
 
@@ -25,7 +32,8 @@ def environment(module: str) -> "Environment":
     """The templates beside a module, given by its `__file__`; `base/NAME` reaches those of this package.
 
     Values are escaped unless they are `Markup`, and a name that is not defined is an error. In templates,
-    `value | inert_json` embeds data, and `address | web_address` is an address that a link may have.
+    `value | inert_json` embeds data, `address | web_address` is an address that a link may have, and
+    `address | address_label` is what readers see of it.
     """
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
@@ -42,6 +50,7 @@ def environment(module: str) -> "Environment":
     )
     made.filters["inert_json"] = inert_json
     made.filters["web_address"] = web_address
+    made.filters["address_label"] = address_label
     return made
 
 
@@ -65,6 +74,16 @@ def inert_json(value: object) -> str:
 def web_address(address: str) -> str:
     """An address for `href`: itself with the schemes http and https, else "", so that no text becomes a script."""
     return address if address.lower().startswith(("https://", "http://")) else ""
+
+
+def address_label(address: str) -> str:
+    """Return a web address in short: its host and path; of a file in a repository, the file and its lines."""
+    label = re.sub(r"^https?://(www\.)?|/$", "", address)
+    if match := _FILE.match(label):
+        first, last = match["first"], match["last"]
+        lines = f", lines {first} to {last}" if last else f", line {first}" if first else ""
+        return f"{match['repository']}: {match['path']}{lines}"
+    return label
 
 
 def content_security_policy(scripts: Sequence[str] = (), styles: Sequence[str] = (), images: Sequence[str] = ()) -> str:

@@ -1,7 +1,7 @@
 """Papers and exclusions: listings and single records."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
@@ -307,9 +307,9 @@ _VERDICTS = {
 """The words for verdicts other than support, which is what evidence is for."""
 
 
-def evidence_about(item: Evidence) -> str:
-    """The tags that an item is about, and how much it says of them."""
+def evidence_about(item: Evidence, labels: Mapping[str, str] = {}) -> str:
+    """Return the tags that an item is about, by their labels where there are any, and how much it says of them."""
     copy = ("read in a copy",) if item.copy else ()
     weight = ", ".join((item.level, f"{item.confidence} confidence", *copy))
     verdict = f"; {_VERDICTS[item.verdict]}" if item.verdict in _VERDICTS else ""
-    return f"{', '.join(item.tags)} ({weight}{verdict})"
+    return f"{', '.join(labels.get(tag, tag) for tag in item.tags)} ({weight}{verdict})"

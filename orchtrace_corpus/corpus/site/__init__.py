@@ -11,13 +11,24 @@ from typing import Any
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.files import text_beside
-from orchtrace_corpus.base.html import OWN_FILES, content_security_policy, environment, escaped, inert_json, style_sheet
+from orchtrace_corpus.base.html import (
+    OWN_FILES,
+    content_security_policy,
+    environment,
+    escaped,
+    inert_json,
+    joined,
+    source_hash,
+    style_sheet,
+)
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
+from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw
 from orchtrace_corpus.corpus.site import feed, pages, papers
-from orchtrace_corpus.corpus.site.source import Place, Source
+from orchtrace_corpus.corpus.site.metadata import dataset, page_title
+from orchtrace_corpus.corpus.site.source import Place, Source, term_label
 
 START = "index.html"
 GENERATOR = "orchtrace-corpus"
@@ -71,7 +82,7 @@ class Site:
             "navigation": [(name, label) for name, label, *_ in self._pages if label],
             "place": place,
             "has_claims": bool(source.verdicts),
-            "term_label": papers.term_label,
+            "term_label": term_label,
             "noun": source.taxonomy.noun,
             "pluralize": pluralize,
             "figures": self._figures,
@@ -81,11 +92,19 @@ class Site:
         """Every file of the site, by its path below the site's folder."""
         yield "site.css", style_sheet() + text_beside(__file__, "site.css")
         yield "site.js", text_beside(__file__, "site.js")
+        yield "papers.js", text_beside(__file__, "papers.js")
         yield "icon.svg", text_beside(__file__, "icon.svg")
         for drawn in self._figures.values():
             yield drawn.path, drawn.svg
         for name, _, template, heading, description, values in self._pages:
             yield name, self._render(template, name, {"title": heading, "description": description, **values})
+        yield from papers.list_files(
+            self._source, self._fields, papers.read_columns(self._fields, self._source.taxonomy)
+        )
+        if self._source.has_candidates:
+            listed = pages.by_proposal(self._source.candidates)
+            fields, taxonomy = papers.candidate_fields(listed, self._source.taxonomy), self._source.taxonomy
+            yield "candidates-data.js", papers.data_script(papers.filter_data(fields, len(listed), taxonomy.noun))
         yield from self._papers()
         yield from self._for_programs()
 
@@ -95,22 +114,23 @@ class Site:
         noun = source.taxonomy.noun
         total = noun.counted(len(source.pool.papers))
         text = f"{title}: {total}, tagged and sourced."
-        yield START, "Start", "start", title, text, pages.start(source, self._fields)
+        newest = max((paper.added for paper in source.pool.papers), default="")
+        described = dataset(source, text, self._place.address(""), newest)
+        yield START, "Start", "start", title, text, {**pages.start(source, self._fields), "dataset": described}
         columns = papers.read_columns(self._fields, source.taxonomy)
         shown = [column for column in columns if column.is_shown]
         rows = list(papers.table_rows(source, self._fields, shown, self._environment))
         parts = [rows[at : at + papers.ROWS_OF_A_PAGE] for at in range(0, len(rows), papers.ROWS_OF_A_PAGE)] or [[]]
-        groups = [(group, [field for field in self._fields if field.group is group]) for group in papers.Group]
         for number, part in enumerate(parts, 1):
             name = papers.PAPERS_PAGE if number == 1 else f"papers-{number}.html"
             values = {
                 "columns": columns,
-                "groups": groups,
+                "groups": papers.grouped(self._fields),
                 "part": part,
                 "parts": len(parts),
                 "number": number,
                 "total": len(rows),
-                "data": papers.table_data(source, self._fields, columns) if number == 1 else None,
+                "is_first": number == 1,
             }
             label = noun.heading if number == 1 else ""
             yield name, label, "papers", noun.heading, f"{total}, to search, filter and export.", values
@@ -143,8 +163,10 @@ class Site:
             entry = made.bibtex(paper)
             entries.append(entry)
             name = f"papers/{paper.key}.html"
-            values = made.values(paper, entry)
-            yield name, shell(name, paper.title, paper.summary, template.render(values))
+            item = csl_item(paper, self._source.taxonomy)
+            metadata = made.metadata(paper, item, self._place.address(name))
+            main = template.render(made.values(paper, entry, item))
+            yield name, shell(name, paper.title, paper.summary, metadata, main)
         yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"
 
     def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
@@ -157,6 +179,7 @@ class Site:
         }
         yield "feed.xml", self._environment.get_template("feed.xml.jinja").render(values)
         yield "card.png", feed.picture(self._counts())
+        yield "robots.txt", self._environment.get_template("robots.txt.jinja").render()
         if self._place.base_url:
             keys = (f"papers/{paper.key}.html" for paper in self._source.pool.papers)
             names = [name for name, *_ in self._pages if name != "404.html"]
@@ -170,29 +193,46 @@ class Site:
         counted = zip(rows.values, papers.count_pairs(rows, columns), strict=True)
         return [[numbers[at] for at in kept] for value, numbers in counted if not value.is_aside]
 
-    def _shell(self, root: str) -> Callable[[str, str, str, str], str]:
-        """Return a function that puts the frame around the main part of a page, by name, title, description and part.
+    def _shell(self, root: str) -> Callable[[str, str, str, str, str], str]:
+        """Return a function that puts the frame around the main part of a page.
 
-        Made once for many pages: a frame costs as much as what is in it.
+        It takes name, title, description, further metadata and the part. Made once for many pages: a frame costs as
+        much as what is in it.
         """
-        marks = ("name", "title", "description", "main")
+        marks = ("name", "title", "document_title", "description", "metadata", "main")
         frame = self._render("shell", "", {mark: f"\0{mark}\0" for mark in marks}, root)
         parts = frame.split("\0")  # which no text of the data holds: its reader refuses it
-        places = [(at, marks.index(part)) for at, part in enumerate(parts) if at % 2]
+        places = [(at, part) for at, part in enumerate(parts) if at % 2]
 
-        def fill(name: str, title: str, description: str, main: str) -> str:
-            values = (escaped(name), escaped(title), escaped(description), main)
+        def fill(name: str, title: str, description: str, metadata: str, main: str) -> str:
+            texts = {
+                "name": escaped(name),
+                "title": escaped(title),
+                "document_title": escaped(page_title(title, self._source.taxonomy.title)),
+                "description": escaped(description),
+                "metadata": metadata,
+                "main": main,
+            }
             filled = parts.copy()
             for at, mark in places:
-                filled[at] = values[mark]
+                filled[at] = texts[mark]
             return "".join(filled)
 
         return fill
 
     def _render(self, template: str, name: str, values: Mapping[str, Any], root: str = "") -> str:
-        """A page from its template. A missing page is shown at any address, so its links are whole if they can be."""
-        base = f"{self._place.base_url}/" if name == "404.html" and self._place.base_url else root
-        context = {"root": base, "name": name, **values}
+        """Return a page from its template.
+
+        A missing page is shown at any address: its links are whole if they can be, else a script of its own mends them.
+        """
+        context = {"root": root, "name": name, **values}
+        if template == "missing":
+            script = "" if self._place.base_url else text_beside(__file__, "missing.js")
+            sources = [OWN_FILES, source_hash(script)] if script else [OWN_FILES]
+            policy = content_security_policy(sources, [OWN_FILES], [OWN_FILES])
+            context |= {"root": self._place.address(""), "script": joined([script]), "policy": policy}
+        if "document_title" not in context:
+            context["document_title"] = page_title(context["title"], self._source.taxonomy.title)
         return self._environment.get_template(f"{template}.html.jinja").render(context)
 
 

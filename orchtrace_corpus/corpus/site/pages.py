@@ -27,10 +27,16 @@ from orchtrace_corpus.corpus.render.claims import (
     stress_entries,
 )
 from orchtrace_corpus.corpus.render.figures import plan
-from orchtrace_corpus.corpus.render.records import column_value
 from orchtrace_corpus.corpus.render.statistics import levels_matrix, totals
-from orchtrace_corpus.corpus.site.papers import Field, impossible_pairs, matrix, papers_address, term_label
-from orchtrace_corpus.corpus.site.source import Source
+from orchtrace_corpus.corpus.site.papers import (
+    Field,
+    candidate_fields,
+    grouped,
+    impossible_pairs,
+    matrix,
+    papers_address,
+)
+from orchtrace_corpus.corpus.site.source import Source, term_label
 
 _LATEST = 8
 
@@ -221,15 +227,25 @@ def screening(source: Source) -> dict[str, Any]:
 
 
 def candidates(source: Source) -> dict[str, Any]:
-    """Return the candidates, with what each reader reads."""
+    """Return the candidates, with what each reader reads, in the order of their proposals."""
     attributes = candidate_attributes(source.taxonomy)
     listed = []
-    for candidate in source.candidates:
-        open_tags = cell_text(column_value(candidate, attributes["open"]))
+    for candidate in by_proposal(source.candidates):
+        open_tags = "; ".join(source.tag_labels[tag] for tag in attributes["open"].values(candidate))
         listed.append((candidate, list(_candidate_tags(candidate, source.taxonomy)), open_tags))
     counts = Counter(candidate.proposal for candidate in source.candidates)
-    proposals = [(decision.value, counts[decision]) for decision in Decision if counts[decision]]
-    return {"candidates": listed, "proposals": proposals}
+    return {
+        "candidates": listed,
+        "proposals": [(decision.value, counts[decision]) for decision in Decision if counts[decision]],
+        "groups": grouped(candidate_fields(by_proposal(source.candidates), source.taxonomy)),
+        "tag_labels": source.tag_labels,
+        "value_label": source.value_label,
+    }
+
+
+def by_proposal(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return candidates in the order of the proposed decisions."""
+    return sorted(candidates, key=lambda candidate: list(Decision).index(candidate.proposal))
 
 
 def _candidate_tags(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
@@ -241,7 +257,8 @@ def _candidate_tags(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[
         elif isinstance(tag, tuple):
             yield facet.label, ", ".join(names.get(one, one) for one in tag)
         elif tag:
-            yield facet.label, ", ".join(f"{names[term]} {level}" for term, level in tag.items())
+            levels = {level.id: term_label(level) for level in facet.levels}
+            yield facet.label, ", ".join(f"{names[term]}: {levels[level]}" for term, level in tag.items())
 
 
 def taxonomy(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
@@ -262,7 +279,8 @@ def taxonomy(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
                 numbers.append((term, [(term, counts[facet.field].get(term.id, 0))]))
         codings = [by_tag[name] for name in names if name in by_tag]
         sections.append((facet, numbers, codings, matrices.get(facet.field)))
-    return {"sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
+    labels = {"tag_labels": source.tag_labels, "value_label": source.value_label}
+    return {**labels, "sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
 
 
 def protocol(source: Source) -> dict[str, Any]:

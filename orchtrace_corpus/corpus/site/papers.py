@@ -2,27 +2,28 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain, permutations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from orchtrace_corpus.base.html import joined, web_address
+from orchtrace_corpus.base.html import inert_json, joined, web_address
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind, paper_attributes
 from orchtrace_corpus.corpus.analysis.search import ENDINGS, searched, texts_beside_tags, texts_of_tag
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import DOES_NOT_ARISE
-from orchtrace_corpus.corpus.formats.records import csl_item
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
 from orchtrace_corpus.corpus.model.records import Paper, Tag, evidence_facets
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.records import evidence_about
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
-from orchtrace_corpus.corpus.site.source import Source
+from orchtrace_corpus.corpus.site.metadata import article, citation
+from orchtrace_corpus.corpus.site.source import Source, term_label
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -30,14 +31,17 @@ if TYPE_CHECKING:
 PAPERS_PAGE = "papers.html"
 CODE = "code"
 """The field that says whether the authors' code is known: `yes` for `--where code!=`, `no` for `--where code=`."""
-ROWS_OF_A_PAGE = 250
+ROWS_OF_A_PAGE = 100
 """The papers that a page lists; a script shows as many, and more when asked."""
+PART_SIZE = 500
+"""The papers whose texts are in one file."""
 MOST_RELATED = 12
 
 
 class Group(StrEnum):
     """Under which heading readers find a field."""
 
+    DECISION = "Decision"
     AXIS = "Axes"
     LEVELS = "Levels"
     FACET = "Other tags"
@@ -114,8 +118,14 @@ def read_fields(
         values = (Value("yes", "Available"), Value("no", "Not known"))
         fields.append(Field(CODE, "Code", Group.RECORD, values, [(0,) if paper.code else (1,) for paper in papers]))
     if contested:
-        fields.append(_contested_field(papers, fields, contested))
+        means = "Readers disagree on it."
+        fields.append(_marked_field(CONTESTED, "Contested tags", means, papers, fields, contested))
     return tuple(fields)
+
+
+def grouped(fields: Sequence[Field]) -> list[tuple[Group, list[Field]]]:
+    """Return the groups of fields, each with its fields."""
+    return [(group, [field for field in fields if field.group is group]) for group in Group]
 
 
 def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, Group, Facet | None]]:
@@ -160,19 +170,43 @@ def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
     return Value(term.id, term_label(term), definition, texts_of_tag(tagged, tag) if tagged else "")
 
 
-def _contested_field(papers: Sequence[Paper], fields: Sequence[Field], tags: frozenset[tuple[str, str]]) -> Field:
-    """The tags in open dispute as values, called as their fields are; those of a facet with levels last."""
+def candidate_fields(candidates: Sequence[Candidate], taxonomy: Taxonomy) -> tuple[Field, ...]:
+    """Return the fields of candidates: the proposal, those of papers, and the tags that are open."""
+    decisions = [decision for decision in Decision if any(one.proposal is decision for one in candidates)]
+    values = tuple(Value(decision.value, decision.value.capitalize()) for decision in decisions)
+    proposed = [(decisions.index(candidate.proposal),) for candidate in candidates]
+    proposals = Field("proposal", "Proposal", Group.DECISION, values, proposed)
+    fields = read_fields([candidate.paper for candidate in candidates], taxonomy)
+    tags = frozenset((candidate.name, tag) for candidate in candidates for tag in candidate.open_tags)
+    named = [candidate.paper for candidate in candidates]
+    is_open = _marked_field("open", "Open tags", "Its value is not settled.", named, fields, tags)
+    return (proposals, *fields, *([is_open] if tags else []))
+
+
+def _marked_field(
+    name: str,
+    label: str,
+    definition: str,
+    papers: Sequence[Paper],
+    fields: Sequence[Field],
+    tags: frozenset[tuple[str, str]],
+) -> Field:
+    """Return a field whose values are marked tags, called as their fields are; those of a facet with levels last.
+
+    Args:
+        name: Its name, also the word that search finds its values by.
+        label: Its label.
+        definition: What each mark means.
+        papers: The papers.
+        fields: The fields that tags are looked up in.
+        tags: The marked tags, as pairs of a paper's key and a tag.
+    """
     names = {tag for _, tag in tags}
-    disputed = sorted((field for field in fields if field.name in names), key=lambda one: one.facet is not None)
-    values = [Value(one.name, one.label, "Readers disagree on it.", CONTESTED) for one in disputed]
-    had = [tuple(at for at, one in enumerate(values) if (paper.key, one.id) in tags) for paper in papers]
-    column = [one or (len(values),) for one in had]
-    return Field(CONTESTED, "Contested tags", Group.EVIDENCE, (*values, Value(ABSENT, "None")), column)
-
-
-def term_label(term: Term) -> str:
-    """Return the name of a term for readers: its code and its label."""
-    return f"{term.code} {term.label}".strip()
+    marked = sorted((field for field in fields if field.name in names), key=lambda field: field.facet is not None)
+    values = [Value(field.name, field.label, definition, name) for field in marked]
+    had = [tuple(at for at, value in enumerate(values) if (paper.key, value.id) in tags) for paper in papers]
+    column = [indices or (len(values),) for indices in had]
+    return Field(name, label, Group.EVIDENCE, (*values, Value(ABSENT, "None")), column)
 
 
 def papers_address(*filters: tuple[str, str]) -> str:
@@ -305,31 +339,56 @@ def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str
     return "".join(value_texts(value))
 
 
-def table_data(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> dict[str, Any]:
-    """Return the data of the table's script: every paper with its texts, fields and cells."""
+def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
+    """Yield the data of the table's script: the fields of all papers in one file, then their texts in parts."""
     papers = source.pool.papers
     numbers = {field.name: index for index, field in enumerate(fields)}
     marks: dict[int, list[int]] = {}
     for row, paper in enumerate(papers):
         if places := [numbers[tag] for tag in _contested_of(paper, source) if tag in numbers]:
             marks[row] = places
-    texts: dict[str, Sequence[str | int | float | list[str]]] = {
-        "key": [paper.key for paper in papers],
-        "title": [paper.title for paper in papers],
-        "authors": [list(map(bare_author, paper.authors)) for paper in papers],
-    }
-    texts |= {field.name: [cell_value(field, paper) for paper in papers] for field in column_fields(source.taxonomy)}
-    searched_fields = searched(source.taxonomy)
-    return {
-        "fields": [field.data() for field in fields],
+    named = [field for field in column_fields(source.taxonomy) if field.name not in ("key", "title", "authors")]
+    parts = [papers[at : at + PART_SIZE] for at in range(0, len(papers), PART_SIZE)]
+    data = {
+        **filter_data(fields, len(papers), source.taxonomy.noun),
         "columns": [[col.name, col.label, col.fields, col.is_list, col.is_levels, col.is_shown] for col in columns],
-        "texts": texts,
-        "words": [texts_beside_tags(paper, searched_fields) for paper in papers],
-        "endings": ENDINGS,
+        "names": ["key", "title", "authors", *(field.name for field in named)],
         "contested": marks,
         "rows": ROWS_OF_A_PAGE,
-        "noun": source.taxonomy.noun,
+        "file": "papers-data",
+        "parts": len(parts),
+        "part_size": PART_SIZE,
     }
+    yield "papers-data.js", data_script(data)
+    searched_fields = searched(source.taxonomy)
+    for at, part in enumerate(parts):
+        records = [
+            [
+                *(paper.key, paper.title, list(map(bare_author, paper.authors))),
+                *(cell_value(field, paper) for field in named),
+                texts_beside_tags(paper, searched_fields),
+            ]
+            for paper in part
+        ]
+        yield f"papers-data-{at + 1}.js", f"corpusAdd({at}, {inert_json(records)});\n"
+
+
+def filter_data(fields: Sequence[Field], size: int, noun: Noun) -> dict[str, Any]:
+    """Return what the script needs to filter any list: its fields, its size, and the noun of its records."""
+    return {
+        "fields": [field.data() for field in fields],
+        "size": size,
+        "noun": noun,
+        "endings": ENDINGS,
+        "columns": [],
+        "names": [],
+        "parts": 0,
+    }
+
+
+def data_script(data: Mapping[str, Any]) -> str:
+    """Return the data of a list as a script: a page from the file system may read no other kind of file."""
+    return f"window.corpusData = {inert_json(data)};\n"
 
 
 def _contested_of(paper: Paper, source: Source) -> Iterator[str]:
@@ -408,6 +467,7 @@ class PaperPages:
         self._source = source
         self._repository = repository
         self._tags = environment.get_template("tag.html.jinja")
+        self._metadata = environment.get_template("metadata.html.jinja")
         self._known: dict[tuple[str, str, tuple[str, ...]], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
         self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
@@ -428,12 +488,18 @@ class PaperPages:
         """Return the paper's entry, as `corpus export bibtex` writes it."""
         return str(self._bibtex.write((paper,), self._source.taxonomy, "", self._source.categories))
 
-    def values(self, paper: Paper, bibtex: str) -> dict[str, Any]:
+    def metadata(self, paper: Paper, item: Mapping[str, Any], address: str) -> str:
+        """Return what cites the paper in the head of its page, from the paper, its item of CSL and its address."""
+        values = {"citation": citation(paper, item, address), "article": article(paper, item, address)}
+        return joined([self._metadata.render(values)])
+
+    def values(self, paper: Paper, bibtex: str, item: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of the template of a paper's page.
 
         Args:
             paper: The paper.
             bibtex: Its entry.
+            item: The same as an item of CSL.
         """
         source = self._source
         related = self._related.get(self._cell(paper), _NOTHING_RELATED)
@@ -444,21 +510,15 @@ class PaperPages:
             "links": list(_links(paper)),
             "facts": list(_facts(paper, source.taxonomy)),
             "tags": self._tag_rows(paper),
-            "evidence": [(item, evidence_about(item), linked_parts(item.source)) for item in paper.evidence],
-            "disputes": [
-                (
-                    dispute,
-                    linked_parts(dispute.source),
-                    linked_parts(dispute.agreed.source) if dispute.agreed else (),
-                    [(argument, linked_parts(argument.source)) for argument in dispute.arguments],
-                )
-                for dispute in source.disputes_of.get(paper.key, ())
-            ],
+            "evidence": [(item, evidence_about(item, source.tag_labels)) for item in paper.evidence],
+            "disputes": source.disputes_of.get(paper.key, ()),
+            "tag_labels": source.tag_labels,
+            "value_label": source.value_label,
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
             "near": joined(map(self._item, near)),
             "related": related,
             "bibtex": bibtex,
-            "csl": self._json.encode([csl_item(paper, source.taxonomy)]),
+            "csl": self._json.encode([item]),
             "issue": issue_address(self._repository, paper.key),
         }
 
@@ -506,11 +566,6 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
         for name in tag if isinstance(tag, tuple) else (tag,):
             term = terms.get(name, Term(name, "Not applicable", "The facet does not apply to the record."))
             yield term_label(term), term.definition, papers_address((facet.field, name)), own
-
-
-def linked_parts(text: str) -> list[tuple[str, str]]:
-    """Return the words of a text, each with itself as the address if it is one of the web."""
-    return [(part, web_address(part)) for part in text.split(" ")]
 
 
 def _links(paper: Paper) -> Iterator[tuple[str, str]]:

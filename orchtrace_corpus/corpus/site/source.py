@@ -9,10 +9,12 @@ from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.analysis.stress import ReadingVerdict, Robustness, compare_readings, stress
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
-from orchtrace_corpus.corpus.model.disputes import Dispute, contested
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, contested
+from orchtrace_corpus.corpus.model.field_table import field_label
 from orchtrace_corpus.corpus.model.records import Paper, Pool, require_none
 from orchtrace_corpus.corpus.model.scale import Observation
 from orchtrace_corpus.corpus.model.store import CorpusFiles
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Term
 from orchtrace_corpus.corpus.render.figures import plan
 
 
@@ -26,6 +28,15 @@ class Place(NamedTuple):
 
     base_url: str = ""
     repository: str = ""
+
+    def address(self, name: str) -> str:
+        """Return the address of a file of the site; empty where that of the site is not known."""
+        return f"{self.base_url}/{name}" if self.base_url else ""
+
+
+def term_label(term: Term) -> str:
+    """Return the name of a term for readers: its code and its label."""
+    return f"{term.code} {term.label}".strip()
 
 
 class Source:
@@ -78,6 +89,33 @@ class Source:
         if all(dispute.agreed is None for dispute in self.disputes):
             return {}
         return compare_readings((verdict.claim for verdict in self.verdicts), self.pool, self.disputes)
+
+    @cached_property
+    def tag_labels(self) -> Mapping[str, str]:
+        """The labels of what evidence and disputes can be about, by name: facets, terms of levels, and facts."""
+        labels = {field.name: field_label(field) for field in self.taxonomy.paper_fields if field.is_fact}
+        for facet in self.taxonomy.papers:
+            labels[facet.field] = facet.label
+            if facet.kind is Kind.LEVELS:
+                labels |= {term.id: term_label(term) for term in facet.terms}
+        return labels
+
+    @cached_property
+    def value_labels(self) -> Mapping[tuple[str, str], str]:
+        """The labels of the values of tags, by a tag and the value; a term of a facet of levels is a tag, too."""
+        labels: dict[tuple[str, str], str] = {}
+        for facet in self.taxonomy.papers:
+            if facet.kind is Kind.LEVELS:
+                tags = [term.id for term in facet.terms]
+                labels |= {(tag, level.id): term_label(level) for tag in tags for level in facet.levels}
+                labels |= {(tag, NOT_ARISING): "Does not arise" for tag in tags}
+            else:
+                labels |= {(facet.field, term.id): term_label(term) for term in facet.terms}
+        return labels
+
+    def value_label(self, tag: str, values: str) -> str:
+        """Return the label of a value of a tag, or of several joined by `or`; itself where it has none."""
+        return " or ".join(self.value_labels.get((tag, value), value) for value in values.split(" or "))
 
     @cached_property
     def drawn(self) -> plan.Source:
