@@ -1,4 +1,4 @@
-"""Collects the events of a run while a log is read, and makes a trace of them."""
+"""Writes the events of a run, with the edges between them, and makes a trace of them: the only writer there is."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.structs import astuple
 
 from orchtrace_corpus.base.cycles import CycleError, closing_links, sort_topologically
+from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.model import trace as model
 from orchtrace_corpus.trace.model.import_report import NO_TIMES, NO_USAGE, ImportReport, Missing, Problem, unknown_total
@@ -31,25 +32,28 @@ OUTSIDE_TOOLS = frozenset(
 
 
 class Builder:
-    """A trace in the making. Times are seconds since 1970; the trace begins at its first event.
+    """Writes the events of a run. Times are seconds since 1970; the trace begins at its first event.
 
     Attributes:
         report: What became of the log's records.
         events: The events so far, by their names; `t` and `t_end` still count from 1970.
         turns: The turns whose durations the log states, their times counted in the same way.
+
+    Args:
+        form: The format of the log.
+        version: The version of the program that wrote it.
+        report: What became of its records.
     """
 
-    def __init__(
-        self, trace_id: str, task_id: str, *, system: str, form: str, version: str, report: ImportReport
-    ) -> None:
+    def __init__(self, form: str, version: str, report: ImportReport) -> None:
         self.report = report
         self.events: dict[str, Event] = {}
         self.turns: list[model.Turn] = []
-        self._trace_id, self._task_id, self._system = trace_id, task_id, system
         self._form, self._version = form, version
         self._source = Source()
         self._edges: dict[tuple[str, str, EdgeType], Edge] = {}
         self._agents: dict[str, Agent] = {}
+        self._call_ids = Names()
 
     def begin(
         self, kind: EventType, agent: str, time: float | None, file: str, line: int, end: float | None = None
@@ -83,6 +87,13 @@ class Builder:
         if source and target and source != target:
             self._edges[source, target, kind] = Edge(source, target, kind)
 
+    def call_id(self, wanted: str, place: str) -> str:
+        """Return the id of a call, with a number behind it where another call of the run has it, too."""
+        call_id = self._call_ids.new(wanted)
+        if call_id != wanted:
+            self.report.note(Problem.CALL_ID_USED_TWICE, place)
+        return call_id
+
     def agent(self, name: str, *, kind: AgentKind | UnsetType = UNSET, **fields: str) -> None:
         """Declare an agent, or say more of it: role, model, parent, kind."""
         known = self._agents.setdefault(name, Agent(name))
@@ -94,15 +105,21 @@ class Builder:
 
     def trace(
         self,
+        trace_id: str,
+        task_id: str,
+        system: str,
         *,
         topology: model.Topology = model.Topology.UNKNOWN,
-        missing: Mapping[Missing, int] | None = None,
+        missing: Mapping[Missing, int] = {},
         unread: int | None = None,
         unit: model.Unit = model.Unit.SECOND,
     ) -> Trace:
         """Return the finished trace, its events by time.
 
         Args:
+            trace_id: The name of the trace.
+            task_id: The name of what was to be done.
+            system: What ran.
             topology: How the agents are arranged.
             missing: How many records lack their tokens, so that the sum of the events is not the run's total.
             unread: How many lines could not be read; None for those that the report knows.
@@ -134,7 +151,7 @@ class Builder:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges(events, spawns)
         totals = token_totals(own)
-        reason = unknown_total(missing or {}, self.report.unread if unread is None else unread)
+        reason = unknown_total(missing, self.report.unread if unread is None else unread)
         if not reason and all(event.tokens is UNSET for event in own):
             reason = NO_USAGE
         spent = sum(
@@ -145,8 +162,8 @@ class Builder:
             reasons["costs.wall_clock_s"] = NO_TIMES
         kinds = [event.type for event in own]
         return Trace(
-            self._trace_id,
-            self._task_id,
+            trace_id,
+            task_id,
             events,
             edges,
             {},
@@ -156,7 +173,7 @@ class Builder:
                 "tool_calls": kinds.count(EventType.TOOL_CALL),
                 "messages": kinds.count(EventType.MESSAGE),
             },
-            system=self._system,
+            system=system,
             topology=topology,
             clock=model.Clock(
                 unit, f"{datetime.fromtimestamp(zero, UTC).replace(tzinfo=None).isoformat()}Z" if zero > 0 else None

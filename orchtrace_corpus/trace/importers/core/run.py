@@ -8,7 +8,7 @@ their receivers, and the whole becomes a trace.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, Purpose, Step, ToolCall, Transcript
 from orchtrace_corpus.trace.importers.core.transcript_events import add_events
-from orchtrace_corpus.trace.importers.core.usage import Spent, counts, divided, has_odd
+from orchtrace_corpus.trace.importers.core.usage import Spent, Usage, counts, divided, has_odd
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
 
@@ -45,6 +45,7 @@ class Run:
 
     Attributes:
         name: What the run is called.
+        trace_id: What its trace is called, if not as the run.
         system: What ran, if that is not called as the format of its log.
         version: The version of the program that wrote the log.
         report: What becomes of the records of the log.
@@ -63,7 +64,7 @@ class Run:
     def __init__(
         self, form: str, privacy: Privacy, report: ImportReport | None = None, *, are_peers: bool = False
     ) -> None:
-        self.name = self.system = self.version = ""
+        self.name = self.trace_id = self.system = self.version = ""
         self.report, self.privacy = report or ImportReport(), privacy
         self.agents: dict[str, Transcript] = {}
         self.calls: dict[tuple[str, str], ToolCall] = {}
@@ -283,6 +284,12 @@ class Run:
         self.missing[Missing.USAGE] += 1
         self._explained.add(id(call))
 
+    def spend_counts(self, usage: Usage, line: LedgerLine) -> Tokens:
+        """Count what was spent by no answer that is a step, such as by a span, and return it."""
+        tokens = divided(usage, self.report)
+        self._spent.enter(line, tokens)
+        return tokens
+
     def count(self, call: ModelCall, tokens: Tokens, line: LedgerLine) -> None:
         """Count what an answer spent, for formats that find that out themselves, with the basis that the answer has."""
         call.spent = tokens
@@ -333,6 +340,35 @@ class Run:
         Raises:
             EmptyLogError: Nothing ran.
         """
+        acting = self._link()
+        if acting:
+            add_events(acting, self.builder)
+        name = masked(self.name) or "session"
+        if not self.builder.events:
+            raise EmptyLogError(nothing or f"no message of an agent in {name}")
+        arranged = steps.topology({transcript.agent: transcript.parent for transcript in acting if transcript.parent})
+        if arranged is Topology.UNKNOWN:
+            arranged = topology
+        return self.builder.trace(
+            masked(self.trace_id) or name,
+            name,
+            masked(self.system) or self._form,
+            topology=arranged,
+            missing=self.missing,
+            unit=unit,
+            unread=unread,
+        )
+
+    @cached_property
+    def builder(self) -> Builder:
+        """What writes the events, from when it is first asked for: with the version that is known then.
+
+        Formats whose rows have both ends and say what belongs to what, as spans do, write events themselves.
+        """
+        return Builder(self._form, masked(self.version), self.report)
+
+    def _link(self) -> list[Transcript]:
+        """Return the transcripts of those who did something, linked to one another."""
         transcripts = [*self.agents.values(), *self._asides.values()]
         for transcript in transcripts:
             undated = transcript.fill_times()
@@ -358,16 +394,7 @@ class Run:
                 if type(step) is ToolCall and step.purpose in (steps.SPAWN, steps.MESSAGE) and step.call is not None:
                     step.call.decides = True
         steps.add_returns(list(self._returns()), acting)
-        name = masked(self.name) or "session"
-        builder = Builder(name, name, system=masked(self.system) or self._form, form=self._form,
-                          version=masked(self.version), report=self.report)  # fmt: skip
-        add_events(acting, builder)
-        if not builder.events:
-            raise EmptyLogError(nothing or f"no message of an agent in {name}")
-        arranged = steps.topology({transcript.agent: transcript.parent for transcript in acting if transcript.parent})
-        if arranged is Topology.UNKNOWN:
-            arranged = topology
-        return builder.trace(topology=arranged, missing=self.missing, unit=unit, unread=unread)
+        return acting
 
     def _name_agents(self) -> None:
         """Give every agent its name, also one without rows; of equal names, later ones get a number."""

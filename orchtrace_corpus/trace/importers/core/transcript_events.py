@@ -17,7 +17,6 @@ from msgspec import UNSET
 
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, ToolCall, ToolResult
 from orchtrace_corpus.trace.model.import_report import Problem
@@ -69,7 +68,6 @@ class _Run:
         self._warm_ups = frozenset(transcript.agent for transcript in transcripts if transcript.is_warm_up)
         self._acting = {transcript.agent for transcript in transcripts if transcript.steps}
         self._lives: dict[str, _Life] = {}
-        self._call_ids = Names()
         self._spawned: dict[str, list[tuple[float, str]]] = {}
         self._returns: list[tuple[str, str, float]] = []
         self.later: list[tuple[ToolCall, str]] = []  # messages, and the events that depend on them
@@ -98,13 +96,6 @@ class _Run:
         for name, value in fields.items():
             setattr(event, name, value)
         return event.id
-
-    def call_id(self, tool_call: ToolCall) -> str:
-        """Return the id of a call, with a number behind it where another call of the run has it, too."""
-        found = self._call_ids.new(tool_call.id)
-        if found != tool_call.id:
-            self.builder.report.note(Problem.CALL_ID_USED_TWICE, str(tool_call.place))
-        return found
 
     def spawn(self, agent: str, tool_call: ToolCall) -> None:
         """Add the spawn of an agent, before all that is known of it."""
@@ -366,7 +357,7 @@ class _TranscriptEvents:
             if purpose is steps.MESSAGE:
                 event.target = tool_call.target
             elif tool_call.id:
-                tool_call.id = self._run.call_id(tool_call)
+                tool_call.id = self._builder.call_id(tool_call.id, str(tool_call.place))
             tool_call.event = event.id
             event.tool, event.call_id, event.content_ref = tool_call.tool, tool_call.id, tool_call.ref
             for name, value in tool_call.more.items() if tool_call.more else ():

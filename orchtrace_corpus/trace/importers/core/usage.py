@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, object_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
-from orchtrace_corpus.trace.model.trace import Tokens, by_kind
+from orchtrace_corpus.trace.model.trace import Tokens
 
 
 class Usage(NamedTuple):
@@ -106,11 +106,6 @@ def divided(
             report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
             output += reasoning
     return Tokens(input_tokens, output, read, written, reasoning)
-
-
-def leave_out(line: LedgerLine, usage: tuple[int | None, ...], report: ImportReport) -> None:
-    """Enter usage in the ledger that is counted elsewhere, and not repaired again."""
-    report.enter_all(line, by_kind(divided(usage, ImportReport())))
 
 
 class Spent:

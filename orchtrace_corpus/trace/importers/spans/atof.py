@@ -76,7 +76,7 @@ def ties(opened: Opened) -> list[str]:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    gathering = Gathering(files)
+    gathering = Gathering(files, privacy)
     reading = _Reading(gathering, privacy)
     for file in files:
         for line, event in rows(file, gathering.report, _Event):

@@ -16,15 +16,15 @@ from msgspec import UNSET, Struct
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.transcript import topology
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL
 from orchtrace_corpus.trace.importers.spans.team import Activation, Failure, Failures, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Spending, Tree, merge_twins, tree
-from orchtrace_corpus.trace.model.import_report import ImportReport, Missing, Problem
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Trace
+from orchtrace_corpus.trace.model.import_report import Missing
+from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Topology, Trace
 
 _MOST_COMPARED = 50  # among so many calls of one tool that wait, the one of the same arguments is looked for
 
@@ -46,11 +46,10 @@ class Asked(NamedTuple):
 class CallIds:
     """The calls of a run, as models ask for them and spans carry them out."""
 
-    def __init__(self, report: ImportReport) -> None:
-        self._report = report
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
         self._waiting: dict[tuple[int, str], deque[tuple[spans.Call, str]]] = {}
         self._asked: dict[tuple[int, str], str] = {}
-        self._used = Names()
 
     def ask(self, owner: int, call: spans.Call, event: str) -> None:
         """Note that a model asks for a call in the event of an activation."""
@@ -64,14 +63,11 @@ class CallIds:
         waiting = self._waiting.get((owner, span.name))
         if not call_id and waiting:
             compared = islice(waiting, _MOST_COMPARED)
-            found = next((one for one in compared if one[0].arguments == span.arguments), waiting[0])
-            waiting.remove(found)
-            call_id, cause = found[0].id, found[1]
+            asked = next((pair for pair in compared if pair[0].arguments == span.arguments), waiting[0])
+            waiting.remove(asked)
+            call_id, cause = asked[0].id, asked[1]
         name = masked(call_id) if call_id else f"span:{masked(span.id)}"
-        unique = self._used.new(name)
-        if unique != name:
-            self._report.note(Problem.CALL_ID_USED_TWICE, span.where)
-        return Asked(unique, cause, is_made_up=not call_id)
+        return Asked(self._builder.call_id(name, span.where), cause, is_made_up=not call_id)
 
 
 class Act(Struct):
@@ -226,39 +222,38 @@ def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> No
         heappush(running, (activation.latest, number))
 
 
-def trace_of(bundle: spans.Bundle, form: str, report: ImportReport, unread: int | None = None) -> Trace | None:
-    """Return the trace of a bundle; None where nothing in it is an event.
+def trace_of(bundle: spans.Bundle, run: Run, unread: int | None = None) -> Trace:
+    """Return the trace of a bundle.
 
     Args:
         bundle: The spans.
-        form: The format of their log.
-        report: What became of their records.
+        run: The run that they are read into.
         unread: How many lines of the log could not be read; None for those that the report knows.
+
+    Raises:
+        EmptyLogError: Nothing in it is an event.
     """
-    of = tree(bundle.spans, report)
+    return run.trace(topology=write_events(bundle, run), unread=unread)
+
+
+def write_events(bundle: spans.Bundle, run: Run) -> Topology:
+    """Write the events of a bundle into a run, and return how its agents are arranged."""
+    of = tree(bundle.spans, run.report)
     roots = [of.spans[number].name for number in of.order if of.parents[number] == NOBODY]
     bundle.name = bundle.name or next(iter(roots), "")
-    builder = Builder(
-        masked(bundle.trace_id) or "trace",
-        masked(bundle.name) or masked(bundle.trace_id) or "run",
-        system=masked(bundle.system),
-        form=form,
-        version=masked(bundle.version),
-        report=report,
-    )
-    merge_twins(of, report)
-    spent = Spending(of, report)
+    run.trace_id, run.name = bundle.trace_id or "trace", bundle.name or bundle.trace_id or "run"
+    run.system, run.version = bundle.system, bundle.version
+    merge_twins(of, run)
+    spent = Spending(of, run)
     meanings = Meanings(of, spent.by_span)
-    team = Team(of, meanings, bundle, set(spent.by_span), report)
-    script = _Script(of, meanings, team, spent, builder)
+    team = Team(of, meanings, bundle, set(spent.by_span), run.report)
+    script = _Script(of, meanings, team, spent, run.builder)
     script.write()
-    if not script.is_written:
-        return None
-    draw(team, script.frames, builder)
-    missing = {Missing.CALLS: spent.uncounted} if spent.by_span else {}
+    draw(team, script.frames, run.builder)
+    if spent.by_span:
+        run.missing[Missing.CALLS] = spent.uncounted
     spawned = [activation for activation in team.activations if activation.spawner != NOBODY]
-    above = {activation.agent: team.activations[activation.spawner].agent for activation in spawned}
-    return builder.trace(topology=topology(above), missing=missing, unread=unread)
+    return topology({activation.agent: team.activations[activation.spawner].agent for activation in spawned})
 
 
 _LAST = frozenset((EventType.STOP, EventType.DESPAWN))
@@ -277,10 +272,9 @@ class _Script:
     def __init__(self, of: Tree, meanings: Meanings, team: Team, spending: Spending, builder: Builder) -> None:
         # the frames: of activations by their number, of spans by `_frame_of_span`
         self.frames: dict[int, Frame] = {number: Frame() for number in range(len(team.activations))}
-        self.is_written = False  # whether there is any event
         self._of, self._meanings, self._kinds = of, meanings, meanings.kinds
         self._team, self._spent, self._builder = team, spending.by_span, builder
-        self._call_ids = CallIds(builder.report)
+        self._call_ids = CallIds(builder)
         self._number_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
         self._base = [NOBODY] * len(of.spans)  # the frame in which a span happens
         self._inner = [NOBODY] * len(of.spans)  # the frame in which its children happen
@@ -317,7 +311,6 @@ class _Script:
         self, kind: EventType, owner: int, time: float, span: spans.Span, end: float | None = None, **fields: Any
     ) -> Event:
         """Add an event of an activation, with further fields."""
-        self.is_written = True
         event = self._builder.begin(kind, self._team.activations[owner].agent, time, span.file, span.line, end)
         for name, value in fields.items():
             setattr(event, name, value)

@@ -16,6 +16,8 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.spans.span import Bundle
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Trace
@@ -30,11 +32,12 @@ class Gathering:
 
     Args:
         files: The files.
+        privacy: How contents are referred to.
     """
 
-    def __init__(self, files: Sequence[LogFile]) -> None:
+    def __init__(self, files: Sequence[LogFile], privacy: Privacy) -> None:
         self.report = ImportReport()
-        self._files = files
+        self._files, self._privacy = files, privacy
         self._bundles: dict[str, Bundle] = {}
 
     def bundle(self, trace_id: str) -> Bundle:
@@ -47,18 +50,18 @@ class Gathering:
         """Yield the traces of all bundles that hold an event."""
         from orchtrace_corpus.trace.importers.spans.events import trace_of  # not to be loaded for other formats' files
 
-        report, found = self.report, False
+        report, is_empty = self.report, True
         unread = report.unread  # nobody knows of whose trace these lines were
         number = sum(len(bundle.spans) for bundle in self._bundles.values())
         for trace_id in list(self._bundles):
             bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
             bundle.system = bundle.system or system
-            trace = trace_of(bundle, form, report, unread)
-            if trace is not None:
+            with suppress(EmptyLogError):
+                trace = trace_of(bundle, Run(form, self._privacy, report), unread)
                 grade(trace, bundle.scores)
                 yield trace
-                report, found = ImportReport(), True
-        if not found:
+                report, is_empty = ImportReport(), False
+        if is_empty:
             more = f" and {len(self._files) - 1} more files" if len(self._files) > 1 else ""
             where = f"{quote(self._files[0].name)}{more}"
             dropped = sum(noted.number for noted in self.report.dropped.values())

@@ -6,6 +6,7 @@ the agent, which says how it went. Shapes: `event/*.py` and `log/_log.py` of ins
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,14 +17,16 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened, document
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import instant
-from orchtrace_corpus.trace.importers.core.usage import Usage, leave_out
+from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import grade
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
-from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import DecidedBy, GateDecision, Run, Trace
+from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
+from orchtrace_corpus.trace.model.trace import DecidedBy, GateDecision, Trace
+from orchtrace_corpus.trace.model.trace import Run as RunOf
 
 _ZIP = "PK\3\4"
 _HEADERS = ("header.json", "_journal/start.json")
@@ -108,24 +111,21 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     for file in files:
         with Opened(file) as opened:
             is_archive = opened.first().text.startswith(_ZIP)
-        found, failures = 0, list[DataFileError]()
+        is_empty, failures = True, list[DataFileError]()
         for header, where, line, sample in _archived(file, failures) if is_archive else _documented(file):
-            report = ImportReport()
             if sample is None:
                 failures.append(DataFileError(f"{quote(where)} is not a sample"))
-            elif (trace := _Reading(sample, where, line, privacy, report).trace(header)) is not None:
-                found += 1
-                yield trace
+                continue
+            with suppress(EmptyLogError):
+                yield _Reading(sample, where, line, privacy).trace(header)
+                is_empty = False
         if failures:
             raise failures[0]
-        if not found:
+        if is_empty:
             raise EmptyLogError(f"no sample with a model call or a tool call in {quote(file.name)}")
 
 
-_Found = tuple[_Header, str, int, _Sample | None]
-
-
-def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Found]:
+def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[tuple[_Header, str, int, _Sample | None]]:
     """Yield the samples of an archive, one in memory at a time; those of a run that died are there without a header."""
     from orchtrace_corpus.trace.importers.core.archives import Archive  # which takes long to load
 
@@ -143,7 +143,7 @@ def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Found]:
                 yield header, masked(f"{file.name}/{name}"), 1, sample
 
 
-def _documented(file: LogFile) -> Iterator[_Found]:
+def _documented(file: LogFile) -> Iterator[tuple[_Header, str, int, _Sample | None]]:
     members = document(file).members()
     header = _header(members["eval"].value() if "eval" in members else None)
     for part in members["samples"].elements() if "samples" in members else ():
@@ -159,9 +159,9 @@ def _header(value: Any) -> _Header:
 class _Reading:
     """Reads the events of a sample into spans."""
 
-    def __init__(self, sample: _Sample, file: str, line: int, privacy: Privacy, report: ImportReport) -> None:
+    def __init__(self, sample: _Sample, file: str, line: int, privacy: Privacy) -> None:
         self._sample, self._file, self._line = sample, file, line
-        self._privacy, self._report = privacy, report
+        self._run, self._privacy = Run("inspect_ai", privacy), privacy
         self._attachments = mapping(sample.attachments)
         self._opened = {
             string(event.id): event for event in sample.events if event.event == "span_begin" and string(event.id)
@@ -171,27 +171,24 @@ class _Reading:
         self._calls = self._tool_spans()
         self._total = 0
 
-    def trace(self, header: _Header) -> Trace | None:
-        """Return the trace; None where nothing ran."""
-        sample, report = self._sample, self._report
+    def trace(self, header: _Header) -> Trace:
+        """Return the trace."""
+        sample, run = self._sample, self._run
         name = f"{header.task} {_label(sample.id)}".strip()
         bundle = Bundle(string(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", header.version)
         self._read()
         bundle.spans = self._spans
-        report.records_read += len(sample.events)
-        from orchtrace_corpus.trace.importers.spans.events import trace_of
+        from orchtrace_corpus.trace.importers.spans.events import write_events
 
-        trace = trace_of(bundle, "inspect_ai", report)
-        if trace is None:
-            return None
-        stated = [found for usage in mapping(sample.model_usage).values() if (found := _counts(usage)) is not None]
+        topology = write_events(bundle, run)
+        stated = [usage for value in mapping(sample.model_usage).values() if (usage := _counts(value)) is not None]
         for usage in stated:
-            leave_out(LedgerLine.RESTATED, usage, report)
+            run.leave_out(LedgerLine.RESTATED, usage)
         if stated and sum((usage.input or 0) + (usage.output or 0) for usage in stated) != self._total:
-            report.note(Problem.RESTATED_DIFFERS, f"{self._file}:{self._line}")
-        trace.import_report = {**trace.import_report, **report.as_data()}
+            run.report.note(Problem.RESTATED_DIFFERS, f"{self._file}:{self._line}")
+        trace = run.trace(topology=topology)
         epoch = sample.epoch if type(sample.epoch) is int and 0 <= sample.epoch < 2**53 else None
-        trace.run = Run(" ".join(filter(None, (masked(header.run), masked(name)))), epoch)
+        trace.run = RunOf(" ".join(filter(None, (masked(header.run), masked(name)))), epoch)
         self._grade(trace)
         return trace
 
@@ -286,9 +283,9 @@ class _Reading:
                 person = self._span(f"#{number}", around or root.id, Kind.PERSON, "", one)
                 person.end, person.output = person.start, self._reference(parts.decoded(one.input))
             elif string(kind) in _SILENT:
-                self._report.pass_over(str(kind))
+                self._run.report.pass_over(str(kind))
             else:
-                self._report.note_unknown(masked(f"event {str(kind)[:100]}"))
+                self._run.report.note_unknown(masked(f"event {str(kind)[:100]}"))
         moments = [moment for span in self._spans[1:] for moment in (span.start, span.end) if moment]
         root.start, root.end = min(moments, default=None), max(moments, default=None)
 

@@ -97,7 +97,7 @@ def recognises(beginning: Head) -> bool:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    found = Gathering(files)
+    found = Gathering(files, privacy)
     runs = _Runs(privacy, found)
     for file in files:
         for record in records(file, found.report, _Run):

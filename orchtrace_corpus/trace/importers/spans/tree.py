@@ -13,10 +13,11 @@ from itertools import islice
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.privacy import masked
-from orchtrace_corpus.trace.importers.core.usage import Usage, divided, leave_out
+from orchtrace_corpus.trace.importers.core.run import Run
+from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL, Span
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens, by_kind
+from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens
 
 NOBODY = -1
 """Stands for the number of a span or agent that there is not."""
@@ -281,7 +282,7 @@ _MOST_SECONDS = 0.1  # by so much the two may begin and end apart
 _MOST_COMPARED = 10
 
 
-def merge_twins(of: Tree, report: ImportReport) -> None:
+def merge_twins(of: Tree, run: Run) -> None:
     """Leave one of each two spans of one model call, with what only the other says of it.
 
     The one that lies deeper is kept: it is in the agent that asked. Of one inside the other the inner is kept.
@@ -292,10 +293,10 @@ def merge_twins(of: Tree, report: ImportReport) -> None:
     depths = _depths(of)
     for one, other in _pairs(of, calls):
         kept, left = (of.spans[n] for n in sorted((one, other), key=lambda n: (-depths[n], of.starts[n], n)))
-        report.note(Problem.TWIN_CALL, left.where)
+        run.report.note(Problem.TWIN_CALL, left.where)
         left.kind = CHAIN
         if left.usage is not None and kept.usage is not None:
-            leave_out(LedgerLine.TWIN, left.usage, report)
+            run.leave_out(LedgerLine.TWIN, left.usage)
         usages = filter(None, (kept.usage, left.usage))  # the one of which more is known
         kept.usage, left.usage = min(usages, key=lambda usage: usage.count(None), default=None), None
         kept.calls, left.calls = kept.calls or left.calls, ()
@@ -358,9 +359,9 @@ def _is_one_call(of: Tree, one: int, other: int) -> bool:
 class Spending:
     """What the spans of a tree spent; the report's ledger says why."""
 
-    def __init__(self, of: Tree, report: ImportReport) -> None:
+    def __init__(self, of: Tree, run: Run) -> None:
         self._of = of
-        self._report = report
+        self._run, self._report = run, run.report
         count = len(of.spans)
         self._usages = [span.usage and self._usable(span.usage) for span in of.spans]
         self._calls = [0] * count  # model calls in the span, itself included
@@ -377,9 +378,9 @@ class Spending:
         asked = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
         unknown = [n for n in asked if not of.spans[n].is_free]
         if len(asked) > len(unknown):
-            report.enter(LedgerLine.KEPT_ANSWER, len(asked) - len(unknown))
+            run.report.enter(LedgerLine.KEPT_ANSWER, len(asked) - len(unknown))
         if unknown:
-            report.enter(LedgerLine.SILENT_CALL, len(unknown))
+            run.report.enter(LedgerLine.SILENT_CALL, len(unknown))
         # how many model calls have answered without saying what they spent, nor does a span around them
         self.uncounted = sum(not self._is_counted[n] and not of.spans[n].is_error for n in unknown)
 
@@ -400,10 +401,10 @@ class Spending:
         if usage is not None:
             if span.is_cumulative:
                 if self._is_counted_below[number]:
-                    leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
+                    self._run.leave_out(LedgerLine.SHARED_COUNTER, usage)
             elif self._is_counted_below[number]:
                 is_equal = self._sums[number] == (usage.input or 0, usage.output or 0)
-                leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage, self._report)
+                self._run.leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
                 if not is_equal:
                     self._report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
             else:
@@ -432,7 +433,7 @@ class Spending:
             if usage is None or not self._of.spans[number].is_cumulative or self._is_counted_below[number]:
                 continue
             if self._is_counted[number]:
-                leave_out(LedgerLine.SHARED_COUNTER, usage, self._report)
+                self._run.leave_out(LedgerLine.SHARED_COUNTER, usage)
             else:
                 self._is_counted[number] = True
                 self._bear(self._last_call[number], number, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
@@ -451,6 +452,4 @@ class Spending:
         self._sums[number] = (usage.input or 0, usage.output or 0)
 
     def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
-        tokens = divided(usage, self._report)
-        self._report.enter_all(line, by_kind(tokens))
-        self.by_span[number if bearer == NOBODY else bearer] = tokens, basis
+        self.by_span[number if bearer == NOBODY else bearer] = self._run.spend_counts(usage, line), basis
