@@ -105,6 +105,14 @@ def test_the_documents_about_the_tool_say_what_the_tool_says() -> None:
         assert (ROOT / name).read_text(encoding="utf-8") == text, "stale; run: python scripts/document.py"
 
 
+def test_contributing_names_sessions_that_exist() -> None:
+    sessions = re.findall(r"^@nox\.session\ndef (\w+)", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.M)
+    listed = re.findall(r"^\| `nox -s (\w+)` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.M)
+
+    assert len(listed) == 10
+    assert [name for name in listed if name not in sessions] == []
+
+
 def test_the_architecture_has_a_row_for_each_package() -> None:
     table = ARCHITECTURE.split("## The packages")[1].split("\n## ")[0]
     named = {
