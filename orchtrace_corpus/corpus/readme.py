@@ -20,11 +20,12 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.regions import Region, anchor, find_regions, replace_regions
 from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_text
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, field_label, value_texts
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
+from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order, require_none
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Term
 

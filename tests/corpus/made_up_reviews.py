@@ -4,11 +4,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
-from orchtrace_corpus.corpus.model.decoders import field_decoder
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField
-from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.fields import field_decoder
 from orchtrace_corpus.corpus.model.store import DataFile
 
 ROW = DataFile(

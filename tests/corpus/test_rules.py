@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import RULES, Finding, Severity
 from orchtrace_corpus.base.identifiers import arxiv_year, recognise, recognise_url
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.api import validate
-from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.fields import url_problem
 from orchtrace_corpus.corpus.model.records import address, folded_title
 from orchtrace_corpus.corpus.rules import CHECKS
 from orchtrace_corpus.corpus.rules.texts import _MARKUP, LATEX

@@ -483,22 +483,22 @@ def test_every_mistake_of_a_specification_is_said_at_its_place(tmp_path: Path) -
     assert message.startswith("the specification has mistakes:\n")
     assert message.endswith("docs/rewards.md shows a specification.")
     for wanted in (
-        f"{path}:1:1: a specification has no 'titel' (did you mean 'title'?",
-        f"{path}:3:15: there is no function 'sucess' (did you mean 'success'?",
-        f"{path}:4:41: a number is wanted",
+        f"{path}:1:1: unknown field 'titel' (did you mean 'title'?",
+        f"{path}:3:15: unknown function 'sucess' (did you mean 'success'?",
+        f"{path}:4:41: 'much' is not a number",
         f"{path}:4:53: 'ramp' is two different numbers, what counts as 0 first",
-        f"{path}:5:53: 'teem' is none of channel (did you mean 'team'?",
-        f"{path}:5:59: options of outcome has no 'role'",
+        f"{path}:5:53: unknown value of channel 'teem' (did you mean 'team'?",
+        f"{path}:5:59: unknown field 'role' (allowed: channel)",
         f"{path}:5:76: 'range' is two different numbers, the lower first",
         f"{path}:5:5: a second term 'a'; give each a name of its own",
-        f"{path}:6:5: a term needs 'function'",
-        "'rumour' is not a level",
-        "'no' is not 'yes'; leave it out where the source was read itself",
-        f"{path}:8:38: 'toolcall' is none of types (did you mean 'tool_call'?",
-        f"{path}:8:69: 'outcom' is not a gate (did you mean 'outcome'?",
-        f"{path}:9:56: a number is wanted",
-        "a point has no 'nota' (did you mean 'note'?",
-        f"{path}:10:49: there is no term 'aa' (did you mean 'a'?",
+        f"{path}:6:5: missing field 'function'",
+        f"{path}:7:62: unknown level 'rumour' (allowed: paper, code, docs, secondary)",
+        f"{path}:7:76: unknown value of copy 'no' (allowed: yes)",
+        f"{path}:8:50: unknown value of types 'toolcall' (did you mean 'tool_call'?",
+        f"{path}:8:70: unknown value of gates 'outcom' (did you mean 'outcome'?",
+        f"{path}:9:56: 'big' is not a number",
+        "unknown field 'nota' (did you mean 'note'?",
+        f"{path}:10:50: there is no term 'aa' (did you mean 'a'?",
         f"{path}:10:59: a test vector needs 'reward', 'terms', 'events' or 'agents'",
     ):
         assert wanted in message
@@ -727,7 +727,9 @@ def test_the_whole_check_reads_the_specifications(tmp_path: Path) -> None:
 
     assert "rewards   ok     1 specification\n" in sound.stdout
     assert broken.code == 3
-    assert re.search(r"rewards +failed +the specification has mistakes: .*mine\.yaml:2:16: there is no", broken.stdout)
+    assert re.search(
+        r"rewards +failed +the specification has mistakes: .*mine\.yaml:2:16: unknown function", broken.stdout
+    )
 
 
 def test_designs_by_their_terms_are_not_cut_and_told_from_tags(monkeypatch: pytest.MonkeyPatch) -> None:

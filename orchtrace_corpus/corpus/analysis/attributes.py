@@ -13,6 +13,7 @@ from typing import Any
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.field_table import (
     CANDIDATE_FIELDS,
     EXCLUSION_FIELDS,
@@ -21,7 +22,7 @@ from orchtrace_corpus.corpus.model.field_table import (
     field_label,
     value_texts,
 )
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
+from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, evidence_facets, evidence_values
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 

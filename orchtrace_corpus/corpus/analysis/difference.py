@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, exclusion_attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.record_changes import (
@@ -23,7 +24,6 @@ from orchtrace_corpus.corpus.analysis.record_changes import (
 )
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.claim_file import PoolName
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 

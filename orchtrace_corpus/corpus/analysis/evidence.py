@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from orchtrace_corpus.base.identifiers import recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, address, identities
 from orchtrace_corpus.corpus.model.taxonomy import Standing, Taxonomy
 

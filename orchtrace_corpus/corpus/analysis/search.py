@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, ValueKind, find
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, SearchPart, field_label, value_texts
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Role, Taxonomy
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
     ValueKind,
@@ -17,7 +18,6 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, cover
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Paper, Pool, ReadingName, Record
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Facet, Kind, Noun, Taxonomy
 

@@ -16,6 +16,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Severity
 from orchtrace_corpus.base.identifiers import recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, Verdict, agreement_of, disputes_on
 from orchtrace_corpus.corpus.analysis.query import Filter, Operator, parse_mapping
@@ -33,7 +34,6 @@ from orchtrace_corpus.corpus.model.claim_file import (
     Values,
 )
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, read_by, with_value
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, ReadingName, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 

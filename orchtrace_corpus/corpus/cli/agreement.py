@@ -25,8 +25,8 @@ from orchtrace_corpus.corpus.edit import edits, tags
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
 from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
+from orchtrace_corpus.corpus.model.fields import url_problem
 from orchtrace_corpus.corpus.model.record_fields import dispute_style
 from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.model.tagging import read_level, read_term, sentence

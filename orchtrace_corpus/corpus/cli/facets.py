@@ -12,12 +12,12 @@ from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes, read_value

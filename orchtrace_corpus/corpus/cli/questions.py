@@ -14,14 +14,14 @@ from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.cli.facets import format_tag
 from orchtrace_corpus.corpus.intake.drafts import Details, Draft
 from orchtrace_corpus.corpus.intake.papers import PREPRINT, propose_key, unmet_demands
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
-from orchtrace_corpus.corpus.model.decoders import url_problem
 from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField, field_label
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
+from orchtrace_corpus.corpus.model.fields import TO_BE_WRITTEN, is_key, url_problem
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Tag
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag, read_value, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term

@@ -7,11 +7,11 @@ functions turn values into YAML and know nothing of files on disk; `edit.proposa
 from collections.abc import Iterable, Mapping
 
 from orchtrace_corpus.base.yamlfile import reader, splice
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import Style, record_text
 from orchtrace_corpus.corpus.model.field_table import value_texts
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import Value
 
 

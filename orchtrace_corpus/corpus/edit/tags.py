@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import (
     Attribute,
     Attributes,
@@ -32,7 +33,6 @@ from orchtrace_corpus.corpus.edit.edits import plain_value, raw_records
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, change
 from orchtrace_corpus.corpus.model.disputes import Argument, Dispute, Reading, State, disputable, value_of
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, FieldValue, RecordField
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.record_fields import (
     Value,
     argument_fields,

@@ -40,8 +40,8 @@ from orchtrace_corpus.corpus.formats.citation import (
     unlinked_identifiers,
     venue_kind,
 )
-from orchtrace_corpus.corpus.model.decoders import entry_field_problem
 from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
+from orchtrace_corpus.corpus.model.fields import entry_field_problem
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.tagging import read_value

@@ -14,8 +14,9 @@ from functools import lru_cache, partial
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.latex import LatexError, decoded, encoded
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, Carriers, value_texts
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, OTHERS, TO_BE_WRITTEN, bare_author, is_collective
+from orchtrace_corpus.corpus.model.fields import OTHERS, TO_BE_WRITTEN, bare_author, is_collective
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 

@@ -15,8 +15,9 @@ from functools import partial
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField, Section, field_label
-from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, NOT_APPLICABLE, PLAIN_ELEMENTS
+from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, PLAIN_ELEMENTS
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.tagging import joined, read_level, read_tag, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term

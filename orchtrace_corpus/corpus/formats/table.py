@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_syntax import JsonError, loads
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.formats import Item, Problem
 from orchtrace_corpus.corpus.formats.records import problem_with
 from orchtrace_corpus.corpus.model.decode import field_names
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, number_of, value_texts
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
+from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Record, evidence_facets, evidence_values
 from orchtrace_corpus.corpus.model.taxonomy import Column, Facet, Kind, Taxonomy

@@ -10,6 +10,7 @@ from orchtrace_corpus.base.dates import is_iso_date, today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.edit import proposal
 from orchtrace_corpus.corpus.edit.proposal import Outcome, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
@@ -21,7 +22,7 @@ from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable
 from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, TO_BE_WRITTEN, is_key
+from orchtrace_corpus.corpus.model.fields import TO_BE_WRITTEN, is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE

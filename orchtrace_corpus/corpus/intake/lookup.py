@@ -16,7 +16,7 @@ from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model.candidates import Candidate
-from orchtrace_corpus.corpus.model.decoders import url_problem
+from orchtrace_corpus.corpus.model.fields import url_problem
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, identities
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy

@@ -28,8 +28,7 @@ from orchtrace_corpus.corpus.analysis.query import parse_mapping
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.formats import Item, complete_item
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
-from orchtrace_corpus.corpus.model.decoders import url_problem
-from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
+from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key, url_problem
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool

@@ -11,14 +11,14 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile import decoders, reader
+from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
-from orchtrace_corpus.corpus.model import decoders, fields
+from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.decode import field_names, paper_schema
-from orchtrace_corpus.corpus.model.decoders import field_decoder
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading, disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, FieldKind
-from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.fields import field_decoder
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Places, Tag, require_none
 from orchtrace_corpus.corpus.model.tagging import arising, in_order
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, facet_decoder
@@ -252,20 +252,20 @@ def candidate_schema(taxonomy: Taxonomy) -> Schema:
     reading = decoders.schema_of(
         SourceReading,
         "a reading",
-        level=evidence.get("level", fields.text("level")),
-        confidence=evidence.get("confidence", fields.text("confidence")),
-        inclusion=decoders.terms("inclusion", "inclusion", READ),
+        level=evidence.get("level", decoders.text("level")),
+        confidence=evidence.get("confidence", decoders.text("confidence")),
+        inclusion=fields.terms("inclusion", "inclusion", READ),
         tags=_read_tags(taxonomy),
-        sources=decoders.url_list("sources"),
+        sources=fields.url_list("sources"),
         is_copy=None,
-        copy=decoders.terms("copy", "value of copy", ("yes",)),
+        copy=fields.terms("copy", "value of copy", ("yes",)),
     )
     decoded = dict(paper_schema(taxonomy).decoders)
     decoded |= {facet.field: _open_levels(facet) for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
     decoded |= {facet.field: facet_decoder(facet) for facet in screening_facets(taxonomy)}
     decoded |= {field.name: field_decoder(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS}
     decoded["proposal"] = decoders.choice("proposal", Decision)
-    decoded["readings"] = fields.record_list("readings", reading, _reading)
+    decoded["readings"] = decoders.record_list("readings", reading, _reading)
     required = ("key", "title", *(field.name for field in CANDIDATE_FIELDS if field.required))
     return Schema("a candidate", "key", {name: decoded[name] for name in candidate_field_names(taxonomy)}, required)
 
@@ -316,12 +316,12 @@ def _open_levels(facet: Facet) -> Decoder:
     """Terms with levels, of which one can be that a term does not arise; a term that is absent is open."""
     levels = (*(level.id for level in facet.levels), NOT_ARISING)
     allowed = tuple(term.id for term in facet.terms)
-    return decoders.levels(facet.field, facet.label.lower(), allowed, levels, codes=facet.codes)
+    return fields.levels(facet.field, facet.label.lower(), allowed, levels, codes=facet.codes)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:
     known = {
-        tag: decoders.terms(
+        tag: fields.terms(
             tag, f"value of {tag}", values_for(facet), codes={} if facet.kind is Kind.LEVELS else facet.codes
         )
         for tag, facet in disputable(taxonomy).items()
@@ -330,7 +330,7 @@ def _read_tags(taxonomy: Taxonomy) -> Decoder:
     def decode(node: Node, report: Report) -> dict[str, str] | None:
         if type(node) is not reader.Mapping:
             form = "such as {reward_family: shared, stop: none}"
-            report.add("F103", node.at, f"'tags' must be a mapping {form}, not {fields.kind_of(node)}")
+            report.add("F103", node.at, f"'tags' must be a mapping {form}, not {decoders.kind_of(node)}")
             return None
         read: dict[str, str] = {}
         for tag, (key_at, value) in node.entries.items():

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from orchtrace_corpus.base.findings import Finding, Location, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
-from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import Places
 from orchtrace_corpus.corpus.model.tag_rules import Condition, conditions
 
@@ -242,16 +243,16 @@ def _with_data(claim: Claim, read_sheet: Callable[[str], str | None], read_scale
 
 def _over(node: Node, report: Report) -> Any:
     if type(node) is Scalar:
-        one = decoders.terms("over", "kind of record", tuple(Over), code="C102")(node, report)
+        one = fields.terms("over", "kind of record", tuple(Over), code="C102")(node, report)
         return None if one is None else (one,)
-    return decoders.term_list("over", "kind of record", tuple(Over), code="C102")(node, report)
+    return fields.term_list("over", "kind of record", tuple(Over), code="C102")(node, report)
 
 
 def _expectation(node: Node, report: Report) -> Expectation | None:
     if type(node) is Scalar and node.text == "empty":
         return Number(Bounds(0, 0))
     if type(node) is not Mapping:
-        report.add("F103", node.at, f"'expect' must be {_FORMS}, not {fields.kind_of(node)}")
+        report.add("F103", node.at, f"'expect' must be {_FORMS}, not {decoders.kind_of(node)}")
         return None
     form = _BY_FIELDS.get(frozenset(node.entries))
     if form is None:
@@ -269,7 +270,7 @@ def _natural(name: str) -> Decoder:
             return int(text)
         raise ValueError(f"{quote(text)} is not a number of records: write digits")
 
-    return fields.parsed(name, "C102", parse)
+    return decoders.parsed(name, "C102", parse)
 
 
 def _ratio(name: str) -> Decoder:
@@ -279,18 +280,20 @@ def _ratio(name: str) -> Decoder:
             return int(equal), int(total)
         raise ValueError(f"{quote(text)} says no agreement: write 31 of 32")
 
-    return fields.parsed(name, "C102", parse)
+    return decoders.parsed(name, "C102", parse)
 
 
 def _agreement(node: Node, report: Report) -> dict[str, tuple[int, int]] | None:
     if type(node) is Scalar:
         overall = _ratio("agreement")(node, report)
         return None if overall is None else {"": overall}
-    return cast("dict[str, tuple[int, int]] | None", _by_name("agreement", _ratio("an agreement"))(node, report))
+    return cast(
+        "dict[str, tuple[int, int]] | None", decoders.by_name("agreement", _ratio("an agreement"))(node, report)
+    )
 
 
 def _sheets(node: Node, report: Report) -> tuple[AuditSheet, ...] | None:
-    paths = fields.text_list("sheets")(node, report)
+    paths = decoders.text_list("sheets")(node, report)
     if paths is None:
         return None
     if len(paths) > 2:
@@ -315,7 +318,7 @@ def _percent(name: str) -> Decoder:
                 return hundredths
         raise ValueError(f"{quote(text)} is not a percentage: write 10%, or 2.5%")
 
-    return fields.parsed(name, "C102", parse)
+    return decoders.parsed(name, "C102", parse)
 
 
 def _share(node: Node, report: Report) -> Share | None:
@@ -326,22 +329,6 @@ def _share(node: Node, report: Report) -> Share | None:
         report.add("F101", node.at, "missing field 'at_least' or 'at_most', which bounds the share")
         return None
     return Share(Bounds(values.get("at_least"), values.get("at_most")), values.get("of", ()))
-
-
-def _by_name(name: str, value: Decoder) -> Decoder:
-    """A mapping from names to values, at least one."""
-
-    def decode(node: Node, report: Report) -> dict[str, Any] | None:
-        if type(node) is not Mapping or not node.entries:
-            report.add("F103", node.at, f"{quote(name)} must be a mapping such as {{one: ..., two: ...}}")
-            return None
-        values = {}
-        for key, (key_at, item) in node.entries.items():
-            sound = fields.checked_text(f"a name in {name}", Scalar(key, key_at), report) is not None
-            values[key] = value(item, report) if sound else None
-        return None if None in values.values() else values
-
-    return decode
 
 
 _FORMS = (
@@ -360,9 +347,9 @@ _EXPECTATIONS: tuple[tuple[dict[str, Decoder], Callable[..., Expectation]], ...]
         lambda at_least, at_most: Number(Bounds(at_least, at_most)),
     ),
     ({"share": _share}, lambda share: share),
-    ({"keys": fields.text_list("keys")}, Keys),
-    ({"by": fields.text("by"), "counts": _by_name("counts", _natural("a count"))}, Counts),
-    ({"by": fields.text("by"), "values": _by_name("values", fields.text("a value"))}, Values),
+    ({"keys": decoders.text_list("keys")}, Keys),
+    ({"by": decoders.text("by"), "counts": decoders.by_name("counts", _natural("a count"))}, Counts),
+    ({"by": decoders.text("by"), "values": decoders.by_name("values", decoders.text("a value"))}, Values),
     ({"sheets": _sheets, "agreement": _agreement}, Agreement),
 )
 _BY_FIELDS = {
@@ -382,9 +369,9 @@ _CLAIM = decoders.schema_of(
     over=_over,
     scope=conditions("scope"),
     where=conditions("where"),
-    readings=fields.record_list("readings", _READING, NarrowReading),
-    counter=fields.record_list("counter", _COUNTER, Counter),
+    readings=decoders.record_list("readings", _READING, NarrowReading),
+    counter=decoders.record_list("counter", _COUNTER, Counter),
     # Every claim makes sense over the pool of today that makes none over another.
-    only=decoders.terms("only", "pool", (PoolName.PUBLISHED,), code="C102"),
+    only=fields.terms("only", "pool", (PoolName.PUBLISHED,), code="C102"),
     observations=None,
 )

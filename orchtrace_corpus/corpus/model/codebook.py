@@ -9,10 +9,11 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
-from orchtrace_corpus.corpus.model import decoders, fields
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_record, items_of, nodes_of, text_of
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
+from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
-from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Pool, require_none
 from orchtrace_corpus.corpus.model.searches import QuerySyntaxError, check_query, count
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -188,18 +189,18 @@ def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) ->
         coding = Coding(**values)
         if coding.tag in (known.tag for known in codings):
             report.add("B101", node.entries["tag"][1].at, f"{quote(coding.tag)} is there twice; join the two entries")
-        cases = node.entries["cases"][1] if "cases" in node.entries else None
-        if is_sound and type(cases) is Sequence and len(cases.items) == len(coding.cases):
+        cases = nodes_of(node, "cases")
+        if is_sound and len(cases) == len(coding.cases):
             _check_cases(coding, tags[coding.tag], cases, pool, report)
         codings.append(coding)
     return Codebook(tuple(codings), tuple(sorted(file.findings, key=lambda finding: finding.location)))
 
 
-def _check_cases(coding: Coding, facet: Facet, node: Sequence, pool: Pool, report: Report) -> None:
+def _check_cases(coding: Coding, facet: Facet, nodes: list[Node], pool: Pool, report: Report) -> None:
     """Every case is a record of the corpus that is coded as the case says."""
     allowed = values_for(facet)
     papers = {paper.key: paper for paper in pool.papers}
-    for case, item in zip(coding.cases, node.items, strict=True):
+    for case, item in zip(coding.cases, nodes, strict=True):
         if type(item) is not Mapping:
             continue
         at = {name: value.at for name, (_, value) in item.entries.items()}
@@ -220,8 +221,8 @@ def _coding_schema(tags: tuple[str, ...]) -> Schema:
         Coding,
         "an entry of the codebook",
         "tag",
-        tag=decoders.terms("tag", "axis or facet", tags, code="V101"),
-        cases=fields.record_list("cases", case, Case),
+        tag=fields.terms("tag", "axis or facet", tags, code="V101"),
+        cases=decoders.record_list("cases", case, Case),
     )
 
 
@@ -232,8 +233,8 @@ def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
     report = Report(file)
     node = file.root()
     facets = {facet.field: facet for facet in taxonomy.exclusions if facet.kind is Kind.SINGLE}
-    queries, stages = (facets.get(_scalar(node, name)) for name in ("query_field", "stage_field"))
-    names = None if not _scalar(node, "query_field") else queries.values if queries else ()
+    queries, stages = (facets.get(text_of(node, name)) for name in ("query_field", "stage_field"))
+    names = None if not text_of(node, "query_field") else queries.values if queries else ()
     schema = _protocol_schema(facets, names, stages.values if stages else ())
     values = None if node is None else decode_record(node, schema, report)
     if values is not None and not file.findings:
@@ -243,17 +244,10 @@ def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
     return ProtocolFile(protocol, tuple(sorted(file.findings, key=lambda finding: finding.location)))
 
 
-def _scalar(node: Node | None, name: str) -> str:
-    value = node.entries[name][1] if type(node) is Mapping and name in node.entries else None
-    return value.text if type(value) is Scalar else ""
-
-
 def _check_families(values: dict[str, Any], node: Node | None, report: Report) -> None:
     """Every query belongs to a family that there is."""
     known = [family.id for family in values.get("families", ())]
-    listed = node.entries["queries"][1] if type(node) is Mapping and "queries" in node.entries else None
-    items = listed.items if type(listed) is Sequence else ()
-    for query, item in zip(values.get("queries", ()), items, strict=True):
+    for query, item in zip(values.get("queries", ()), nodes_of(node, "queries"), strict=True):
         if query.family not in known and type(item) is Mapping:
             message = f"there is no family {quote(query.family)}{suggestion(query.family, known)}"
             report.add("B105", item.entries["family"][1].at, message)
@@ -261,9 +255,8 @@ def _check_families(values: dict[str, Any], node: Node | None, report: Report) -
 
 def _check_queries(node: Node | None, report: Report) -> None:
     """Every query string is one that arXiv can read."""
-    listed = node.entries["queries"][1] if type(node) is Mapping and "queries" in node.entries else None
-    for item in listed.items if type(listed) is Sequence else ():
-        query = item.entries["query"][1] if type(item) is Mapping else None
+    for item in items_of(node, "queries"):
+        query = item.entries.get("query", (0, None))[1]
         if type(query) is Scalar:
             try:
                 check_query(query.text)
@@ -274,26 +267,26 @@ def _check_queries(node: Node | None, report: Report) -> None:
 
 
 def _protocol_schema(facets: Collection[str], names: tuple[str, ...] | None, stages: tuple[str, ...]) -> Schema:
-    def listed(name: str, noun: str, kind: Any, /, **own: fields.Decoder) -> fields.Decoder:
-        return fields.record_list(name, decoders.schema_of(kind, noun, **own), kind)
+    def listed(name: str, noun: str, kind: Any, /, **own: decoders.Decoder) -> decoders.Decoder:
+        return decoders.record_list(name, decoders.schema_of(kind, noun, **own), kind)
 
     key = fields.key("id")
-    query_name = fields.text("name") if names is None else decoders.terms("name", "term of query_field", names)
+    query_name = decoders.text("name") if names is None else fields.terms("name", "term of query_field", names)
     facet = {
-        name: decoders.terms(name, "facet of exclusions", tuple(facets), code="V101")
+        name: fields.terms(name, "facet of exclusions", tuple(facets), code="V101")
         for name in ("query_field", "stage_field")
     }
     return decoders.schema_of(
         Protocol,
         "a protocol",
         **facet,
-        day=fields.iso_date("day"),
+        day=decoders.iso_date("day"),
         include=listed("include", "a rule", Rule, id=key),
         exclude=listed("exclude", "a rule", Rule, id=key),
         families=listed("families", "a family of queries", Family, id=key),
         queries=listed("queries", "a query", Query, name=query_name, family=fields.key("family")),
-        stages=listed("stages", "a stage", Stage, stage=decoders.terms("stage", "term of stage_field", stages)),
+        stages=listed("stages", "a stage", Stage, stage=fields.terms("stage", "term of stage_field", stages)),
         evidence=listed("evidence", "a kind of source", Carries),
-        search_from=fields.iso_date("search_from"),
+        search_from=decoders.iso_date("search_from"),
         citing_least=count("citing_least"),
     )

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Set
 from typing import Any, TypeVar
 
 from orchtrace_corpus.base.findings import Finding, quote
-from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile import decoders, reader
+from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record, schema_of
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.decoders import field_decoder, kept_entry, schema_of, term_list, terms, url
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, RecordField, Section
-from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, decode_record
+from orchtrace_corpus.corpus.model.fields import field_decoder, kept_entry, term_list, terms, url
 from orchtrace_corpus.corpus.model.records import (
     Evidence,
     Exclusion,
@@ -49,14 +49,17 @@ def _schema(
     by_name |= _tag_decoders(facets)
     required = (field.name for field in record_fields if field.required)
     decoders = {name: by_name[name] for name in field_names(record_fields, facets)}
+    omitted = {name: f"the taxonomy omits the field {quote(name)}; remove it here or there" for name in taxonomy.omit}
     tags = _required(facets)
-    return Schema(noun, title_field, decoders, (*required, *tags), taxonomy.omit, tags)
+    setting = "corpus tag {{record}} {}=..., or write required: false for it in data/taxonomy.yaml"
+    mends = {name: f"; set it: {setting.format(name)}" for name in tags}
+    return Schema(noun, title_field, decoders, (*required, *tags), omitted, mends)
 
 
 def _decoder(field: RecordField, taxonomy: Taxonomy) -> Decoder:
     """Return the decoder of a field: its own where it has one, else that of its kind."""
     if field.name == "evidence":
-        return fields.record_list("evidence", _evidence_schema(taxonomy), _evidence)
+        return decoders.record_list("evidence", _evidence_schema(taxonomy), _evidence)
     own = _OWN_DECODERS.get(field.name)
     return field_decoder(field) if own is None else own(field.name)
 
@@ -92,7 +95,7 @@ def decode_published(file: YamlFile | None) -> PublishedPool | None:
     """Decode `data/published.yaml`; problems become findings. None if there are any, or no such file."""
     if file is None:
         return None
-    schema = schema_of(PublishedPool, "the published pool", "day", day=fields.iso_date("day"))
+    schema = schema_of(PublishedPool, "the published pool", "day", day=decoders.iso_date("day"))
     node = file.root()
     values = None if node is None else decode_record(node, schema, Report(file))
     return None if values is None or file.findings else PublishedPool(**values)
@@ -162,7 +165,7 @@ def _decode(
 
 
 def _waivers(name: str) -> Decoder:
-    return fields.record_list(name, schema_of(Waiver, "a waiver", code=fields.waived_code("code")), Waiver)
+    return decoders.record_list(name, schema_of(Waiver, "a waiver", code=fields.waived_code("code")), Waiver)
 
 
 _OWN_DECODERS: dict[str, Callable[[str], Decoder]] = {

@@ -11,9 +11,10 @@ from enum import StrEnum
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import Report, decode_record, decode_value
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
-from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Report, decode_record
+from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import Paper, Places, Pool, ReadingName, Tag, require_none
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -146,10 +147,10 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> DisputeFile:
         "a dispute",
         "record",
         record=fields.key("record"),
-        tag=decoders.terms("tag", "tag", tuple(known), code="C202"),
+        tag=fields.terms("tag", "tag", tuple(known), code="C202"),
         readings=_readings,
         agreed=_agreed,
-        arguments=fields.record_list("arguments", _ARGUMENT, Argument),
+        arguments=decoders.record_list("arguments", _ARGUMENT, Argument),
         state=decoders.choice("state", State, code="C203"),
     )
     disputes, starts = [], []
@@ -321,17 +322,16 @@ def _rule_problem(agreed: Agreed, rules: abc.Mapping[str, int]) -> str:
 def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
     if type(node) is not Mapping:
         form = "such as {implicit: first reader, explicit: second reader}"
-        report.add("F103", node.at, f"'readings' must be a mapping {form}, not {fields.kind_of(node)}")
+        report.add("F103", node.at, f"'readings' must be a mapping {form}, not {decoders.kind_of(node)}")
         return None
-    by = {values: fields.checked_text(f"reading {values}", one, report) for values, (_, one) in node.entries.items()}
+    by = {values: decoders.checked_text(f"reading {values}", one, report) for values, (_, one) in node.entries.items()}
     readings = (Reading(tuple(map(str.strip, values.split(","))), text) for values, text in by.items() if text)
     return None if None in by.values() else tuple(readings)
 
 
 def _agreed(node: Node, report: Report) -> Agreed | None:
-    values = decode_record(node, _AGREED, report)
-    is_whole = values is not None and values.keys() >= set(_AGREED.required) and None not in values.values()
-    return Agreed(**values) if values is not None and is_whole else None
+    agreed: Agreed | None = decode_value(node, _AGREED, Agreed, report)
+    return agreed
 
 
 _ARGUMENT = decoders.schema_of(Argument, "an argument")

@@ -1,24 +1,16 @@
-"""What each field of a record accepts, and how its YAML node becomes a Python value.
-
-A `Decoder` takes a node and returns the value, or None after reporting what is wrong with it. All
-problems of a record are reported, not only the first.
-"""
+"""What the fields of a corpus accept: keys, identifiers, years, authors, web addresses, and tags."""
 
 import re
-import unicodedata
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
-from functools import partial
-from typing import Any, TypeAlias
+from types import MappingProxyType
 
-from orchtrace_corpus.base.dates import is_iso_date
-from orchtrace_corpus.base.findings import RULES, Severity, printable, quote, suggestion
+from orchtrace_corpus.base.findings import RULES, Severity, quote, suggestion
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
-from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
-
-NOT_APPLICABLE = "NA"
-"""The value of a tag that does not apply to a record. An absent tag, in contrast, was not coded yet."""
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE, Decoder, Report, checked_text, formed, parsed
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, number_of
 
 OTHERS = "others"
 """Ends an author list that is cut short, as in BibTeX."""
@@ -37,10 +29,6 @@ PLAIN_ELEMENTS = (
 )
 """Those that need their closing `>`. What is neither, such as the <think> of a reasoning model, is text."""
 
-_JOINERS = "\u200c\u200d"  # invisible, but part of words in some scripts
-_TURNERS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-
-
 _EXAMPLES = {
     IdentifierKind.ARXIV: "2505.19591",
     IdentifierKind.DOI: "10.1609/aaai.v32i1.11794",
@@ -48,100 +36,11 @@ _EXAMPLES = {
     IdentifierKind.ACL: "2025.acl-long.421",
 }
 
+_IDENTIFIERS = {kind.value: kind for kind in IdentifierKind}
+_OWN_FIELDS = frozenset("title author year keywords annotation".split())
 
-class Report:
-    """Takes down the problems of one file; `record` names the record being decoded."""
-
-    def __init__(self, file: YamlFile) -> None:
-        self.file = file
-        self.record = ""
-
-    def add(self, code: str, at: int, message: str) -> None:
-        """Take down a problem at an index of the file's text, unless the value there was refused already."""
-        if at not in self.file.refused:
-            self.file.refuse(code, at, message, self.record)
-
-
-Decoder: TypeAlias = Callable[[Node, Report], Any]
-
-
-class Schema(NamedTuple):
-    """The fields of a kind of record.
-
-    `title_field` names the one that messages call the record by, `omitted` those that the taxonomy switches off,
-    `tags` those that it declares.
-    """
-
-    noun: str
-    title_field: str
-    decoders: MappingType[str, Decoder]
-    required: tuple[str, ...]
-    omitted: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-
-
-def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] | None:
-    """Decode a mapping by its schema; None, reported, if it is no mapping.
-
-    The result holds every known field that the record has; the value of a field with a problem is
-    None.
-    """
-    if type(node) is not Mapping:
-        report.add("F103", node.at, f"{schema.noun} must be a mapping of fields, not {kind_of(node)}")
-        return None
-    entries = node.entries
-    title = entries.get(schema.title_field) if schema.title_field else None
-    if title is not None and type(title[1]) is Scalar:
-        report.record = title[1].text
-    decoders = schema.decoders
-    values: dict[str, Any] = {}
-    for name, (key_at, value) in entries.items():
-        decoder = decoders.get(name)
-        if decoder is not None:
-            values[name] = decoder(value, report)
-        elif name in schema.omitted:
-            report.add("F102", key_at, f"the taxonomy omits the field {quote(name)}; remove it here or there")
-        else:
-            hint = suggestion(name, list(decoders), always_list=False)
-            report.add("F102", key_at, f"unknown field {quote(name)}{hint}")
-    for name in schema.required:
-        if name not in entries and node.at != report.file.cut_off:
-            message = f"missing field {quote(name)}"
-            if name in schema.tags and report.record:
-                set_tag = f"corpus tag {printable(report.record)} {name}=..."
-                message += f"; set it: {set_tag}, or write required: false for it in data/taxonomy.yaml"
-            report.add("F101", node.at, message)
-    return values
-
-
-def text(name: str) -> Decoder:
-    """One line of text."""
-    return partial(checked_text, name)
-
-
-def parsed(name: str, code: str, parse: Callable[[str], Any]) -> Decoder:
-    """Text that `parse` turns into a value; the message of its ValueError says what is wrong with it."""
-
-    def decode(node: Node, report: Report) -> Any:
-        value = checked_text(name, node, report)
-        try:
-            return None if value is None else parse(value)
-        except ValueError as error:
-            report.add(code, node.at, str(error))
-            return None
-
-    return decode
-
-
-def formed(name: str, code: str, is_formed: Callable[[str], bool], description: str) -> Decoder:
-    """Text of a given form."""
-
-    def parse(value: str) -> str:
-        if is_formed(value):
-            return value
-        raise ValueError(f"{quote(value)} is not {description}")
-
-    return parsed(name, code, parse)
+Codes = MappingType[str, tuple[str, ...]]
+"""The terms that share a code, by the code without regard to case."""
 
 
 def key(name: str) -> Decoder:
@@ -208,17 +107,16 @@ def year(name: str) -> Decoder:
     return parsed(name, "F105", parse)
 
 
-def iso_date(name: str) -> Decoder:
-    """A day as `YYYY-MM-DD`, kept as text, which sorts and compares as the date does."""
+def number(name: str) -> Decoder:
+    """A number in decimal digits."""
 
-    def parse(value: str) -> str:
-        if is_iso_date(value):
-            return value
-        looks_like_date = re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
-        problem = "is not a day of the calendar" if looks_like_date else "is not a date: write YYYY-MM-DD"
-        raise ValueError(f"{quote(value)} {problem}")
+    def parse(value: str) -> int | float:
+        try:
+            return number_of(value)
+        except ValueError as error:
+            raise ValueError(f"{quote(value)} {error}") from None
 
-    return parsed(name, "F106", parse)
+    return parsed(name, "F105", parse)
 
 
 def waived_code(name: str) -> Decoder:
@@ -235,21 +133,11 @@ def waived_code(name: str) -> Decoder:
     return parsed(name, "F113", parse)
 
 
-def text_list(name: str) -> Decoder:
-    """A list of different texts, at least one."""
-
-    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
-        items = _texts(name, node, report)
-        return None if items is None else distinct(name, node, items, report)
-
-    return decode
-
-
 def authors(name: str) -> Decoder:
     """An author list in BibTeX form: `Family, Given`, a collective in braces, `others` at the end."""
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
-        items = _texts(name, node, report)
+        items = decoders.texts_of(name, node, report)
         if items is None:
             return None
         problems = {number: problem for number, item in enumerate(items) if (problem := _author_problem(item))}
@@ -257,7 +145,7 @@ def authors(name: str) -> Decoder:
             problems = {items.index(OTHERS): f"must end the list of {name}: it stands for the names left out"}
         if problems:
             number = min(problems)
-            report.add("F109", _place(node, number), f"{quote(items[number])} {problems[number]}")
+            report.add("F109", decoders.place_of(node, number), f"{quote(items[number])} {problems[number]}")
             return None
         if items == (OTHERS,):
             report.add("F109", node.at, f"{quote(OTHERS)} alone names nobody; name at least the first of the {name}")
@@ -288,90 +176,215 @@ def _author_problem(item: str) -> str:
     return ""
 
 
-def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder:
-    """A list of mappings, each decoded by its own schema and handed to `build` if nothing is wrong with it."""
-    required = set(schema.required)
+def terms(
+    name: str,
+    label: str,
+    allowed: tuple[str, ...],
+    *,
+    allows_na: bool = False,
+    code: str = "V102",
+    codes: Codes = MappingProxyType({}),
+) -> Decoder:
+    """One term of a vocabulary. The result is the vocabulary's own string, so that equal terms are one object."""
+    known = (*allowed, NOT_APPLICABLE) if allows_na else allowed
 
-    def decode(node: Node, report: Report) -> tuple[Any, ...] | None:
+    def refuse(value: str, at: int, report: Report) -> bool:
+        named = codes.get(value.casefold())
+        if named:
+            _refuse_code(name, value, named, at, report)
+        return bool(named)
+
+    return decoders.word(name, label, known, code=code, refuse=refuse)
+
+
+def _refuse_code(
+    name: str, value: str, named: tuple[str, ...], at: int, report: Report, *, is_given: bool = False
+) -> None:
+    """Report a code in the place of a term; `is_given` says that the term stands beside it."""
+    if len(named) > 1:
+        message = f"{quote(value)} is the code of {len(named)} terms of {name}, {' and '.join(named)}; name one of them"
+        report.add("V106", at, message)
+    elif is_given:
+        report.add("V106", at, f"{quote(value)} is the code of {quote(named[0])}, which is given, too; remove one")
+    else:
+        report.add(
+            "V105", at, f"{quote(value)} is the code of {quote(named[0])}; name the term, or run: corpus check --fix"
+        )
+
+
+def term_list(
+    name: str,
+    label: str,
+    allowed: tuple[str, ...],
+    *,
+    allows_na: bool = False,
+    code: str = "V102",
+    codes: Codes = MappingProxyType({}),
+) -> Decoder:
+    """A list of different terms of a vocabulary; NA only by itself."""
+    decode_term = terms(name, label, allowed, allows_na=allows_na, code=code, codes=codes)
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term
+            value = decode_term(node, report)
+            return None if value is None else (value,)
         if type(node) is not Sequence:
-            refuse_no_list(name, node, report)
+            decoders.refuse_no_list(name, node, report)
             return None
-        built = []
-        for item in node.items:
-            outer = report.record
-            values = decode_record(item, schema, report)
-            report.record = outer
-            if values is not None and None not in values.values() and values.keys() >= required:
-                built.append(build(**values))
-        return tuple(built)
+        if not node.items:
+            report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one term, or remove the field")
+            return None
+        items = [decode_term(item, report) for item in node.items]
+        if NOT_APPLICABLE in items and len(items) > 1:
+            at = node.items[items.index(NOT_APPLICABLE)].at
+            report.add("V104", at, f"{quote(NOT_APPLICABLE)} in {name} must stand alone; remove it or the other terms")
+            return None
+        return None if None in items else decoders.distinct(name, node, tuple(items), report)
 
     return decode
 
 
-def kind_of(node: Node) -> str:
-    """Return the kind of a node in words."""
-    if type(node) is Scalar:
-        return "text" if node.text else "nothing"
-    return "a list" if type(node) is Sequence else "a mapping"
+def levels(
+    name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...], *, codes: Codes = MappingProxyType({})
+) -> Decoder:
+    """A mapping from terms to levels; an empty one says that no term applies."""
+    level = terms(name, f"level of {name}", level_ids, code="V103")
+    known = {term: term for term in allowed}
+
+    def decode(node: Node, report: Report) -> dict[str, str] | None:
+        if type(node) is not Mapping:
+            form = f"such as {{{allowed[0]}: {level_ids[0]}}}, or {{}} where none applies"
+            report.add("F103", node.at, f"{quote(name)} must be a mapping {form}, not {decoders.kind_of(node)}")
+            return None
+        values = {}
+        for term, (key_at, value) in node.entries.items():
+            if term not in known and (named := codes.get(term.casefold())):
+                _refuse_code(name, term, named, key_at, report, is_given=named[0] in node.entries)
+            elif term not in known and term.partition(":")[0] in known:
+                report.add("V102", key_at, f"{quote(term)} lacks a blank after its colon")
+                continue
+            elif term not in known:
+                report.add("V102", key_at, f"unknown {label} {quote(term)}{suggestion(term, allowed)}")
+            values[known.get(term, term)] = level(value, report)
+        return None if None in values.values() or not values.keys() <= known.keys() else values
+
+    return decode
 
 
-def refuse_no_list(name: str, node: Node, report: Report) -> None:
-    """Report that a node should have been a list."""
-    report.add("F103", node.at, f"{quote(name)} must be a list such as [one, two], not {kind_of(node)}")
+def kept_entry(name: str) -> Decoder:
+    """The fields of a BibTeX entry that the record has no place for, by name, as LaTeX; its `type` among them."""
+
+    def decode(node: Node, report: Report) -> dict[str, str] | None:
+        if type(node) is not Mapping:
+            message = (
+                f"{quote(name)} must be a mapping such as {{type: article, volume: 4}}, not {decoders.kind_of(node)}"
+            )
+            report.add("F103", node.at, message)
+            return None
+        if not node.entries:
+            report.add("F104", node.at, f"{quote(name)} is empty; name at least one field of the entry, or remove it")
+        values: dict[str, str] = {}
+        for field, (key_at, value) in node.entries.items():
+            latex = checked_text(f"{name}.{field}", value, report)
+            if latex is not None and (problem := entry_field_problem(field, latex)):
+                report.add("F121", value.at if is_entry_field(field) else key_at, f"{quote(field)} {problem}")
+            elif latex is not None:
+                values[field] = latex
+        return values if values and len(values) == len(node.entries) else None
+
+    return decode
 
 
-def checked_text(name: str, node: Node, report: Report) -> str | None:
-    """One line of visible text; None, reported, if the node is none."""
-    value = node.text if type(node) is Scalar else ""
-    if (
-        value and (report.file.is_printable or value.isprintable()) and value[0] != " " and value[-1] != " "
-    ):  # nearly all
-        return value
-    if type(node) is not Scalar:
-        report.add("F103", node.at, f"{quote(name)} must be text, not {kind_of(node)}")
-    elif not value or value.isspace():
-        report.add("F104", node.at, f"{quote(name)} is empty; write a value, or remove the field if it is optional")
-    elif value != value.strip(" "):
-        report.add("M101", node.at, f"{quote(name)} begins or ends with a blank; remove it: {quote(value)}")
-    elif not value.isprintable() and (odd := _odd_character(value)):
-        code, shown = odd
-        report.add(code, node.at, f"{quote(name)} holds {shown}; write one line of visible text: {quote(value)}")
+def is_entry_field(name: str) -> bool:
+    """Return True if a field of an entry can be kept under this name."""
+    return name not in _OWN_FIELDS and re.fullmatch(r"[a-z][a-z0-9_.:+-]*", name) is not None
+
+
+def entry_field_problem(name: str, latex: str) -> str:
+    """Return the problem that keeps a field from being one of a BibTeX entry; empty without one."""
+    if name in _OWN_FIELDS:
+        return "is said by the record itself; remove it here"
+    if not is_entry_field(name):
+        return "is not a BibTeX field; write its name in lower-case letters, digits and hyphens"
+    if name == "type" and not (latex.isascii() and latex.isalpha() and latex.islower()):
+        return f"must be the type of an entry, such as article, not {quote(latex)}"
+    depth = 0
+    for mark in re.findall(r"\\.|[{}\\]", latex):
+        depth += {"{": 1, "}": -1}.get(mark, 0)
+        if depth < 0 or mark == "\\":  # at the end, it would act on the brace that closes the field
+            break
     else:
+        if depth == 0:
+            return ""
+    return f"holds a brace or backslash without its partner: {quote(latex)}; close it, or remove it"
+
+
+def token(name: str) -> Decoder:
+    """An identifier of a registry that we do not know: one word."""
+    return formed(name, "F111", lambda value: " " not in value, "an identifier: leave out blanks")
+
+
+def url(name: str) -> Decoder:
+    """A web address."""
+
+    def parse(value: str) -> str:
+        problem = url_problem(value)
+        if problem:
+            raise ValueError(f"{quote(value)} {problem}")
         return value
-    return None
+
+    return parsed(name, "F114", parse)
 
 
-def _odd_character(value: str) -> tuple[str, str] | None:
-    """The code and the name of the first character that prints in no version of Unicode: newer letters may be there."""
-    allowed = _JOINERS if value.strip(_JOINERS) else ""  # inside a word, not instead of one
-    for character in value:
-        if not character.isprintable() and unicodedata.category(character) != "Cn" and character not in allowed:
-            if character in _TURNERS:
-                return "M102", f"U+{ord(character):04X}, which turns the direction of writing"
-            return "M101", "a line break" if character == "\n" else f"the invisible character U+{ord(character):04X}"
-    return None
+def url_list(name: str) -> Decoder:
+    """A list of different web addresses, at least one."""
+    texts, decode_url = decoders.text_list(name), url(name)
+
+    def decode(node: Node, report: Report) -> tuple[str, ...] | None:
+        values = texts(node, report)
+        if values is None or type(node) is not Sequence:
+            return None
+        return None if None in [decode_url(item, report) for item in node.items] else values
+
+    return decode
 
 
-def _texts(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
-    if type(node) is not Sequence:
-        refuse_no_list(name, node, report)
-        return None
-    if not node.items:
-        report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
-    label = f"an item of {name}"
-    values = [checked_text(label, item, report) for item in node.items]
-    return tuple(value for value in values if value is not None) if values and None not in values else None
+def url_problem(value: str) -> str:
+    """Return the problem that keeps a text from being a public web address; empty without one."""
+    if re.fullmatch(r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?", value):
+        return ""
+    scheme, separator, rest = value.partition("://")
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    if not separator or scheme.lower() not in ("http", "https"):
+        return "is not a web address; begin it with https://"
+    odd = next((c for c in value if c in ' <>"`{}|\\^'), "")
+    if odd:
+        shown = "a blank" if odd == " " else quote(odd)
+        return f"holds {shown}, which no web address can; write %{ord(odd):02X}, or remove it"
+    if "@" in host:
+        return "gives a user name or password; leave out what stands before the @"
+    return "" if host.strip(".:") else "names no host; write https://host/path"
 
 
-def distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:
-    """The items; None, reported, if one is there twice."""
-    if len(set(items)) == len(items):
-        return items
-    for index, item in enumerate(items):
-        if item in items[:index]:
-            report.add("F108", _place(node, index), f"{printable(name)} names {quote(item)} twice; remove one")
-    return None
+_BY_KIND: dict[FieldKind, Callable[[str], Decoder]] = {
+    FieldKind.TEXT: decoders.text,
+    FieldKind.TEXTS: decoders.text_list,
+    FieldKind.AUTHORS: authors,
+    FieldKind.YEAR: year,
+    FieldKind.DATE: decoders.iso_date,
+    FieldKind.NUMBER: number,
+    FieldKind.FLAG: decoders.flag,
+    FieldKind.URL: url,
+    FieldKind.URLS: url_list,
+    FieldKind.IDENTIFIER: token,
+    FieldKind.KEY: key,
+}
 
 
-def _place(node: Node, index: int) -> int:
-    return node.items[index].at if type(node) is Sequence else node.at
+def field_decoder(field: RecordField) -> Decoder:
+    """Return the decoder of a field by its kind; fields of the kind `parts` have their own."""
+    if field.kind is FieldKind.CHOICE:
+        return terms(field.name, field.name, field.choices)
+    if field.name in _IDENTIFIERS:
+        return identifier(_IDENTIFIERS[field.name])
+    return _BY_KIND[field.kind](field.name)

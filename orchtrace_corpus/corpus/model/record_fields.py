@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_field_names
 from orchtrace_corpus.corpus.model.decode import field_names
 from orchtrace_corpus.corpus.model.disputes import Argument, Dispute
 from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, EXCLUSION_FIELDS, RecordField
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag, Waiver
 from orchtrace_corpus.corpus.model.tagging import arising
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy

@@ -10,9 +10,10 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import Report, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
-from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Report, decode_record
+from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import require_none
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
@@ -213,8 +214,8 @@ OBSERVATION = decoders.schema_of(
     Observation,
     "an observation",
     "system",
-    value=fields.parsed("value", "S101", _known_amount),
-    sources=decoders.url_list("sources"),
+    value=decoders.parsed("value", "S101", _known_amount),
+    sources=fields.url_list("sources"),
     record=fields.key("record"),
     published=None,
 )

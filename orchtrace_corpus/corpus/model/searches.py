@@ -11,10 +11,10 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
-from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Report, Schema, decode_record
 from orchtrace_corpus.corpus.model.records import Places, require_none
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
@@ -161,13 +161,13 @@ def _run_schema() -> Schema:
         since=None,
         until=None,
         found=count("found"),
-        **{name: fields.iso_date(name) for name in ("from", "to")},
+        **{name: decoders.iso_date(name) for name in ("from", "to")},
     )
     return decoders.schema_of(
         Run,
         "a run",
-        day=fields.iso_date("day"),
-        searches=fields.record_list("searches", search, _search),
+        day=decoders.iso_date("day"),
+        searches=decoders.record_list("searches", search, _search),
         **{name: count(name) for name in COUNTS},
     )
 
@@ -176,7 +176,7 @@ def _search(**values: Any) -> Search:
     return Search(since=values.pop("from", None), until=values.pop("to", None), **values)
 
 
-def count(name: str) -> fields.Decoder:
+def count(name: str) -> decoders.Decoder:
     """A count."""
 
     def parse(text: str) -> int:
@@ -184,7 +184,7 @@ def count(name: str) -> fields.Decoder:
             return int(text)
         raise ValueError(f"{quote(name)} must be a count such as 12, not {quote(text)}")
 
-    return fields.parsed(name, "F103", parse)
+    return decoders.parsed(name, "F103", parse)
 
 
 def search_style() -> Style:

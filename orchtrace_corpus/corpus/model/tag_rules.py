@@ -7,9 +7,10 @@ from typing import cast
 
 from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, entries_of, items_of, nodes_of, text_of
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
-from orchtrace_corpus.corpus.model import decoders, fields
-from orchtrace_corpus.corpus.model.fields import Decoder, Report
+from orchtrace_corpus.corpus.model import fields
 
 ANY_EVIDENCE = "any"
 """In a rule, the demand for evidence of whatever field."""
@@ -92,7 +93,7 @@ def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
     if type(node) is Scalar:
         report.add("F103", node.at, f"'evidence' must be a list of fields such as [one, two], or {quote(ANY_EVIDENCE)}")
         return None
-    return cast("tuple[str, ...] | None", fields.text_list("evidence")(node, report))
+    return cast("tuple[str, ...] | None", decoders.text_list("evidence")(node, report))
 
 
 def _sparse(node: Node, report: Report) -> dict[str, int] | None:
@@ -101,7 +102,7 @@ def _sparse(node: Node, report: Report) -> dict[str, int] | None:
         return None
     limits = {}
     for field, (_, value) in node.entries.items():
-        text = fields.checked_text(field, value, report)
+        text = decoders.checked_text(field, value, report)
         if text is None or not (text.isascii() and text.isdigit() and 0 < int(text) < 1000):
             if text is not None:
                 report.add("F103", value.at, f"{quote(text)} is not a number of papers: write 1 or more")
@@ -136,26 +137,3 @@ def refuse_unknown(names: Iterable[Node], known: SequenceType[str], report: Repo
     for item in names:
         if type(item) is Scalar and item.text and item.text not in known:
             report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
-
-
-def nodes_of(mapping: Mapping, name: str) -> SequenceType[Node]:
-    """The items of a list of that name."""
-    value = mapping.entries.get(name, (0, None))[1]
-    return value.items if type(value) is Sequence else ()
-
-
-def items_of(mapping: Mapping, name: str) -> list[Mapping]:
-    """The mappings in a list of that name."""
-    return [item for item in nodes_of(mapping, name) if type(item) is Mapping]
-
-
-def entries_of(mapping: Mapping, name: str) -> MappingType[str, tuple[int, Node]]:
-    """The entries of a mapping of that name."""
-    value = mapping.entries.get(name, (0, None))[1]
-    return value.entries if type(value) is Mapping else {}
-
-
-def text_of(mapping: Mapping, name: str) -> str:
-    """The text of that name; empty where there is none."""
-    value = mapping.entries.get(name, (0, None))[1]
-    return value.text if type(value) is Scalar else ""

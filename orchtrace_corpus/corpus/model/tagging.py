@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from orchtrace_corpus.base.dates import is_iso_date
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField, number_of
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, is_key
+from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 

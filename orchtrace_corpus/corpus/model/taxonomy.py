@@ -11,8 +11,21 @@ from types import MappingProxyType
 
 from orchtrace_corpus.base.findings import is_noun, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import (
+    Decoder,
+    Report,
+    Schema,
+    checked_text,
+    decode_record,
+    decode_value,
+    entries_of,
+    items_of,
+    nodes_of,
+    text_of,
+)
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
-from orchtrace_corpus.corpus.model import decoders, fields
+from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import (
     CANDIDATE_FIELDS,
     EXCLUSION_FIELDS,
@@ -24,18 +37,13 @@ from orchtrace_corpus.corpus.model.field_table import (
     SearchPart,
     Section,
 )
-from orchtrace_corpus.corpus.model.fields import Decoder, Report, Schema, checked_text, decode_record
 from orchtrace_corpus.corpus.model.tag_rules import (
     RULE,
     TagRule,
     check_rules,
     conditions,
-    entries_of,
-    items_of,
-    nodes_of,
     refuse_repeated,
     refuse_unknown,
-    text_of,
 )
 
 
@@ -137,7 +145,7 @@ def _check_table(
             report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
         terms = [text_of(term, "id") for term in items_of(facets[field], "terms")] if field in facets else []
         for term, (key_at, _) in entries_of(column, "spellings").items() if field in allowed else ():
-            if term not in (*terms, fields.NOT_APPLICABLE):
+            if term not in (*terms, decoders.NOT_APPLICABLE):
                 report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
 
 
@@ -245,7 +253,7 @@ class Facet(NamedTuple):
     @property
     def values(self) -> tuple[str, ...]:
         """The values that a record can have on it: the ids of the terms, and `NA` where that is allowed."""
-        return (*(term.id for term in self.terms), *((fields.NOT_APPLICABLE,) if self.allows_na else ()))
+        return (*(term.id for term in self.terms), *((decoders.NOT_APPLICABLE,) if self.allows_na else ()))
 
     @property
     def codes(self) -> dict[str, tuple[str, ...]]:
@@ -396,10 +404,10 @@ def facet_decoder(facet: Facet) -> Decoder:
     label = facet.label.lower() if facet.label == facet.label.capitalize() else facet.label  # RAG stays RAG
     if facet.kind is Kind.LEVELS:
         level_ids = tuple(level.id for level in facet.levels)
-        return decoders.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
+        return fields.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
     if facet.kind is Kind.MANY:
-        return decoders.term_list(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
-    return decoders.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+        return fields.term_list(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+    return fields.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
 
 
 def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
@@ -408,7 +416,7 @@ def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], .
 
 
 def _pairs(name: str) -> Decoder:
-    one = fields.text_list(f"a pair of {name}")
+    one = decoders.text_list(f"a pair of {name}")
 
     def decode(node: Node, report: Report) -> tuple[tuple[str, ...], ...] | None:
         if type(node) is not Sequence:
@@ -424,15 +432,17 @@ def _pairs(name: str) -> Decoder:
     return decode
 
 
-_TERM = decoders.schema_of(Term, "a term", "id", typical=_typical, sketch=fields.parsed("sketch", "F122", parse_sketch))
+_TERM = decoders.schema_of(
+    Term, "a term", "id", typical=_typical, sketch=decoders.parsed("sketch", "F122", parse_sketch)
+)
 _COLUMN = decoders.schema_of(Column, "a column", "column", spellings=_spellings)
 _FACET = decoders.schema_of(
     Facet,
     "a facet",
     "field",
     field=fields.field_name("field"),
-    terms=fields.record_list("terms", _TERM, Term),
-    levels=fields.record_list("levels", _TERM, Term),
+    terms=decoders.record_list("terms", _TERM, Term),
+    levels=decoders.record_list("levels", _TERM, Term),
 )
 _RELAXABLE = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
 _OPTIONAL = tuple(field.name for field in PAPER_FIELDS if field.is_optional)
@@ -442,17 +452,19 @@ _FIELD = Schema(
     "field",
     {
         "field": fields.field_name("field"),
-        "label": fields.text("label"),
-        "kind": decoders.terms("kind", "kind", _KINDS),
-        "help": fields.text("help"),
-        "choices": fields.text_list("choices"),
+        "label": decoders.text("label"),
+        "kind": fields.terms("kind", "kind", _KINDS),
+        "help": decoders.text("help"),
+        "choices": decoders.text_list("choices"),
         "required": decoders.flag("required"),
         "listed": decoders.flag("listed"),
-        "bibtex": fields.formed(
-            "bibtex", "F121", decoders.is_entry_field, "a field of an entry, or one of the record's"
+        "bibtex": decoders.formed(
+            "bibtex", "F121", fields.is_entry_field, "a field of an entry, or one of the record's"
         ),
-        "csl": fields.formed("csl", "F121", lambda name: name.replace("-", "").isalpha(), "a variable of CSL"),
-        "ris": fields.formed("ris", "F121", lambda tag: re.fullmatch("[A-Z][A-Z0-9]", tag) is not None, "a tag of RIS"),
+        "csl": decoders.formed("csl", "F121", lambda name: name.replace("-", "").isalpha(), "a variable of CSL"),
+        "ris": decoders.formed(
+            "ris", "F121", lambda tag: re.fullmatch("[A-Z][A-Z0-9]", tag) is not None, "a tag of RIS"
+        ),
     },
     ("field", "label", "kind", "help"),
 )
@@ -460,14 +472,14 @@ _WORDS = "a noun: write words of letters and digits"
 _NOUN = Schema(
     "a noun",
     "",
-    {name: fields.formed(name, "F107", is_noun, _WORDS) for name in ("one", "many")},
+    {name: decoders.formed(name, "F107", is_noun, _WORDS) for name in ("one", "many")},
     ("one", "many"),
 )
 
 
 def _noun(node: Node, report: Report) -> Noun | None:
-    values = decode_record(node, _NOUN, report)
-    return None if values is None or None in values.values() or len(values) < 2 else Noun(**values)
+    noun: Noun | None = decode_value(node, _NOUN, Noun, report)
+    return noun
 
 
 def _own_field(
@@ -508,15 +520,15 @@ _TAXONOMY = decoders.schema_of(
     Taxonomy,
     "a taxonomy",
     "title",
-    **{name: fields.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
+    **{name: decoders.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
     crosstabs=_pairs("crosstabs"),
-    rules=fields.record_list("rules", RULE, TagRule),
-    **{name: fields.record_list(name, _COLUMN, Column) for name in ("published", "published_exclusions")},
-    page_above=decoders.number("page_above"),
+    rules=decoders.record_list("rules", RULE, TagRule),
+    **{name: decoders.record_list(name, _COLUMN, Column) for name in ("published", "published_exclusions")},
+    page_above=fields.number("page_above"),
     noun=_noun,
-    fields=fields.record_list("fields", _FIELD, _own_field),
-    omit=decoders.term_list("omit", "optional field", _OPTIONAL, code="V101"),
-    optional=decoders.term_list("optional", "field that can be optional", _RELAXABLE, code="V101"),
+    fields=decoders.record_list("fields", _FIELD, _own_field),
+    omit=fields.term_list("omit", "optional field", _OPTIONAL, code="V101"),
+    optional=fields.term_list("optional", "field that can be optional", _RELAXABLE, code="V101"),
 )._replace(required=("title", "papers"))
 
 
@@ -582,7 +594,7 @@ def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
     for term in terms:
         refuse_repeated(part, term, "id", seen, report)
         name = text_of(term, "id")
-        if name == fields.NOT_APPLICABLE:
+        if name == decoders.NOT_APPLICABLE:
             report.add("V104", term.entries["id"][1].at, "'NA' is not a term: set 'allows_na: true' on the facet")
         if "," in name:
             report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")

@@ -6,8 +6,8 @@ from typing import TypeAlias
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.base.text.table import lines as table_lines
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Coverage, Crosstab, Gap, heat
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_NOUN, cells, crosstab_name, crosstab_title
 

@@ -12,6 +12,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.writer import scalar_text
 from orchtrace_corpus.corpus.formats.issue_form import Question, questions
 from orchtrace_corpus.corpus.model.field_table import (
@@ -22,7 +23,6 @@ from orchtrace_corpus.corpus.model.field_table import (
     RecordField,
     Section,
 )
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import VERDICT
 from orchtrace_corpus.corpus.model.store import DataFile, named
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term

@@ -19,9 +19,9 @@ from orchtrace_corpus.base.text.layout import (
     wrap,
 )
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, Crosstab, LevelCounts, Summary
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Noun, Role, Taxonomy
 from orchtrace_corpus.corpus.rules.tags import possible_cells

@@ -6,10 +6,10 @@ from itertools import product
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Severity, quote
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import asks_for_own_work, evidence_for, is_own, is_tagged
 from orchtrace_corpus.corpus.analysis.query import Filter, Operator, Query, is_open, parse_mapping
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Tag
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, Condition, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy

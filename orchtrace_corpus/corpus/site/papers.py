@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from orchtrace_corpus.base.html import inert_json, joined, web_address
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind, paper_attributes
 from orchtrace_corpus.corpus.analysis.search import ENDINGS, searched, texts_beside_tags, texts_of_tag
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS
@@ -17,7 +18,7 @@ from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import DOES_NOT_ARISE
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section, field_label, value_texts
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE, bare_author
+from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Paper, Tag, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.records import evidence_about

@@ -6,7 +6,9 @@ trace can show are declared, and test vectors hold the terms to values of the re
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache, partial
 from math import isfinite
 from typing import Any
 
@@ -14,9 +16,17 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
-from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
-from orchtrace_corpus.base.yamlfile.reader import Sequence as SequenceNode
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import (
+    Decoder,
+    Report,
+    Schema,
+    decode_record,
+    entries_of,
+    items_of,
+    text_of,
+)
+from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, Sequence, YamlFile, read
 from orchtrace_corpus.trace.model.trace import EventType
 from orchtrace_corpus.trace.rewards import orchestration, outcomes
 from orchtrace_corpus.trace.rewards.terms import FAMILIES, Function
@@ -212,203 +222,160 @@ def load(given: str) -> Spec:
             raise CommandUseError(f"there is no specification {quote(given)}{suggestion(given, list(known))}", hint)
         path = known[given]
     file = read(path, printable(path, limit=300))
-    decoder = _Decoder(file, os.path.dirname(path))
-    root = file.root()
-    mistakes = [str(finding) for finding in file.findings]
-    spec = decoder.spec(root, os.path.splitext(os.path.basename(path))[0]) if root is not None else None
-    mistakes += decoder.mistakes
+    spec = _decode(file, os.path.splitext(os.path.basename(path))[0], os.path.dirname(path))
+    mistakes = [f"{finding.location}: {finding.message}" for finding in file.findings]
     if mistakes or spec is None:
         more = [f"… and {len(mistakes) - MAX_MISTAKES} more"] if len(mistakes) > MAX_MISTAKES else []
         raise DataFileError("\n".join(("the specification has mistakes:", *mistakes[:MAX_MISTAKES], *more)), _HINT)
     return spec
 
 
-class _Decoder:
-    """Decodes the nodes of a file, and collects their mistakes, each with its place."""
+def _decode(file: YamlFile, name: str, folder: str) -> Spec | None:
+    """Decode a specification; None, with findings in the file, if it has mistakes."""
+    report, root = Report(file), file.root()
+    if root is None:
+        return None
+    spec: Spec | None = decoders.decode_value(root, _SPEC, partial(Spec, name), report)
+    names: list[str] = []
+    for node in items_of(root, "terms"):
+        term = text_of(node, "name") or text_of(node, "function")
+        if term in names:
+            report.add("F108", node.at, f"a second term {quote(term)}; give each a name of its own")
+        names.append(term)
+    for node in items_of(root, "vectors"):
+        for term, (at, _) in entries_of(node, "terms").items():
+            if term not in names:
+                report.add("F103", at, f"there is no term {quote(term)}{suggestion(term, list(dict.fromkeys(names)))}")
+        if node.entries.keys().isdisjoint(("reward", "terms", "events", "agents")):
+            report.add("F101", node.at, "a test vector needs 'reward', 'terms', 'events' or 'agents'")
+    if spec is None or file.findings:
+        return None
+    vectors = (vector._replace(trace=os.path.join(folder, *vector.trace.split("/"))) for vector in spec.vectors)
+    return spec._replace(vectors=tuple(vectors))
 
-    def __init__(self, file: YamlFile, folder: str) -> None:
-        self._file = file
-        self._folder = folder
-        self.mistakes: list[str] = []
 
-    def spec(self, root: Node, name: str) -> Spec | None:
-        known = ("title", "paper", "terms", "open", "omitted", "vectors")
-        fields = self._fields(root, "a specification", known, ("terms",))
-        terms: list[TermSpec] = []
-        for node in self._items(fields.get("terms"), "terms"):
-            term = self._term(node)
-            if term is None:
-                continue
-            if any(term.name == earlier.name for earlier in terms):
-                self._add(node, f"a second term {quote(term.name)}; give each a name of its own")
-            terms.append(term)
-        if "terms" in fields and isinstance(fields["terms"], SequenceNode) and not fields["terms"].items:
-            self._add(fields["terms"], "a reward has at least one term")
-        vectors = [self._vector(node, terms) for node in self._items(fields.get("vectors"), "vectors")]
-        return Spec(
-            name, tuple(terms), self._text(fields.get("title")), self._text(fields.get("paper")),
-            self._points(fields.get("open"), "open"), self._points(fields.get("omitted"), "omitted"), tuple(vectors),
-        )  # fmt: skip
+def _term(node: Node, report: Report) -> TermSpec | None:
+    term: TermSpec | None = decoders.decode_value(node, _term_schema(text_of(node, "function")), _with_name, report)
+    return term
 
-    def _term(self, node: Node) -> TermSpec | None:
-        known = ("name", "function", "weight", "options", "range", "ramp", "gates", "evidence", "open")
-        fields = self._fields(node, "a term", known, ("function",))
-        function = self._text(fields.get("function"))
-        if function not in FUNCTIONS:
-            if "function" in fields:
-                problem = f"there is no function {quote(function)}{suggestion(function, list(FUNCTIONS))}"
-                self._add(fields["function"], problem)
+
+@cache
+def _term_schema(function: str) -> Schema:
+    """Return the fields of a term; what its options are depends on its function."""
+    if function not in FUNCTIONS:
+        return _TERM
+    options = {name: _option(function, name, default) for name, default in FUNCTIONS[function].options.items()}
+    of_function = Schema(f"options of {function}", "", options, ())
+    return _TERM._replace(
+        decoders={**_TERM.decoders, "options": lambda node, report: decode_record(node, of_function, report)}
+    )
+
+
+def _with_name(*, function: str, name: str = "", **values: Any) -> TermSpec:
+    return TermSpec(name or function, function, **values)
+
+
+def _option(function: str, name: str, default: object) -> Decoder:
+    """Return the decoder of an option, by its default."""
+    choices = CHOICES.get((function, name))
+    if isinstance(default, float):
+        return _number(name)
+    if isinstance(default, dict):
+        return decoders.by_name(name, _number(name))
+    if isinstance(default, tuple):
+        return _words(name, choices) if choices else decoders.text_list(name)
+    return decoders.word(name, f"value of {name}", choices) if choices else decoders.text(name)
+
+
+def _number(name: str) -> Decoder:
+    def parse(text: str) -> float:
+        with suppress(ValueError):
+            if isfinite(value := float(text)):
+                return value
+        raise ValueError(f"{quote(text)} is not a number")
+
+    return decoders.parsed(name, "F105", parse)
+
+
+def _words(name: str, allowed: tuple[str, ...]) -> Decoder:
+    """A list of some words."""
+    return _list(name, decoders.word(name, f"value of {name}", allowed))
+
+
+def _list(name: str, item: Decoder) -> Decoder:
+    """A list of values of one kind, at least one."""
+
+    def decode(node: Node, report: Report) -> tuple[Any, ...] | None:
+        if type(node) is not Sequence or not node.items:
+            report.add("F103", node.at, f"{quote(name)} must be a list of at least one")
             return None
-        gates = self._texts(fields.get("gates"), "gates")
-        for gate in gates:
-            if gate not in GATES:
-                self._add(fields["gates"], f"{quote(gate)} is not a gate{suggestion(gate, GATES)}")
-        return TermSpec(
-            self._text(fields.get("name")) or function,
-            function,
-            self._number(fields["weight"]) if "weight" in fields else 1.0,
-            self._options(fields.get("options"), FUNCTIONS[function]),
-            self._pair(fields.get("range"), "range"),
-            self._pair(fields.get("ramp"), "ramp"),
-            gates,
-            tuple(self._evidence(fields.get("evidence"))),
-            self._points(fields.get("open"), "open"),
-        )
+        values = [item(value, report) for value in node.items]
+        return None if None in values else tuple(values)
 
-    def _options(self, node: Node | None, function: Function) -> dict[str, Any]:
-        options: dict[str, Any] = {}
-        if node is None:
-            return options
-        for name, value in self._fields(node, f"options of {function.name}", tuple(function.options), ()).items():
-            default = function.options[name]
-            if isinstance(default, float):
-                options[name] = self._number(value)
-            elif isinstance(default, dict):
-                options[name] = self._numbers(value, name)
-            elif isinstance(default, tuple):
-                options[name] = self._texts(value, name)
-                self._require_choices(function.name, name, value, options[name])
-            else:
-                options[name] = self._text(value)
-                self._require_choices(function.name, name, value, (options[name],))
-        return options
+    return decode
 
-    def _require_choices(self, function: str, option: str, node: Node, given: tuple[str, ...]) -> None:
-        choices = CHOICES.get((function, option))
-        if choices is None:
-            return
-        for text in given:
-            if text not in choices:
-                self._add(node, f"{quote(text)} is none of {option}{suggestion(text, choices)}")
 
-    def _evidence(self, node: Node | None) -> Iterator[Evidence]:
-        for item in self._items(node, "evidence"):
-            needed = ("note", "source", "level")
-            fields = self._fields(item, "an item of evidence", Evidence._fields, needed)
-            note, source, level = (self._text(fields.get(name)) for name in needed)
-            copy = self._text(fields.get("copy"))
-            if "level" in fields and level not in LEVELS:
-                self._add(fields["level"], f"{quote(level)} is not a level{suggestion(level, LEVELS)}")
-            if copy not in ("", "yes"):
-                self._add(fields["copy"], f"{quote(copy)} is not 'yes'; leave it out where the source was read itself")
-            yield Evidence(note, source, level, bool(copy), self._text(fields.get("quote")))
+def _pair(name: str, order: str) -> Decoder:
+    """Two different numbers; those of a range in their order."""
+    numbers = _list(name, _number(name))
 
-    def _points(self, node: Node | None, name: str) -> tuple[Point, ...]:
-        """Decode a list of points; a plain text is a point without a source."""
-        points = []
-        for item in self._items(node, name):
-            if not isinstance(item, MappingNode):
-                points.append(Point(self._text(item)))
-                continue
-            fields = self._fields(item, "a point", Point._fields, ("note",))
-            points.append(Point(*(self._text(fields.get(field)) for field in Point._fields)))
-        return tuple(points)
-
-    def _vector(self, node: Node, terms: list[TermSpec]) -> Vector:
-        fields = self._fields(node, "a test vector", Vector._fields, ("note", "source", "trace"))
-        parts = {name: self._numbers(fields.get(name), name) for name in ("options", "terms", "events", "agents")}
-        names = [term.name for term in terms]
-        for name in parts["terms"]:
-            if name not in names:
-                self._add(fields["terms"], f"there is no term {quote(name)}{suggestion(name, names)}")
-        reward = self._number(fields["reward"]) if "reward" in fields else None
-        if (
-            isinstance(node, MappingNode)
-            and reward is None
-            and not (parts["terms"] or parts["events"] or parts["agents"])
-        ):
-            self._add(node, "a test vector needs 'reward', 'terms', 'events' or 'agents'")
-        return Vector(
-            self._text(fields.get("note")),
-            self._text(fields.get("source")),
-            os.path.join(self._folder, *self._text(fields.get("trace")).split("/")),
-            parts["options"],
-            reward,
-            parts["terms"],
-            parts["events"],
-            parts["agents"],
-        )
-
-    def _fields(self, node: Node, subject: str, known: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, Node]:
-        if not isinstance(node, MappingNode):
-            self._add(node, f"{subject} is an object")
-            return {}
-        for name, (at, _) in node.entries.items():
-            if name not in known:
-                problem = f"{subject} has no {quote(name)}{suggestion(name, known)}"
-                self.mistakes.append(f"{self._file.location(at)}: {problem}")
-        for name in needed:
-            if name not in node.entries:
-                self._add(node, f"{subject} needs {quote(name)}")
-        return {name: value for name, (_, value) in node.entries.items() if name in known}
-
-    def _items(self, node: Node | None, name: str) -> list[Node]:
-        if node is None:
-            return []
-        if isinstance(node, SequenceNode):
-            return node.items
-        self._add(node, f"{quote(name)} is a list")
-        return []
-
-    def _text(self, node: Node | None) -> str:
-        if node is None:
-            return ""
-        if isinstance(node, Scalar) and node.text.strip():
-            return node.text
-        self._add(node, "a text is wanted")
-        return ""
-
-    def _texts(self, node: Node | None, name: str) -> tuple[str, ...]:
-        return tuple(self._text(item) for item in self._items(node, name))
-
-    def _number(self, node: Node) -> float:
-        try:
-            value = float(node.text) if isinstance(node, Scalar) else float("nan")
-        except ValueError:
-            value = float("nan")
-        if not isfinite(value):
-            self._add(node, "a number is wanted")
-            return 0.0
-        return value
-
-    def _numbers(self, node: Node | None, name: str) -> dict[str, float]:
-        """Decode an object of numbers, by name."""
-        if node is None:
-            return {}
-        if not isinstance(node, MappingNode):
-            self._add(node, f"{quote(name)} is an object of numbers")
-            return {}
-        return {key: self._number(value) for key, (_, value) in node.entries.items()}
-
-    def _pair(self, node: Node | None, name: str) -> tuple[float, float] | None:
-        if node is None:
+    def decode(node: Node, report: Report) -> tuple[float, float] | None:
+        values = numbers(node, report)
+        if values is None:
             return None
-        numbers = [self._number(item) for item in self._items(node, name)]
-        if len(numbers) != 2 or numbers[0] == numbers[1] or (name == "range" and numbers[0] > numbers[1]):
-            order = "the lower first" if name == "range" else "what counts as 0 first"
-            self._add(node, f"{quote(name)} is two different numbers, {order}")
+        if len(values) != 2 or values[0] == values[1] or (name == "range" and values[0] > values[1]):
+            report.add("F103", node.at, f"{quote(name)} is two different numbers, {order}")
             return None
-        return numbers[0], numbers[1]
+        return values[0], values[1]
 
-    def _add(self, node: Node, problem: str) -> None:
-        self.mistakes.append(f"{self._file.location(node.at)}: {problem}")
+    return decode
+
+
+def _point(node: Node, report: Report) -> Point | None:
+    """Decode a point; a plain text is a point without a source."""
+    if type(node) is Scalar:
+        note = decoders.checked_text("a point", node, report)
+        return None if note is None else Point(note)
+    point: Point | None = decoders.decode_value(node, _POINT, Point, report)
+    return point
+
+
+def _evidence(*, copy: str = "", **values: Any) -> Evidence:
+    return Evidence(**values, copy=bool(copy))
+
+
+_POINT = decoders.schema_of(Point, "a point")
+_EVIDENCE = decoders.schema_of(
+    Evidence,
+    "an item of evidence",
+    level=decoders.word("level", "level", LEVELS),
+    copy=decoders.word("copy", "value of copy", ("yes",)),
+)
+_TERM = decoders.schema_of(
+    TermSpec,
+    "a term",
+    "name",
+    function=decoders.word("function", "function", tuple(FUNCTIONS)),
+    weight=_number("weight"),
+    options=decoders.by_name("options", decoders.text("an option")),  # of an unknown function
+    range=_pair("range", "the lower first"),
+    ramp=_pair("ramp", "what counts as 0 first"),
+    gates=_words("gates", GATES),
+    evidence=decoders.record_list("evidence", _EVIDENCE, _evidence),
+    open=_list("open", _point),
+)._replace(required=("function",))
+_VECTOR = decoders.schema_of(
+    Vector,
+    "a test vector",
+    reward=_number("reward"),
+    **{name: decoders.by_name(name, _number(name)) for name in ("options", "terms", "events", "agents")},
+)
+_SPEC = decoders.schema_of(
+    Spec,
+    "a specification",
+    name=None,
+    terms=_list("terms", _term),
+    open=_list("open", _point),
+    omitted=_list("omitted", _point),
+    vectors=decoders.record_list("vectors", _VECTOR, Vector),
+)._replace(required=("terms",))

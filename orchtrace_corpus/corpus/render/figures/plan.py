@@ -8,8 +8,8 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.table import markdown_text
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, LevelCounts, Summary
-from orchtrace_corpus.corpus.model.fields import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, crosstab_title, totals
