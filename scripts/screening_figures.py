@@ -196,9 +196,7 @@ def page() -> str:
     protocol = files.protocol.sound()
     assert protocol is not None
     # Those that readers had proposed a decision for when this was measured; what searches add is not of their kind.
-    candidates = [
-        one for one in files.candidates.candidates if one.proposal is not Decision.UNREAD and not one.found_by
-    ]
+    candidates = [one for one in files.candidates.items if one.proposal is not Decision.UNREAD and not one.found_by]
     hidden, made = hidden_papers(pool), made_papers(2000)
     queries = {one.query: one.asked for one in plan_searches(protocol, (), LAST, since=FIRST)}
     table, missed = search_tables(queries, hidden, candidates, made)

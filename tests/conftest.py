@@ -25,8 +25,7 @@ from orchtrace_corpus.cli.main import run
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.model import candidates, store
 from orchtrace_corpus.corpus.model import taxonomy as taxonomies
-from orchtrace_corpus.corpus.model.candidates import CandidateFile
-from orchtrace_corpus.corpus.model.records import Places
+from orchtrace_corpus.corpus.model.records import Entries, Places
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from tests.effort import FULL, tries
 
@@ -94,8 +93,10 @@ def remembered(decode: Callable[..., Any]) -> Callable[..., Any]:
         found, _ = DECODED[key]
         if isinstance(found, Taxonomy):
             return found
+        if isinstance(found, Entries):
+            return Entries("the candidates have", found.items, Places(file, found.places._starts), found.findings)
         parts = (Places(file, part._starts) if isinstance(part, Places) else part for part in found)
-        return CandidateFile(*parts) if isinstance(found, CandidateFile) else tuple(parts)
+        return tuple(parts)
 
     return decoded
 

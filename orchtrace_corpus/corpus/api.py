@@ -244,6 +244,7 @@ class Corpus:
             InvalidCorpusError: Its claims, disputes or candidates have errors; the message lists them.
         """
         from orchtrace_corpus.corpus.analysis.claims import evaluate
+        from orchtrace_corpus.corpus.model.candidates import select_proposed
         from orchtrace_corpus.corpus.model.disputes import as_read
 
         files = self._files
@@ -252,9 +253,9 @@ class Corpus:
         awaiting = files.candidates
         findings = (*files.claims.findings, *files.disputes.findings, *awaiting.findings)
         records.require_none("the claims have errors:", findings)
-        proposed = awaiting.proposed if self._is_whole and awaiting.places else None
-        disputes = as_read(files.disputes.disputes, self._reading)
-        return Verdicts(evaluate(files.claims.claims, self._pool, disputes, proposed))
+        awaited = select_proposed(awaiting.items) if self._is_whole and awaiting.places else None
+        disputes = as_read(files.disputes.items, self._reading)
+        return Verdicts(evaluate(files.claims.claims, self._pool, disputes, awaited))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.table.to_pandas`."""
@@ -336,9 +337,7 @@ def candidates(root: str = "") -> tuple["Candidate", ...]:
     """
     folder = root or store.find_root().path
     load(folder)  # whose errors come first
-    awaiting = store.CorpusFiles(folder).candidates
-    records.require_none("the candidates have errors:", awaiting.findings)
-    return awaiting.candidates
+    return store.CorpusFiles(folder).candidates.sound()
 
 
 def validate(root: str = "") -> tuple[Finding, ...]:

@@ -175,7 +175,7 @@ def figure_source(files: CorpusFiles, summary: Summary) -> "Source":
     if runs := files.searches.sound():
         from orchtrace_corpus.corpus.analysis import flow
 
-        screening = flow.screening(pool, runs, files.candidates.candidates, files.protocol.sound())
+        screening = flow.screening(pool, runs, files.candidates.items, files.protocol.sound())
     observations = files.scale.sound()
     disputed = contested(files.disputes.sound())
     return Source(pool, summary, observations, contested_values(pool, disputed), screening)

@@ -214,7 +214,7 @@ def _check_claims(files: CorpusFiles) -> Part:
     from orchtrace_corpus.corpus.analysis.claims import check, evaluate, falling_today
 
     claims = files.claims.claims
-    verdicts = evaluate(claims, files.pool, files.disputes.disputes)
+    verdicts = evaluate(claims, files.pool, files.disputes.items)
     findings, falling = check(files.claims, files.pool, verdicts), falling_today(verdicts)
     before = committed(files) if falling else None
     fell = None

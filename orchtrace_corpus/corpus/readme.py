@@ -289,13 +289,14 @@ def _body(name: str, sources: _Sources) -> str:
         return _terms(pool, argument.strip())
     if kind == "claims" and not argument:
         from orchtrace_corpus.corpus.analysis.claims import evaluate
+        from orchtrace_corpus.corpus.model.candidates import select_proposed
         from orchtrace_corpus.corpus.render.claims import pools_table
 
         if sources.files is None:
             return markdown(pools_table(()))
         claims, awaiting = sources.files.claims, sources.files.candidates
         require_none("the claims have errors:", claims.findings)
-        proposed = awaiting.sound() if awaiting.places else None
+        proposed = select_proposed(awaiting.sound()) if awaiting.places else None
         return markdown(pools_table(evaluate(claims.claims, sources.files.pool, candidates=proposed)))
     if kind == "papers":
         papers = parse(argument.split(), paper_attributes(pool.taxonomy)).select(pool.papers)

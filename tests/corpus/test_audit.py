@@ -434,7 +434,7 @@ def test_disagreements_go_on_record_as_open_disputes(copy: Path, toy: Corpus) ->
     assert first.code == 0
     written = (copy / "data" / "disputes.yaml").read_text(encoding="utf-8")
     assert f"- record: {key}\n  tag: {column.name}\n  stands: {stands}\n" in written
-    (dispute,) = store.CorpusFiles(str(copy)).disputes.disputes
+    (dispute,) = store.CorpusFiles(str(copy)).disputes.items
     assert [(reading.values, reading.by) for reading in dispute.readings] == [
         ((stands,), "the corpus and two"),
         ((other,), "one"),
@@ -443,7 +443,7 @@ def test_disagreements_go_on_record_as_open_disputes(copy: Path, toy: Corpus) ->
 
     (copy / "three.csv").write_text(f"key,{column.name}\n{key},{third}\n", encoding="utf-8")
     assert "0 new disputes, 1 with new readings" in run_corpus(*words, str(copy / "three.csv")).stderr
-    (dispute,) = store.CorpusFiles(str(copy)).disputes.disputes
+    (dispute,) = store.CorpusFiles(str(copy)).disputes.items
     assert dispute.alternatives == (other, third)
 
 

@@ -19,7 +19,7 @@ from orchtrace_corpus import corpus
 from orchtrace_corpus.base.errors import InvalidCorpusError
 from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading, select_proposed
 from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName
 from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus.test_schema import as_editors_read
@@ -935,8 +935,8 @@ def test_what_the_candidates_would_do_to_the_claims(awaiting: dict[str, Candidat
     whole = store.CorpusFiles(str(ROOT)).loaded.pool
     assert whole is not None
     pool = whole._replace(papers=tuple(paper for paper in whole.papers if paper.published))
-    proposed = [one for one in store.CorpusFiles(str(ROOT)).candidates.proposed if one.name in awaiting]
-    verdicts = core.evaluate(store.CorpusFiles(str(ROOT)).claims.claims, pool, candidates=proposed)
+    awaited = [one for one in select_proposed(store.CorpusFiles(str(ROOT)).candidates.items) if one.name in awaiting]
+    verdicts = core.evaluate(store.CorpusFiles(str(ROOT)).claims.claims, pool, candidates=awaited)
     pools = {one.claim.id: one.pools.get(PoolName.CANDIDATES) for one in verdicts}
     judged = {name: one for name, one in pools.items() if one is not None}
     expected = {

@@ -759,7 +759,7 @@ def over_scale(root: Path, expect: str, more: str = "") -> core.Verdict:
     (root / "data" / "claims.yaml").write_text(claim(expect, f"  over: scale\n{more}"), encoding="utf-8")
     files = store.CorpusFiles(str(root))
     assert files.claims.findings == ()
-    return core.evaluate(files.claims.claims, files.pool, files.disputes.disputes, ())[0]
+    return core.evaluate(files.claims.claims, files.pool, files.disputes.items, ())[0]
 
 
 @pytest.mark.parametrize(
@@ -790,7 +790,7 @@ def test_a_claim_over_published_scale_is_judged_over_every_pool(root: Path) -> N
         "today": (False, "1", ("Park: beds",)),
         "candidates": (False, "1", ("Park: beds",)),
     }
-    compared = compare_readings([judged.claim], pool_of(root), store.CorpusFiles(str(root)).disputes.disputes)
+    compared = compare_readings([judged.claim], pool_of(root), store.CorpusFiles(str(root)).disputes.items)
     assert compared == {"one": (True, ())}
 
 

@@ -17,7 +17,8 @@ from orchtrace_corpus.corpus.analysis.stress import Robustness, stress
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.claim_file import _CLAIM, Agreement, Counts, Number, Over, PoolName
-from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.model.disputes import Dispute
+from orchtrace_corpus.corpus.model.records import Entries, Pool
 from orchtrace_corpus.corpus.render import schema
 from tests.conftest import ROOT, run_corpus
 from tests.corpus.changed_pools import apply_changes
@@ -37,13 +38,11 @@ def pool() -> Pool:
 
 
 @pytest.fixture(scope="module")
-def recorded(pool: Pool) -> disputes.DisputeFile:
+def recorded(pool: Pool) -> Entries[Dispute]:
     return store.CorpusFiles(str(ROOT)).disputes
 
 
-def test_all_claims_hold_and_all_disputes_are_about_what_the_data_says(
-    pool: Pool, recorded: disputes.DisputeFile
-) -> None:
+def test_all_claims_hold_and_all_disputes_are_about_what_the_data_says(pool: Pool, recorded: Entries[Dispute]) -> None:
     assert core.check(FILE, pool) == ()
     assert disputes.check(recorded, pool) == ()
     assert run_corpus("--root", str(ROOT), "claims").code == 0
@@ -158,8 +157,8 @@ def test_check_names_the_claim_that_an_edit_breaks(name: str, tmp_path: Path) ->
 
 
 @pytest.fixture(scope="module")
-def robust(pool: Pool, recorded: disputes.DisputeFile) -> dict[str, Robustness]:
-    return {found.claim.id: found for found in stress(FILE.claims, pool, recorded.disputes)}
+def robust(pool: Pool, recorded: Entries[Dispute]) -> dict[str, Robustness]:
+    return {found.claim.id: found for found in stress(FILE.claims, pool, recorded.items)}
 
 
 def test_every_smallest_set_breaks_its_claim_and_nothing_in_it_is_idle(
@@ -203,13 +202,13 @@ def test_stress_takes_no_longer_than_some_dozens_of_plain_evaluations() -> None:
 # Disputes
 
 
-def test_every_disagreement_of_the_two_codings_is_on_record(pool: Pool, recorded: disputes.DisputeFile) -> None:
+def test_every_disagreement_of_the_two_codings_is_on_record(pool: Pool, recorded: Entries[Dispute]) -> None:
     folder = ROOT / "data" / "audits"
     sheets = []
     for number in (1, 2):
         with open(folder / f"sub-decisions-{number}.csv", encoding="utf-8", newline="") as file:
             sheets.append({row["key"]: row for row in csv.DictReader(file)})
-    on_record = {dispute.id: dispute for dispute in recorded.disputes}
+    on_record = {dispute.id: dispute for dispute in recorded.items}
     differing = 0
 
     for key, first in sheets[0].items():
@@ -223,10 +222,10 @@ def test_every_disagreement_of_the_two_codings_is_on_record(pool: Pool, recorded
     assert differing == 36
 
 
-def test_rows_whose_stopping_may_be_learned_are_contested(pool: Pool, recorded: disputes.DisputeFile) -> None:
+def test_rows_whose_stopping_may_be_learned_are_contested(pool: Pool, recorded: Entries[Dispute]) -> None:
     learned = Corpus(pool).where("stop=explicit,implicit", "added<=2026-05-04").papers
 
-    assert {(paper.key, "stop") for paper in learned} <= disputes.contested(recorded.disputes)
+    assert {(paper.key, "stop") for paper in learned} <= disputes.contested(recorded.items)
 
 
 # The documents

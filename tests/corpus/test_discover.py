@@ -393,7 +393,7 @@ def test_hostile_titles_become_plain_text(root: Path, server: ArxivServer) -> No
     assert result.code == 0
     file = store.CorpusFiles(str(root)).candidates
     assert file.findings == ()
-    titles = {one.paper.arxiv_id: one.paper.title for one in file.candidates}
+    titles = {one.paper.arxiv_id: one.paper.title for one in file.items}
     assert [titles[f"2402.0002{number}"] for number in range(7)] == [
         "Bed alert(1) of Thorns",
         "Bed of Thorns",
@@ -520,7 +520,7 @@ def test_citations_are_followed_in_both_directions_with_the_key_of_the_environme
 
     assert result.code == 0
     assert "citations  OpenAlex  2024-01-01  2024-02-29      3    2" in result.stdout
-    pool = store.CorpusFiles(str(root)).candidates.candidates
+    pool = store.CorpusFiles(str(root)).candidates.items
     found = {one.paper.title: (one.found_by, one.paper.doi, one.paper.urls[0]) for one in pool}
     assert found["Gardens of Today"] == (
         ("cites mixed-borders", "cites rose-garden"),

@@ -8,8 +8,8 @@ import pytest
 
 from orchtrace_corpus.corpus.model import disputes as core
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import Agreed, Dispute, DisputeFile, Reading, State
-from orchtrace_corpus.corpus.model.records import Pool
+from orchtrace_corpus.corpus.model.disputes import Agreed, Dispute, Reading, State
+from orchtrace_corpus.corpus.model.records import Entries, Pool
 from tests.conftest import TOY, Result, run_corpus
 
 
@@ -24,7 +24,7 @@ def dispute(record: str, tag: str, stands: str, readings: str, more: str = "") -
     return f"{head}{more}  why: The gardener knows.\n  source: https://example.org/quarrel\n"
 
 
-def read(text: str) -> DisputeFile:
+def read(text: str) -> Entries[Dispute]:
     return store.CorpusFiles(str(TOY), {store.DISPUTES: text.encode()}).disputes
 
 
@@ -41,7 +41,7 @@ def test_a_dispute_as_it_is_read() -> None:
     file = read(WATER + dispute("long-grass", "size", "large", "large: one, small: two", "  state: settled\n"))
 
     assert wrong(WATER) == []
-    assert file.disputes == (
+    assert file.items == (
         Dispute(
             "rose-garden",
             "water",
@@ -71,20 +71,20 @@ AGREED = ROSES.replace("  why", "  agreed: {value: cottage, source: https://exam
 
 def test_what_readers_of_the_sources_agree_on() -> None:
     assert wrong(AGREED) == []
-    assert read(AGREED).disputes[0].agreed == Agreed("cottage", "https://example.org/roses", "style 2")
-    assert read(ROSES).disputes[0].agreed is None
+    assert read(AGREED).items[0].agreed == Agreed("cottage", "https://example.org/roses", "style 2")
+    assert read(ROSES).items[0].agreed is None
 
 
 def test_a_reading_that_allows_for_what_stands_is_no_alternative() -> None:
-    assert read(WATER).disputes[0].alternatives == ("none",)
+    assert read(WATER).items[0].alternatives == ("none",)
     vague = dispute("rose-garden", "water", "daily", '"weekly,none": one, daily: two, none: three')
-    assert read(vague).disputes[0].alternatives == ("weekly", "none")
+    assert read(vague).items[0].alternatives == ("weekly", "none")
 
 
 def test_only_open_disputes_are_contested() -> None:
     settled = dispute("long-grass", "size", "large", "large: one, small: two", "  state: settled\n")
 
-    assert core.contested(read(WATER + settled + ROSES).disputes) == {
+    assert core.contested(read(WATER + settled + ROSES).items) == {
         ("rose-garden", "water"),
         ("rose-garden", "style"),
     }

@@ -78,7 +78,7 @@ def run(root: Path, *words: str) -> Result:
 def test_the_corpus_as_readers_of_its_sources_read_it(root: Path) -> None:
     pool = store.CorpusFiles(str(root)).loaded.pool
     assert pool is not None
-    disputes = store.CorpusFiles(str(root)).disputes.disputes
+    disputes = store.CorpusFiles(str(root)).disputes.items
 
     read = read_by(pool, disputes, ReadingName.SOURCES)
 
@@ -473,7 +473,7 @@ def test_the_counts_by_the_sources() -> None:
 def test_which_claims_fall_by_the_sources_and_by_which_tags() -> None:
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    disputes = store.CorpusFiles(str(ROOT)).disputes.disputes
+    disputes = store.CorpusFiles(str(ROOT)).disputes.items
 
     compared = compare_readings(store.CorpusFiles(str(ROOT)).claims.claims, pool, disputes)
 
@@ -499,7 +499,7 @@ def test_which_claims_fall_by_the_sources_and_by_which_tags() -> None:
 def test_every_tag_that_a_reader_of_the_sources_finds_contradicted_is_in_open_dispute() -> None:
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    recorded = {one.id: one for one in store.CorpusFiles(str(ROOT)).disputes.disputes}
+    recorded = {one.id: one for one in store.CorpusFiles(str(ROOT)).disputes.items}
     with open(ROOT / "data" / "audits" / "sources-1.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
 
@@ -514,7 +514,7 @@ def test_every_tag_that_a_reader_of_the_sources_finds_contradicted_is_in_open_di
 def test_every_tag_that_readers_agree_on_differently_is_in_open_dispute() -> None:
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    agreed = [one for one in store.CorpusFiles(str(ROOT)).disputes.disputes if one.agreed is not None]
+    agreed = [one for one in store.CorpusFiles(str(ROOT)).disputes.items if one.agreed is not None]
 
     assert len(agreed) == 24
     for one in agreed:

@@ -14,13 +14,13 @@ from jsonschema import Draft202012Validator
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Entries
 from orchtrace_corpus.corpus.model.scale import (
     BOUNDS,
     Amount,
     Group,
     Observation,
     Phase,
-    ScaleFile,
     Support,
     compare,
     decode_scale,
@@ -88,7 +88,7 @@ def run(root: Path, *words: str) -> Result:
     return run_corpus("--root", str(root), *words)
 
 
-def decoded(text: str, keys: tuple[str, ...] = ("rose-garden",)) -> ScaleFile:
+def decoded(text: str, keys: tuple[str, ...] = ("rose-garden",)) -> Entries[Observation]:
     return decode_scale(YamlFile("scale.yaml", text.encode()), keys)
 
 
@@ -159,7 +159,7 @@ def test_observations_are_decoded() -> None:
     file = decoded(TWO_GROUPS)
 
     assert file.findings == ()
-    assert file.observations[2] == Observation(
+    assert file.items[2] == Observation(
         system="Four Beds",
         group=Group.ACADEMIC,
         quantity="beds",
@@ -173,9 +173,9 @@ def test_observations_are_decoded() -> None:
         quote="There are four beds.",
         note="Counted in the plan.",
     )
-    assert [observation.value is None for observation in file.observations] == [False, True, False, False]
-    assert [observation.is_second_hand for observation in file.observations] == [True, False, False, True]
-    assert [status(observation) for observation in file.observations] == [
+    assert [observation.value is None for observation in file.items] == [False, True, False, False]
+    assert [observation.is_second_hand for observation in file.items] == [True, False, False, True]
+    assert [status(observation) for observation in file.items] == [
         "reported",
         "unknown",
         "verified",
@@ -187,7 +187,7 @@ def test_what_has_a_mistake_is_left_out_and_not_counted() -> None:
     file = decoded(TWO_GROUPS.replace('"<=300"', "many"))
 
     assert [finding.code for finding in file.findings] == ["S101"]
-    assert len(file.observations) == 3
+    assert len(file.items) == 3
     with pytest.raises(InvalidCorpusError, match="S101 'many' is not an amount"):
         file.sound()
 
@@ -198,11 +198,11 @@ def test_a_broken_file_is_unreadable() -> None:
 
 
 def test_an_empty_list_is_no_mistake() -> None:
-    assert decoded("[]\n") == ScaleFile()
+    assert (decoded("[]\n").items, decoded("[]\n").findings) == ((), ())
 
 
 def test_only_quantities_of_both_groups_are_compared() -> None:
-    [comparison] = compare(decoded(TWO_GROUPS).observations)
+    [comparison] = compare(decoded(TWO_GROUPS).items)
 
     assert comparison.quantity == "beds"
     assert [observation.system for observation in comparison.deployments] == ["Park", "Allotment"]

@@ -597,7 +597,7 @@ def test_hidden_records_are_found_by_their_own_titles(tmp_path: Path, monkeypatc
     (root / "data" / "papers.yaml").write_text("\n- key: ".join((head, *kept)), encoding="utf-8")
     for name in ("published", "claims", "disputes", "scale", "codebook"):
         (root / "data" / f"{name}.yaml").unlink()
-    candidates = store.CorpusFiles(str(ROOT)).candidates.candidates
+    candidates = store.CorpusFiles(str(ROOT)).candidates.items
     real = [served(one.paper) for one in candidates if one.paper.arxiv_id and "." in one.paper.arxiv_id]
     monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795564800")

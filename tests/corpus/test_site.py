@@ -246,11 +246,11 @@ def test_no_cell_is_called_a_gap_where_a_field_does_not_apply(of_real: dict[str,
 def test_all_candidates_are_listed_by_proposal(of_real: dict[str, str | bytes], real: Corpus) -> None:
     page = str(of_real["candidates.html"])
     file = store.CorpusFiles(str(ROOT)).candidates
-    keys = {one.value: [each.name for each in file.candidates if each.proposal is one] for one in Decision}
+    keys = {one.value: [each.name for each in file.items if each.proposal is one] for one in Decision}
     include, unclear, exclude = (len(keys[name]) for name in ("include", "unclear", "exclude"))
 
     assert main_text(page).split("\n")[1] == (
-        f"{len(file.candidates)} papers found, awaiting a person's decision: {include} include, {unclear} unclear, "
+        f"{len(file.items)} papers found, awaiting a person's decision: {include} include, {unclear} unclear, "
         f"{exclude} exclude. None is in the pool. A proposal is not a decision."
     )
     listed = re.findall(r'<details class="candidate" id="([^"]+)">', page)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
-from orchtrace_corpus.corpus.model.candidates import Candidate, CandidateFile
+from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.records import Exclusion, Pool, Record
-from orchtrace_corpus.corpus.model.searches import Run, SearchFile
+from orchtrace_corpus.corpus.model.records import Entries, Exclusion, Pool, Record
+from orchtrace_corpus.corpus.model.searches import Run
 from orchtrace_corpus.corpus.model.taxonomy import Facet
 
 OTHER_REASON = "other"
@@ -147,13 +147,13 @@ def total(flows: Sequence[Flow]) -> Flow:
     return Flow("", found, dict(by_source), excluded=dict(excluded), **sums)
 
 
-def check(file: SearchFile, pool: Pool, candidates: CandidateFile) -> tuple[Finding, ...]:
+def check(file: Entries[Run], pool: Pool, candidates: Entries[Candidate]) -> tuple[Finding, ...]:
     """Return the findings of the file, or else the papers of its runs that are nowhere."""
     if file.places is None or file.findings:
         return file.findings
-    index = _index(pool, candidates.candidates)
+    index = _index(pool, candidates.items)
     findings = []
-    for place, run in enumerate(file.runs):
+    for place, run in enumerate(file.items):
         for position, name in enumerate(run.new):
             if index.named(name) is None:
                 message = f"{quote(name)} is neither in the pool nor in the log nor a candidate"

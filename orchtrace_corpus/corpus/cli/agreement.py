@@ -278,7 +278,7 @@ def _record(
     if known.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    found = tags.propose_disputes(own, sheets, merges, known.disputes, pool.taxonomy, source, by_name=bool(one))
+    found = tags.propose_disputes(own, sheets, merges, known.items, pool.taxonomy, source, by_name=bool(one))
     if one and not found.added and not found.extended:
         hint = f"Change the argument in {store.DISPUTES}; another reader gives --by NAME."
         raise CommandUseError(f"{one}, which is on record already", hint)

@@ -15,6 +15,7 @@ from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Reading, With
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model import disputes, store
+from orchtrace_corpus.corpus.model.candidates import select_proposed
 from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render import claims as render
@@ -82,12 +83,12 @@ def claims(
         from orchtrace_corpus.corpus.analysis.stress import compare_readings
 
         compared = compare_readings(chosen, pool, dispute_file.sound())
-    pool = disputes.read_by(pool, dispute_file.disputes, reading)
-    recorded = disputes.as_read(dispute_file.disputes, reading)
+    pool = disputes.read_by(pool, dispute_file.items, reading)
+    recorded = disputes.as_read(dispute_file.items, reading)
     awaiting = files.candidates
     if taken_in and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
-    proposed = None if awaiting.places is None else awaiting.sound()
+    proposed = None if awaiting.places is None else select_proposed(awaiting.sound())
     verdicts = core.evaluate(chosen, pool, recorded, proposed)
     known = verdicts if reading is ReadingName.PUBLISHED else ()
     problems = core.check(claim_file, published, known)
@@ -95,7 +96,7 @@ def claims(
     if taken_in and proposed is not None:
         from orchtrace_corpus.corpus.analysis.stress import causes as find_causes
 
-        left_out = [one for one in awaiting.candidates if one not in proposed]
+        left_out = [one for one in awaiting.items if one not in proposed]
         causes = find_causes(verdicts, pool, proposed)
         causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
         causes_views: dict[Format, Callable[[], str | Sequence[Line]]] = {

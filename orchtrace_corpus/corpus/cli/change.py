@@ -82,7 +82,7 @@ def add(
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
     coding = read_coding(coded, pool.taxonomy, pool.taxonomy.papers, options.tags, interview.problems)
     details = _details(said, interview.problems, pool.taxonomy, read_values(coded, pool.taxonomy, interview.problems))
-    awaiting = corpus.candidates.candidates
+    awaiting = corpus.candidates.items
     candidates = name_papers(names or [], pool, awaiting)
     if issue:
         if names:
@@ -172,7 +172,7 @@ def exclude(
             raise CommandUseError(f"{paper.key} has its title and address", "Leave out --title and --url.")
         return interview.finish(partial(_demotion, interview, paper, said))
 
-    found = name_paper(name.strip(), pool, corpus.candidates.candidates)._replace(excluded=None)
+    found = name_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
     if found.awaiting is not None:
         given = found.awaiting.reason if found.awaiting.proposal is Decision.EXCLUDE else ""
         said = said._replace(tags={**found.awaiting.screening, **tags}, reason=reason or given)

@@ -183,7 +183,7 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
     pool, files = session.pool(), session.files
     runs, protocol = files.searches.sound(), files.protocol.sound()
     tables = partial(render.tables, turned=output_format is Format.TABLE)
-    found = flow.screening(pool, runs, files.candidates.candidates, protocol)
+    found = flow.screening(pool, runs, files.candidates.items, protocol)
     session.show_report({Format.JSON: lambda: render.data(found)}, lambda: tables(found), "screening", output_format)
     return ExitCode.DONE
 
@@ -276,8 +276,9 @@ def gaps(
         papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading, noun=pool.taxonomy.noun
     )
     if taken_in:
-        awaiting = session.files.candidates.sound()
-        chosen = [one for one in awaiting if query.matches(one.paper)]
+        from orchtrace_corpus.corpus.model.candidates import select_proposed
+
+        chosen = [one for one in select_proposed(session.files.candidates.sound()) if query.matches(one.paper)]
         found = found._replace(candidates=fills(chosen, *axes))
     names = [axis.name for axis in axes]
     is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED

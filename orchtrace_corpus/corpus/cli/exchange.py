@@ -225,7 +225,7 @@ def import_(
     if not items:
         raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing was imported.")
     known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
-    awaiting = RecordIndex(one.paper for one in corpus.candidates.candidates)
+    awaiting = RecordIndex(one.paper for one in corpus.candidates.items)
     keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
     remarks: dict[int, str] = {}
     for item in (one for one in items if one.values.get("key") not in keys):  # what `corpus add` would say

@@ -219,7 +219,7 @@ def candidates(
     query = parse(where or [], attributes)
     if order and sort:
         raise CommandUseError("--order and --sort contradict each other", "Give one of them.")
-    found = lookup.sort_records(query.select(file.candidates), sort or "proposal", attributes)
+    found = lookup.sort_records(query.select(file.items), sort or "proposal", attributes)
     places: tuple[Place, ...] = ()
     if order:
         from orchtrace_corpus.corpus.intake import screening
@@ -256,7 +256,7 @@ def show_found(session: CorpusSession, names: list[str], output_format: Format) 
     pool = session.pool_as_read()
     records: list[Record] = []
     awaiting: list[Candidate] = []
-    known = session.files.candidates.candidates
+    known = session.files.candidates.items
     as_pool = pool._replace(papers=tuple(candidate.paper for candidate in known), exclusions=())
     for name in names:
         found = lookup.find_records(pool, name)
@@ -266,7 +266,7 @@ def show_found(session: CorpusSession, names: list[str], output_format: Format) 
             raise CommandUseError(f"no record {quote(name)}", lookup.describe_near_misses(everything, name))
         records += [record for record in found if record not in records]
         awaiting += [candidate for candidate in known if candidate.name in keys and candidate not in awaiting]
-    disputes = session.files.disputes.disputes
+    disputes = session.files.disputes.items
     session.show_report(
         {
             Format.JSON: lambda: envelope("records", {"records": render.cards_data(records, awaiting, disputes)}),
@@ -318,7 +318,7 @@ def search(
     pool = session.read_by(as_published, reading, columns, sort, *(where or ()), *marks)
     attributes = paper_attributes(pool.taxonomy, marked=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
-    known = () if where else session.files.candidates.candidates
+    known = () if where else session.files.candidates.items
     query = paper_query(where or [], pool.taxonomy)
     selected = query.select(pool.papers)
     searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)

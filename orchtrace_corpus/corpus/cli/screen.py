@@ -80,7 +80,7 @@ def screen(
     if decisions:
         return _take_over(session, root, decisions)
     known = corpus.arxiv
-    chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.candidates)
+    chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.items)
     waiting, places = screening.in_order(
         screening.undecided(chosen), corpus.pool, known, likely=order is ReadingOrder.LIKELY
     )
@@ -90,7 +90,7 @@ def screen(
         session.output.note(f"wrote {printable(sheet, limit=300)}: {pluralize(len(waiting), 'candidate')}")
         return ExitCode.DONE
     if not waiting:
-        left = len(screening.undecided(corpus.candidates.candidates))
+        left = len(screening.undecided(corpus.candidates.items))
         told = f"no candidate passes the filters; without them, {left} to decide on" if left else ""
         session.output.note(told or "no candidate awaits a decision")
         return ExitCode.DONE
@@ -135,7 +135,7 @@ class _Run:
         try:
             while at < len(names):
                 corpus = load_editable(self._root)
-                candidate = next((one for one in corpus.candidates.candidates if one.name == names[at]), None)
+                candidate = next((one for one in corpus.candidates.items if one.name == names[at]), None)
                 if candidate is None or candidate.screened:  # decided on elsewhere meanwhile
                     at += 1
                     continue
@@ -324,7 +324,7 @@ def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
     """Take over the decisions of sheets, each in an edit of its own; return the exit code."""
     output, corpus = session.output, load_editable(root)
     protocol = corpus.protocol.sound()
-    keys = [one.name for one in screening.undecided(corpus.candidates.candidates)]
+    keys = [one.name for one in screening.undecided(corpus.candidates.items)]
     sheets, code = [], ExitCode.DONE
     before: set[str] = set()
     for path in paths:
@@ -362,7 +362,7 @@ def _decide(root: str, verdict: Verdict) -> None:
         DataFileError: A file cannot be written.
     """
     corpus, day = load_editable(root), today().isoformat()
-    candidate = next(one for one in corpus.candidates.candidates if one.name == verdict.key)
+    candidate = next(one for one in corpus.candidates.items if one.name == verdict.key)
     if verdict.choice is Choice.INCLUDE:
         proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)
     else:

@@ -112,7 +112,7 @@ class CorpusSession(Session):
         """Say that no paper of the published pool passes by a reading, and what does by the other or awaits."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
         papers = len(query.select(self.read_by(pool, other, "contested").papers))
-        known = self.files.candidates.candidates
+        known = self.files.candidates.items
         awaiting = len(query.select(candidate.paper for candidate in known))
         others = f"; {pool.taxonomy.noun.counted(papers)} by --reading {other}" * bool(papers)
         others += f"; {pluralize(awaiting, 'candidate')} (see corpus candidates)" * bool(awaiting)

@@ -265,8 +265,8 @@ def _without_candidates(
     if new:
         texts[store.DISPUTES] = add_records(corpus.file(store.DISPUTES), new, dispute_style())
     file, names = corpus.file(store.CANDIDATES), {one.name for one, _ in decided}
-    for place in reversed(range(len(corpus.candidates.candidates))):
-        if corpus.candidates.candidates[place].name in names:
+    for place in reversed(range(len(corpus.candidates.items))):
+        if corpus.candidates.items[place].name in names:
             file = YamlFile(file.path, remove_record(file, place).encode())
     return proposal._replace(texts={**texts, store.CANDIDATES: file.text})
 

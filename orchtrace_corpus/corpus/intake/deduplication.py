@@ -101,7 +101,7 @@ def deduplicate(
         query_field: The facet of exclusions that names queries.
     """
     pool = corpus.pool
-    awaiting = [candidate.paper for candidate in corpus.candidates.candidates]
+    awaiting = [candidate.paper for candidate in corpus.candidates.items]
     index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
     places = {id(paper): Known.POOL for paper in pool.papers} | {id(paper): Known.CANDIDATES for paper in awaiting}
     fresh = RecordIndex()
@@ -196,7 +196,7 @@ def arxiv_text(corpus: CorpusFiles, found: Mapping[str, Metadata]) -> str:
     Raises:
         DataFileError: What it said before cannot be read.
     """
-    papers = (*corpus.pool.papers, *(one.paper for one in corpus.candidates.candidates))
+    papers = (*corpus.pool.papers, *(one.paper for one in corpus.candidates.items))
     ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
     return encode(merged(corpus.arxiv, found, dict.fromkeys((*ids, *found))))
 
@@ -210,7 +210,7 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
     text = add_records(corpus.file(store.CANDIDATES), records, candidate_style(taxonomy))
     file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
     keys = {one.name for one in candidates}
-    if len(file.candidates) < len(corpus.candidates.candidates) + len(candidates):
+    if len(file.items) < len(corpus.candidates.items) + len(candidates):
         raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus check data.")
     errors: dict[str, tuple[Finding, ...]] = {}
     for finding in candidate_rules.check(file, corpus.loaded):

@@ -206,7 +206,7 @@ def add(
     corpus, details = load_editable(place.path if place else root), details or Details()
     taxonomy = corpus.pool.taxonomy
     coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, evidence_facets(taxonomy)))
-    candidates = name_papers(names, corpus.pool, corpus.candidates.candidates)
+    candidates = name_papers(names, corpus.pool, corpus.candidates.items)
     for error in detail_problems(candidates, details, coding, corpus.pool):
         raise error
     service = service or Service(no_fetch=True)

@@ -165,7 +165,7 @@ def proposed_reason(candidate: Candidate, decision: Decision = Decision.EXCLUDE)
 
 
 def _change(corpus: CorpusFiles, candidate: Candidate, changes: Mapping[str, Value | None]) -> Proposal:
-    places = {one.name: place for place, one in enumerate(corpus.candidates.candidates)}
+    places = {one.name: place for place, one in enumerate(corpus.candidates.items)}
     file, style = corpus.file(store.CANDIDATES), corpus.style(store.CANDIDATES)
     return Proposal({store.CANDIDATES: change_records(file, {places[candidate.name]: changes}, style)})
 
@@ -238,9 +238,9 @@ def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) ->
 
 def decided_keys(text: str, corpus: CorpusFiles) -> set[str]:
     """The keys of rows that were decided on before: of papers, of candidates or, by their address, of the log."""
-    decided = {candidate.name for candidate in corpus.candidates.candidates if candidate.screened}
+    decided = {candidate.name for candidate in corpus.candidates.items if candidate.screened}
     decided |= {paper.key for paper in corpus.pool.papers}
-    waiting = {one.name for one in undecided(corpus.candidates.candidates)}
+    waiting = {one.name for one in undecided(corpus.candidates.items)}
     log = RecordIndex(corpus.pool.exclusions)
     keys = set()
     for row in _rows(text):

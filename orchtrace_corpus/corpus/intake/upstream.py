@@ -138,7 +138,7 @@ def texts_with_answers(corpus: CorpusFiles, fetched: Fetched) -> dict[str, str]:
     What arXiv has said of candidates stays.
     """
     changes = _harmless_changes(corpus, fetched)
-    papers = (*corpus.pool.papers, *(candidate.paper for candidate in corpus.candidates.candidates))
+    papers = (*corpus.pool.papers, *(candidate.paper for candidate in corpus.candidates.items))
     every_id = [paper.arxiv_id for paper in papers if paper.arxiv_id]
     return {
         store.PAPERS: change_records(corpus.file(store.PAPERS), changes, corpus.style(store.PAPERS)),

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import product
 from typing import Any
 
-from orchtrace_corpus.base.findings import Finding, quote, suggestion
+from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders, reader
 from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record
@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.model.decode import field_names, paper_schema
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading, disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, FieldKind
 from orchtrace_corpus.corpus.model.fields import field_decoder
-from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Places, Tag, require_none
+from orchtrace_corpus.corpus.model.records import Entries, Evidence, EvidenceVerdict, Paper, Places, Tag
 from orchtrace_corpus.corpus.model.tagging import arising, in_order
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, facet_decoder
 
@@ -219,31 +219,9 @@ class Candidate(NamedTuple):
         return self.paper._replace(tags=tags)
 
 
-class CandidateFile(NamedTuple):
-    """The candidates of a corpus as read, where each stands, and the mistakes; no places where there is no file."""
-
-    candidates: tuple[Candidate, ...] = ()
-    places: Places | None = None
-    findings: tuple[Finding, ...] = ()
-
-    def sound(self) -> tuple[Candidate, ...]:
-        """Those that are proposed for inclusion, of a file without mistakes.
-
-        Raises:
-            InvalidCorpusError: There are mistakes; the message lists them.
-        """
-        require_none("the candidates have errors:", self.findings)
-        return self.proposed
-
-    @property
-    def total(self) -> int:
-        """The number of candidates."""
-        return len(self.candidates)
-
-    @property
-    def proposed(self) -> tuple[Candidate, ...]:
-        """Those that are proposed for inclusion."""
-        return tuple(candidate for candidate in self.candidates if candidate.proposal is Decision.INCLUDE)
+def select_proposed(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Return those that are proposed for inclusion."""
+    return tuple(candidate for candidate in candidates if candidate.proposal is Decision.INCLUDE)
 
 
 def candidate_schema(taxonomy: Taxonomy) -> Schema:
@@ -283,10 +261,10 @@ def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
     return tuple(facet for facet in taxonomy.exclusions if facet.field not in taken)
 
 
-def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> CandidateFile:
+def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Candidate]:
     """Decode a list of candidates, if there is one; problems become findings. What cannot be decoded is left out."""
     if file is None:
-        return CandidateFile()
+        return Entries("the candidates have")
     schema, report = candidate_schema(taxonomy), Report(file)
     facets = {facet.field: facet for facet in taxonomy.papers}
     screening = {facet.field for facet in screening_facets(taxonomy)}
@@ -309,7 +287,7 @@ def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> CandidateFil
         open_tags = frozenset(_open_tags(given, facets.values()))
         candidates.append(Candidate(paper, Decision(proposal), screening=screened, open_tags=open_tags, **own))
         starts.append(node.at)
-    return CandidateFile(tuple(candidates), Places(file, starts), tuple(file.findings))
+    return Entries("the candidates have", candidates, Places(file, starts), file.findings)
 
 
 def _open_levels(facet: Facet) -> Decoder:

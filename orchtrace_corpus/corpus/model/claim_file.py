@@ -15,11 +15,11 @@ from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.records import Places
+from orchtrace_corpus.corpus.model.records import Entries, Places
 from orchtrace_corpus.corpus.model.tag_rules import Condition, conditions
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.model.scale import Observation, ScaleFile
+    from orchtrace_corpus.corpus.model.scale import Observation
 
 
 class Over(StrEnum):
@@ -189,7 +189,7 @@ class ClaimFile(NamedTuple):
 
 
 def decode_claims(
-    file: YamlFile | None, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], ScaleFile]"
+    file: YamlFile | None, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], Entries[Observation]]"
 ) -> ClaimFile:
     """Decode a list of claims, if there is one, with the data that they rest on; problems become findings.
 
@@ -231,10 +231,12 @@ def decode_claims(
     return ClaimFile(claims, places, tuple(file.findings), tuple(unread))
 
 
-def _with_data(claim: Claim, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], ScaleFile]") -> Claim:
+def _with_data(
+    claim: Claim, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], Entries[Observation]]"
+) -> Claim:
     """Return the claim with the observations that it is about, and the texts of the coding sheets that it names."""
     if Over.SCALE in claim.over:
-        claim = claim._replace(observations=read_scale().observations)
+        claim = claim._replace(observations=read_scale().items)
     if not isinstance(claim.expect, Agreement):
         return claim
     sheets = tuple(sheet._replace(text=read_sheet(sheet.path)) for sheet in claim.expect.sheets)

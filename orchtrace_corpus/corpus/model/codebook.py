@@ -14,7 +14,7 @@ from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_recor
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
-from orchtrace_corpus.corpus.model.records import Pool, require_none
+from orchtrace_corpus.corpus.model.records import Entries, Places, Pool, decoded_entries, require_none
 from orchtrace_corpus.corpus.model.searches import QuerySyntaxError, check_query, count
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -43,32 +43,6 @@ class Coding(NamedTuple):
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     cases: tuple[Case, ...] = ()
-
-
-class Codebook(NamedTuple):
-    """The codebook as read: the entries without mistakes, and the mistakes."""
-
-    codings: tuple[Coding, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def total(self) -> int:
-        """How many entries there are."""
-        return len(self.codings)
-
-    def sound(self) -> tuple[Coding, ...]:
-        """The entries of a file without mistakes.
-
-        Raises:
-            InvalidCorpusError: There are mistakes; the message lists them.
-        """
-        require_none("the codebook has errors:", self.findings)
-        return self.codings
-
-    def rules(self) -> dict[str, int] | None:
-        """How many rules each tag has that has any; None without a codebook, or while it has mistakes."""
-        counts = {coding.tag: len(coding.rules) for coding in self.codings if coding.rules}
-        return None if self.findings or not self.codings else counts
 
 
 class Rule(NamedTuple):
@@ -173,27 +147,23 @@ class ProtocolFile(NamedTuple):
         return self.protocol
 
 
-def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) -> Codebook:
+def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) -> Entries[Coding]:
     """Decode a list of entries, if there is one; its cases are held against the papers, if these are sound."""
     if file is None:
-        return Codebook()
+        return Entries("the codebook has")
     report = Report(file)
     tags = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
     schema = _coding_schema(tuple(tags))
     codings: list[Coding] = []
-    for node in file.records():
-        report.record = ""
-        values = decode_record(node, schema, report)
-        if values is None or type(node) is not Mapping or None in values.values() or "tag" not in values:
-            continue
-        coding = Coding(**values)
+    for node, coding in decoded_entries(file, schema, Coding, report):
         if coding.tag in (known.tag for known in codings):
             report.add("B101", node.entries["tag"][1].at, f"{quote(coding.tag)} is there twice; join the two entries")
         cases = nodes_of(node, "cases")
         if is_sound and len(cases) == len(coding.cases):
             _check_cases(coding, tags[coding.tag], cases, pool, report)
         codings.append(coding)
-    return Codebook(tuple(codings), tuple(sorted(file.findings, key=lambda finding: finding.location)))
+    findings = sorted(file.findings, key=lambda finding: finding.location)
+    return Entries("the codebook has", codings, Places(file, []), findings)
 
 
 def _check_cases(coding: Coding, facet: Facet, nodes: list[Node], pool: Pool, report: Report) -> None:

@@ -12,10 +12,10 @@ from enum import StrEnum
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import Report, decode_record, decode_value
+from orchtrace_corpus.base.yamlfile.decoders import Report, decode_value
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.records import Paper, Places, Pool, ReadingName, Tag, require_none
+from orchtrace_corpus.corpus.model.records import Entries, Paper, Places, Pool, ReadingName, Tag, decoded_entries
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 NOT_ARISING = "none"
@@ -114,32 +114,10 @@ class Dispute(NamedTuple):
         return tuple(dict.fromkeys(value for values in others for value in values))
 
 
-class DisputeFile(NamedTuple):
-    """The disputes of a corpus as read: those without mistakes, where each stands, and the mistakes."""
-
-    disputes: tuple[Dispute, ...] = ()
-    places: Places | None = None
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def total(self) -> int:
-        """How many disputes there are."""
-        return len(self.disputes)
-
-    def sound(self) -> tuple[Dispute, ...]:
-        """The disputes of a file without mistakes: where some are missing, tags would lose their marks.
-
-        Raises:
-            InvalidCorpusError: There are mistakes; the message lists them.
-        """
-        require_none("the disputes have errors:", self.findings)
-        return self.disputes
-
-
-def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> DisputeFile:
+def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Dispute]:
     """Decode a list of disputes by the taxonomy, if there is one; what the papers say is for `check`."""
     if file is None:
-        return DisputeFile()
+        return Entries("the disputes have")
     report = Report(file)
     known = disputable(taxonomy)
     schema = decoders.schema_of(
@@ -154,19 +132,14 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> DisputeFile:
         state=decoders.choice("state", State, code="C203"),
     )
     disputes, starts = [], []
-    for node in file.records():
-        report.record = ""
-        values = decode_record(node, schema, report)
-        if values is None or None in values.values() or not values.keys() >= set(schema.required):
-            continue
-        dispute = Dispute(**values)
-        if type(node) is Mapping and _is_disagreement(dispute, known[dispute.tag], node, report):
+    for node, dispute in decoded_entries(file, schema, Dispute, report):
+        if _is_disagreement(dispute, known[dispute.tag], node, report):
             disputes.append(dispute)
             starts.append(node.at)
-    return DisputeFile(tuple(disputes), Places(file, starts), tuple(file.findings))
+    return Entries("the disputes have", disputes, Places(file, starts), file.findings)
 
 
-def check(file: DisputeFile, pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:
+def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:
     """Return all findings of the file: those of decoding, and disputes that papers or the codebook contradict.
 
     Args:
@@ -178,7 +151,7 @@ def check(file: DisputeFile, pool: Pool, rules: abc.Mapping[str, int] | None = N
     by_key = {paper.key: paper for paper in pool.papers}
     known = disputable(pool.taxonomy)
     seen: set[str] = set()
-    for index, dispute in enumerate(file.disputes):
+    for index, dispute in enumerate(file.items):
         code, message = "", ""
         field: tuple[str, ...] = ()
         paper = by_key.get(dispute.record)

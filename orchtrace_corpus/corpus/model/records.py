@@ -2,16 +2,17 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import Finding, Location, is_malformed
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
+from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_value
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import FieldValue
@@ -315,6 +316,52 @@ class Places:
             else:
                 break
         return self.file.location(start if node is None else node.at)
+
+
+Item = TypeVar("Item")
+
+
+class Entries(Generic[Item]):
+    """The entries of a data file as read: those without mistakes, where each stands, and the mistakes.
+
+    Attributes:
+        items: The entries.
+        places: Their places; None where there is no file.
+        findings: The mistakes.
+    """
+
+    def __init__(
+        self, subject: str, items: Iterable[Item] = (), places: Places | None = None, findings: Sequence[Finding] = ()
+    ) -> None:
+        self._subject = subject
+        self.items = tuple(items)
+        self.places = places
+        self.findings = tuple(findings)
+
+    @property
+    def total(self) -> int:
+        """The number of entries."""
+        return len(self.items)
+
+    def sound(self) -> tuple[Item, ...]:
+        """Return the entries of a file without mistakes: where some are missing, others would mislead.
+
+        Raises:
+            InvalidCorpusError: There are mistakes; the message lists them.
+        """
+        require_none(f"{self._subject} errors:", self.findings)
+        return self.items
+
+
+def decoded_entries(
+    file: YamlFile, schema: Schema, build: Callable[..., Item], report: Report
+) -> Iterator[tuple[reader.Mapping, Item]]:
+    """Yield the entries of a list that have no mistake of their own, each with its node."""
+    for node in file.records():
+        report.record = ""
+        item = decode_value(node, schema, build, report)
+        if item is not None and type(node) is reader.Mapping:
+            yield node, item
 
 
 class Loaded(NamedTuple):

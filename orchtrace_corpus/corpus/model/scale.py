@@ -8,13 +8,13 @@ from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any
 
-from orchtrace_corpus.base.findings import Finding, near_suggestion, quote
+from orchtrace_corpus.base.findings import near_suggestion, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import Report, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.records import require_none
+from orchtrace_corpus.corpus.model.records import Entries, Places
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
 _MAX_DIGITS = 16
@@ -115,27 +115,6 @@ class Observation(NamedTuple):
         return self.evidence in (Support.PAPER_COPY, Support.VENDOR_COPY, Support.THIRD_PARTY)
 
 
-class ScaleFile(NamedTuple):
-    """The observations of a corpus as read: those without mistakes, and the mistakes."""
-
-    observations: tuple[Observation, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def total(self) -> int:
-        """How many observations there are."""
-        return len(self.observations)
-
-    def sound(self) -> tuple[Observation, ...]:
-        """The observations of a file without mistakes.
-
-        Raises:
-            InvalidCorpusError: There are mistakes; the message lists them.
-        """
-        require_none("what is known of scale has errors:", self.findings)
-        return self.observations
-
-
 class Comparison(NamedTuple):
     """The observations of one quantity, in use against published."""
 
@@ -144,7 +123,7 @@ class Comparison(NamedTuple):
     academic: tuple[Observation, ...]
 
 
-def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun = PAPER_NOUN) -> ScaleFile:
+def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun = PAPER_NOUN) -> Entries[Observation]:
     """Decode a list of observations, if there is one.
 
     Args:
@@ -153,7 +132,7 @@ def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun
         noun: The survey's name for them.
     """
     if file is None:
-        return ScaleFile()
+        return Entries("what is known of scale has")
     report = Report(file)
     observations = []
     seen: set[tuple[str, str, Phase | None]] = set()
@@ -167,7 +146,7 @@ def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun
             value = None if values["value"] == UNKNOWN else values["value"]
             observations.append(Observation(**{**values, "value": value}))
     findings = sorted(file.findings, key=lambda finding: (finding.location, finding.code, finding.message))
-    return ScaleFile(tuple(observations), tuple(findings))
+    return Entries("what is known of scale has", observations, Places(file, []), findings)
 
 
 def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
-from orchtrace_corpus.base.findings import Finding, quote
+from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_record
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
+from orchtrace_corpus.base.yamlfile.decoders import Report, Schema
+from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
-from orchtrace_corpus.corpus.model.records import Places, require_none
+from orchtrace_corpus.corpus.model.records import Entries, Places, decoded_entries
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
 ARXIV = "arXiv"
@@ -100,50 +100,27 @@ COUNTS = ("repeated", "in_pool", "in_log", "in_candidates", "refused")
 """The fields of a run that say what became of records that were not new."""
 
 
-class SearchFile(NamedTuple):
-    """The runs as read, where each stands, and the mistakes; no places where there is no file."""
-
-    runs: tuple[Run, ...] = ()
-    places: Places | None = None
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def total(self) -> int:
-        """How many runs there are."""
-        return len(self.runs)
-
-    def sound(self) -> tuple[Run, ...]:
-        """The runs of a file without mistakes.
-
-        Raises:
-            InvalidCorpusError: There are mistakes; the message lists them.
-        """
-        require_none("the searches have errors:", self.findings)
-        return self.runs
-
-
-def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> SearchFile:
+def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> Entries[Run]:
     """Decode a list of runs, if there is one; problems become findings."""
     if file is None:
-        return SearchFile()
+        return Entries("the searches have")
     report = Report(file)
-    schema = _run_schema()
     runs, starts = [], []
-    for node in file.records():
-        report.record = ""
-        values = decode_record(node, schema, report)
-        if values is None or None in values.values() or not values.keys() >= set(schema.required):
-            continue
-        run = Run(**{**values, "by": Maker(values["by"])})
+    for node, run in decoded_entries(file, _run_schema(), _run, report):
         _check_sums(run, node, noun.many, report)
         runs.append(run)
         starts.append(node.at)
-    return SearchFile(tuple(runs), Places(file, starts), tuple(sorted(file.findings, key=lambda one: one.location)))
+    findings = sorted(file.findings, key=lambda finding: finding.location)
+    return Entries("the searches have", runs, Places(file, starts), findings)
 
 
-def _check_sums(run: Run, node: Node, noun: str, report: Report) -> None:
+def _run(*, by: str, **values: Any) -> Run:
+    return Run(by=Maker(by), **values)
+
+
+def _check_sums(run: Run, node: Mapping, noun: str, report: Report) -> None:
     """What was found is what was repeated, known, refused or new, and the searches have all that is new."""
-    at = node.entries["searches"][1].at if type(node) is Mapping else node.at
+    at = node.entries["searches"][1].at
     each = sum(search.new for search in run.searches)
     whole = run.repeated + run.known + run.refused + len(run.new)
     if each != len(run.new):

@@ -16,20 +16,20 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model.decode import decode_exclusions, decode_papers
-from orchtrace_corpus.corpus.model.records import Loaded, Places, Pool, PublishedPool, ReadingName
+from orchtrace_corpus.corpus.model.records import Entries, Loaded, Places, Pool, PublishedPool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun, Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.yamlfile.writer import Style
     from orchtrace_corpus.corpus.model.arxiv_file import ArxivFile
-    from orchtrace_corpus.corpus.model.candidates import CandidateFile
+    from orchtrace_corpus.corpus.model.candidates import Candidate
     from orchtrace_corpus.corpus.model.claim_file import ClaimFile
-    from orchtrace_corpus.corpus.model.codebook import Codebook, ProtocolFile
+    from orchtrace_corpus.corpus.model.codebook import Coding, ProtocolFile
     from orchtrace_corpus.corpus.model.corrections import PublishedBibliography
-    from orchtrace_corpus.corpus.model.disputes import DisputeFile
+    from orchtrace_corpus.corpus.model.disputes import Dispute
     from orchtrace_corpus.corpus.model.metadata import Metadata
-    from orchtrace_corpus.corpus.model.scale import ScaleFile
-    from orchtrace_corpus.corpus.model.searches import SearchFile
+    from orchtrace_corpus.corpus.model.scale import Observation
+    from orchtrace_corpus.corpus.model.searches import Run
 
 PAPERS = "data/papers.yaml"
 EXCLUSIONS = "data/exclusions.yaml"
@@ -263,28 +263,28 @@ class CorpusFiles:
     published: "Decoded[PublishedPool | None]" = Decoded()
     """The published pool; None where the corpus does not say, or with mistakes."""
 
-    candidates: "Decoded[CandidateFile]" = Decoded()
+    candidates: "Decoded[Entries[Candidate]]" = Decoded()
     """What was found and awaits a decision."""
 
-    scale: "Decoded[ScaleFile]" = Decoded()
+    scale: "Decoded[Entries[Observation]]" = Decoded()
     """What is known of the scale of systems."""
 
     claims: "Decoded[ClaimFile]" = Decoded()
     """What the corpus claims about itself, with the coding sheets that claims name."""
 
-    disputes: "Decoded[DisputeFile]" = Decoded()
+    disputes: "Decoded[Entries[Dispute]]" = Decoded()
     """The recorded disagreements about tags."""
 
     bibliography: "Decoded[PublishedBibliography]" = Decoded()
     """The published bibliography, and its corrections."""
 
-    codebook: "Decoded[Codebook]" = Decoded()
+    codebook: "Decoded[Entries[Coding]]" = Decoded()
     """How tags are coded."""
 
     protocol: "Decoded[ProtocolFile]" = Decoded()
     """How papers come in."""
 
-    searches: "Decoded[SearchFile]" = Decoded()
+    searches: "Decoded[Entries[Run]]" = Decoded()
     """What was searched and found."""
 
     def __init__(
@@ -470,7 +470,8 @@ class CorpusFiles:
     @property
     def coding_rules(self) -> dict[str, int] | None:
         """How many rules the codebook has for each tag; None without a codebook, or while it has mistakes."""
-        return self.codebook.rules()
+        counts = {coding.tag: len(coding.rules) for coding in self.codebook.items if coding.rules}
+        return None if self.codebook.findings or not self.codebook.items else counts
 
     @property
     def arxiv(self) -> "Mapping[str, Metadata]":
@@ -549,7 +550,7 @@ class CorpusFiles:
         except (DataFileError, UnicodeDecodeError):
             return None
 
-    def read_scale(self) -> "ScaleFile":
+    def read_scale(self) -> "Entries[Observation]":
         """Return what is known of scale, for the claims over it."""
         return self.scale
 

@@ -5,9 +5,19 @@ from functools import partial
 
 from orchtrace_corpus.base.findings import Finding, is_malformed, quote
 from orchtrace_corpus.base.identifiers import recognise, recognise_url
-from orchtrace_corpus.corpus.model.candidates import Candidate, CandidateFile
+from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of
-from orchtrace_corpus.corpus.model.records import Loaded, Path, Places, Pool, Record, address, folded_title, identities
+from orchtrace_corpus.corpus.model.records import (
+    Entries,
+    Loaded,
+    Path,
+    Places,
+    Pool,
+    Record,
+    address,
+    folded_title,
+    identities,
+)
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 from orchtrace_corpus.corpus.rules import apply_waivers, consistency, duplicates, lookalikes, tags, texts
@@ -26,7 +36,7 @@ _CHECKS = (
 )
 
 
-def check(file: CandidateFile, loaded: Loaded) -> tuple[Finding, ...]:
+def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
     """All findings of the file of candidates, in the order of its lines.
 
     Args:
@@ -36,17 +46,17 @@ def check(file: CandidateFile, loaded: Loaded) -> tuple[Finding, ...]:
     if file.places is None or loaded.pool is None:
         return file.findings
     taxonomy, places = loaded.pool.taxonomy, file.places
-    papers = tuple(candidate.paper for candidate in file.candidates)
+    papers = tuple(candidate.paper for candidate in file.items)
     here = Loaded(Pool(taxonomy, papers, ()), places, Places(places.file, []), file.findings)
     findings = [finding for rule in _CHECKS for finding in rule(here)]
     findings += _tag_findings(file, here, taxonomy)
-    findings += texts.find_markup(_texts(file.candidates, places))
-    findings += texts.find_unpaired_quotes(_texts(file.candidates, places))
+    findings += texts.find_markup(_texts(file.items, places))
+    findings += texts.find_unpaired_quotes(_texts(file.items, places))
     known = disputable(taxonomy)
-    for index, candidate in enumerate(file.candidates):
+    for index, candidate in enumerate(file.items):
         findings += texts.sentence_findings("reason", candidate.reason, places, index, candidate.name)
         findings += _contradicted(candidate, index, places, known)
-    findings += _decided(file.candidates, places, loaded)
+    findings += _decided(file.items, places, loaded)
     # What stands behind a syntax error may be just what a rule misses.
     raised = [one for one in findings if (one.location.path, one.record) != places.cut_off]
     everything = [*file.findings, *raised]
@@ -57,7 +67,7 @@ def check(file: CandidateFile, loaded: Loaded) -> tuple[Finding, ...]:
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code, finding.message)))
 
 
-def _tag_findings(file: CandidateFile, here: Loaded, taxonomy: Taxonomy) -> Iterator[Finding]:
+def _tag_findings(file: Entries[Candidate], here: Loaded, taxonomy: Taxonomy) -> Iterator[Finding]:
     """Rules of the taxonomy that settled tags break by themselves.
 
     Readings are evidence for the tags that they give. Without any, a candidate lacks its evidence as it lacks tags.
@@ -66,11 +76,11 @@ def _tag_findings(file: CandidateFile, here: Loaded, taxonomy: Taxonomy) -> Iter
     known = disputable(taxonomy)
     papers = tuple(
         one.supported(one.paper.tags, {tag: facet for tag, facet in known.items() if not one.is_open(tag)})
-        for one in file.candidates
+        for one in file.items
     )
     judged = here._replace(pool=Pool(taxonomy._replace(rules=rules), papers, ()))
-    unread = {one.name for one in file.candidates if not one.readings}
-    for finding in tags.check_rules(judged, [one.open_tags for one in file.candidates]):
+    unread = {one.name for one in file.items if not one.readings}
+    for finding in tags.check_rules(judged, [one.open_tags for one in file.items]):
         is_open = finding.code in ("E101", "E102") and finding.record in unread  # evidence is given with the last tags
         if finding.code != "X103" and not is_open:  # which is said where the papers are judged
             yield finding

@@ -7,7 +7,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.claims import Verdict, evaluate
 from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.analysis.stress import ReadingVerdict, Robustness, compare_readings, stress
-from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.candidates import Candidate, select_proposed
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, contested
 from orchtrace_corpus.corpus.model.field_table import field_label
@@ -61,8 +61,8 @@ class Source:
         self.protocol: Protocol | None = files.protocol.sound()
         awaiting = files.candidates
         self.has_candidates = awaiting.places is not None
-        proposed = awaiting.sound()
-        self.candidates: tuple[Candidate, ...] = awaiting.candidates
+        proposed = select_proposed(awaiting.sound())
+        self.candidates: tuple[Candidate, ...] = awaiting.items
         claim_file = files.claims
         require_none("the claims have errors:", claim_file.findings)
         self.verdicts: tuple[Verdict, ...] = evaluate(
