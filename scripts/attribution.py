@@ -27,7 +27,7 @@ from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.importers.conversations.who_and_when import MISTAKE
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.trace import Status
+from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.rewards import WHOLE, Spec, TermSpec, compute
 
 RUNS_OF_A_FAULT = 100

@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.importers import __file__ as importers_file
 from orchtrace_corpus.trace.measures import DEFINITIONS
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.refusal import schema
-from orchtrace_corpus.trace.model.trace import CREDIT_UNITS
+from orchtrace_corpus.trace.model.terms import CREDIT_UNITS
 from orchtrace_corpus.trace.render.tables import CODES
 from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
 

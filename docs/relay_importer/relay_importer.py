@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place
 from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop
-from orchtrace_corpus.trace.model.trace import Status
+from orchtrace_corpus.trace.model.terms import Status
 
 TITLE = "Relay logs (JSON Lines)"
 

@@ -7,17 +7,25 @@ apart afterwards (`msgspec.Raw`): each gives its length, and the next one's plac
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TypeAlias
-
-import msgspec
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchtrace_corpus.base.findings import Location, printable
 
+if TYPE_CHECKING:
+    from msgspec import Raw
+    from msgspec.json import Decoder
+
 Path: TypeAlias = tuple[str | int, ...]
 
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-_NAME = msgspec.json.Decoder(str)
+
+@cache
+def _decoders() -> "tuple[Decoder[dict[str, Raw]], Decoder[list[Raw]], Decoder[str]]":
+    """Return the decoders of members, items and names; made where a place is asked for: msgspec imports slowly."""
+    from msgspec import Raw
+    from msgspec.json import Decoder
+
+    return Decoder(dict[str, Raw]), Decoder(list[Raw]), Decoder(str)
 
 
 def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tuple[str | int, int, memoryview]]:
@@ -34,19 +42,20 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
         msgspec.DecodeError: A number or name in it cannot be decoded.
         UnicodeDecodeError: A name is not UTF-8.
     """
+    members_of, items_of, name_of = _decoders()
     opening = document[at : at + 1]
     between = re.compile(rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
     at = _end_of(between, document, at + 1)
     if opening == b"[":
-        for number, item in enumerate(_ITEMS.decode(text)):
+        for number, item in enumerate(items_of.decode(text)):
             value = memoryview(item)
             yield number, at, value
             at = _end_of(between, document, at + len(value))
     elif opening == b"{":
-        members = _MEMBERS.decode(text)
+        members = members_of.decode(text)
         string = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
         while (end := _end_of(string, document, at)) > at:
-            name = _NAME.decode(memoryview(document)[at:end])
+            name = name_of.decode(memoryview(document)[at:end])
             at = _end_of(between, document, end)
             value = memoryview(members[name])
             after = document[at + len(value) : at + len(value) + 1]

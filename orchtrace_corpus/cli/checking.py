@@ -230,27 +230,38 @@ def _check_traces(root: str) -> tuple[list[Finding], list[Line], ExitCode]:
 
 def _check_examples(root: str) -> tuple[list[Finding], Line, ExitCode]:
     """Check the example traces. Of warnings, only the number is shown."""
-    from orchtrace_corpus.trace.model.decode import decode, documents
     from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
-    from orchtrace_corpus.trace.rules import Names, check
+    from orchtrace_corpus.trace.rules import warnings_of_plain
 
-    findings: list[Finding] = []
-    names = Names()
-    count = 0
     try:
-        for path in trace_files(os.path.join(root, _TRACES)):
-            for document in documents(path):
-                count += 1
-                decoded = decode(document._replace(path=os.path.relpath(path, root)))
-                findings += check(decoded)
-                if decoded.trace is not None:
-                    findings += names.check(decoded.trace.trace_id, decoded.document.path, document.line)
+        paths = list(trace_files(os.path.join(root, _TRACES)))
+        findings, count = warnings_of_plain(paths), len(paths)
+        if findings is None:
+            findings, count = _find_in_traces(paths, root)
     except CorpusError as error:
         return [], _failed_line("traces", error), error.exit_code
     summary = f"{render.summary(findings)} in {pluralize(count, 'trace')}"
     code = ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
     code = ExitCode.UNREADABLE if is_unreadable(findings) else code
     return findings, _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
+
+
+def _find_in_traces(paths: Sequence[str], root: str) -> tuple[list[Finding], int]:
+    """Return all findings of trace files, with their places, and the number of traces."""
+    from orchtrace_corpus.trace.model.decode import decode, documents
+    from orchtrace_corpus.trace.rules import Names, check
+
+    findings: list[Finding] = []
+    names = Names()
+    count = 0
+    for path in paths:
+        for document in documents(path):
+            count += 1
+            decoded = decode(document._replace(path=os.path.relpath(path, root)))
+            findings += check(decoded)
+            if decoded.trace is not None:
+                findings += names.check(decoded.trace.trace_id, decoded.document.path, document.line)
+    return findings, count
 
 
 def _check_rewards(root: str) -> tuple[Line, ExitCode]:

@@ -685,6 +685,10 @@ def test_hot_commands_import_nothing_heavy() -> None:
     assert run_in_one_process(hot, HEAVY) == [[words, 0, []] for words in hot]
 
 
+def test_the_check_of_everything_reads_small_traces_and_rewards_without_msgspec() -> None:
+    assert run_in_one_process(["check"], (*HEAVY, "msgspec", "yaml")) == [["check", 0, []]]
+
+
 def test_help_and_version_do_not_even_import_yaml() -> None:
     code = "import sys; from orchtrace_corpus.cli.main import run; run(['--help']); sys.exit('yaml' in sys.modules)"
 

@@ -11,7 +11,7 @@ from planted_faults import Case, Fault, made_run
 
 from orchtrace_corpus.trace import validate
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.trace import EventType, Status
+from orchtrace_corpus.trace.model.terms import EventType, Status
 
 ALGORITHM: dict[str, Any] = {
     "is_correct": "False",

@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, as
 from orchtrace_corpus.trace.credit.evidence import AGENTS, RUNS_OF_A_FAULT, STEPS, Basis, evidence
 from orchtrace_corpus.trace.credit.methods import Coalition, Share, Value, difference_rewards, exact, sampled, shapley
 from orchtrace_corpus.trace.credit.reach import Reach
-from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType
+from orchtrace_corpus.trace.model.terms import CREDIT_UNITS, EventType
 from orchtrace_corpus.trace.render.tables import exact_credit
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus

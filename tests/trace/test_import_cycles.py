@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.trace.importers.core.builder import Builder, as_data
 from orchtrace_corpus.trace.model.import_report import ImportReport
-from orchtrace_corpus.trace.model.trace import EdgeType, EventType
+from orchtrace_corpus.trace.model.terms import EdgeType, EventType
 from tests.effort import tries
 from tests.trace.spanlogs import checked
 

@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place
 from orchtrace_corpus.trace.model.import_report import LedgerLine
-from orchtrace_corpus.trace.model.trace import Status
+from orchtrace_corpus.trace.model.terms import Status
 from tests.trace.conversationlogs import told
 from tests.trace.spanlogs import checked
 

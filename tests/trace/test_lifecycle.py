@@ -14,7 +14,8 @@ from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.diagnosis.comparison import structure
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.model.decode import Document, decode
-from orchtrace_corpus.trace.model.trace import Event, EventType
+from orchtrace_corpus.trace.model.terms import EventType
+from orchtrace_corpus.trace.model.trace import Event
 from orchtrace_corpus.trace.render.page import page
 from orchtrace_corpus.trace.view.graph import graph
 from orchtrace_corpus.trace.view.lifecycle import (

@@ -14,7 +14,8 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.analysis.prices import KINDS, PackagePrices, Prices, apply, load, load_package
 from orchtrace_corpus.trace.measures.ledger import cost_by_tool
 from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs
-from orchtrace_corpus.trace.model.trace import Clock, Edge, EdgeType, Event, EventType, Tokens, Trace
+from orchtrace_corpus.trace.model.terms import EdgeType, EventType
+from orchtrace_corpus.trace.model.trace import Clock, Edge, Event, Tokens, Trace
 from tests.conftest import ROOT, run_corpus
 
 SESSION = ROOT / "tests" / "data" / "session"

@@ -33,11 +33,13 @@ from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
+from orchtrace_corpus.trace.model import terms as vocabulary
 from orchtrace_corpus.trace.model import trace as model
 from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.json_text import Oversized, loads, text
 from orchtrace_corpus.trace.model.refusal import schema
-from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, REWARD_FAMILIES, Trace
+from orchtrace_corpus.trace.model.terms import CREDIT_UNITS, REWARD_FAMILIES
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render import measures as trace_measures
 from orchtrace_corpus.trace.render import page as trace_page
@@ -87,7 +89,7 @@ PLAIN: list[Any] = [None, True, False, [], {}, [[]], [None], {"a": {"b": [{}]}},
 ENUMS = sorted(
     {
         word
-        for kind in vars(model).values()
+        for kind in vars(vocabulary).values()
         if isinstance(kind, type) and issubclass(kind, StrEnum) and kind is not StrEnum
         for word in kind
     }
@@ -408,13 +410,13 @@ def test_the_schema_is_valid_and_describes_every_property() -> None:
 @pytest.mark.parametrize(
     ("part", "field", "kind"),
     [
-        ("", "topology", model.Topology),
-        ("event", "type", model.EventType),
-        ("event", "token_basis", model.TokenBasis),
-        ("event", "status", model.Status),
-        ("edge", "type", model.EdgeType),
-        ("agent", "kind", model.AgentKind),
-        ("clock", "unit", model.Unit),
+        ("", "topology", vocabulary.Topology),
+        ("event", "type", vocabulary.EventType),
+        ("event", "token_basis", vocabulary.TokenBasis),
+        ("event", "status", vocabulary.Status),
+        ("edge", "type", vocabulary.EdgeType),
+        ("agent", "kind", vocabulary.AgentKind),
+        ("clock", "unit", vocabulary.Unit),
     ],
 )
 def test_the_words_of_the_schema_are_those_of_the_types(part: str, field: str, kind: type[StrEnum]) -> None:
@@ -434,7 +436,7 @@ def test_the_fields_of_the_schema_are_those_of_the_types() -> None:
         name: fields(struct) for name, struct in parts.items()
     }
     assert set(schema()["properties"]) == fields(Trace)
-    assert set(schema()["$defs"]["costs"]["properties"]) == set(model.KNOWN_COSTS)
+    assert set(schema()["$defs"]["costs"]["properties"]) == set(vocabulary.KNOWN_COSTS)
 
 
 def test_channels_and_sub_decisions_are_those_of_the_bundled_taxonomy() -> None:
@@ -444,7 +446,7 @@ def test_channels_and_sub_decisions_are_those_of_the_bundled_taxonomy() -> None:
 
     assert terms["reward_family"] == list(REWARD_FAMILIES) == schema()["$defs"]["reward_family"]["enum"]
     assert terms["credit_unit"] == list(CREDIT_UNITS) == schema()["$defs"]["credit_unit"]["enum"]
-    assert terms["sub_decisions"] == list(model.Decision) == event_fields["sub_decisions"]["items"]["enum"]
+    assert terms["sub_decisions"] == list(vocabulary.Decision) == event_fields["sub_decisions"]["items"]["enum"]
     assert terms["sub_decisions"] == event_fields["sub_decision_rules"]["propertyNames"]["enum"]
 
 

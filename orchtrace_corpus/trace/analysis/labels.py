@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator
 from msgspec import Struct
 
 from orchtrace_corpus.trace.measures.measure import steps
-from orchtrace_corpus.trace.model.trace import Decision, EdgeType, EventType, Status, Trace
+from orchtrace_corpus.trace.model.terms import Decision, EdgeType, EventType, Status
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.graph import Graph
 

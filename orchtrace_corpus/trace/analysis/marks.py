@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import EventType, Trace
+from orchtrace_corpus.trace.model.terms import EventType
+from orchtrace_corpus.trace.model.trace import Trace
 
 
 class Marks(NamedTuple):

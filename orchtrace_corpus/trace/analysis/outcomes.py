@@ -23,7 +23,8 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Scalar, YamlFile, read
 from orchtrace_corpus.base.yamlfile.reader import Sequence as SequenceNode
-from orchtrace_corpus.trace.model.trace import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, Agent, Baseline, Trace
+from orchtrace_corpus.trace.model.terms import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES
+from orchtrace_corpus.trace.model.trace import Agent, Baseline, Trace
 
 CHANNELS = tuple(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
 """The channels that a reward may have."""

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Tokens, Trace, total
+from orchtrace_corpus.trace.model.events import total
+from orchtrace_corpus.trace.model.terms import EdgeType, EventType
+from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
 from orchtrace_corpus.trace.view import TraceView
 
 

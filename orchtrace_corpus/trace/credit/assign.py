@@ -12,7 +12,9 @@ from orchtrace_corpus.trace.credit.methods import MOST_EXACT_PLAYERS, Share
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.credit.values import STEPS, StepValue, Supplied, step_values
 from orchtrace_corpus.trace.measures.measure import people, steps
-from orchtrace_corpus.trace.model.trace import CREDIT_UNITS, EventType, Trace, roles_of
+from orchtrace_corpus.trace.model.events import roles_of
+from orchtrace_corpus.trace.model.terms import CREDIT_UNITS, EventType
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.trace.credit.methods import Share
-from orchtrace_corpus.trace.model.trace import EventType
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view import TraceView
 
 MOST_JOINED = 50_000_000

@@ -18,7 +18,8 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.measures import BOUNDED
 from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, spent_by_agent
-from orchtrace_corpus.trace.model.trace import AgentKind, Decision, Source, TokenBasis, Tokens
+from orchtrace_corpus.trace.model.terms import AgentKind, Decision, TokenBasis
+from orchtrace_corpus.trace.model.trace import Source, Tokens
 from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 from orchtrace_corpus.trace.rewards.terms import Team
 from orchtrace_corpus.trace.view import TraceView

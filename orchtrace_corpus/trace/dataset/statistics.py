@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.dataset.columns import DECISIONS
 from orchtrace_corpus.trace.dataset.tables import Answer, schema
 from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import Decision, Unit
+from orchtrace_corpus.trace.model.terms import Decision, Unit
 from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 
 if TYPE_CHECKING:

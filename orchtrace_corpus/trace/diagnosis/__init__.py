@@ -13,6 +13,7 @@ from orchtrace_corpus.trace.diagnosis import findings, values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry, cost_by_tool, ledger, sum_known
 from orchtrace_corpus.trace.measures.work import concurrency
+from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.import_report import (
     ImportReport,
     LedgerLine,
@@ -21,7 +22,8 @@ from orchtrace_corpus.trace.model.import_report import (
     has_all_tokens,
     report_of,
 )
-from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Source, Status, Trace, total
+from orchtrace_corpus.trace.model.terms import AgentKind, EventType, Status
+from orchtrace_corpus.trace.model.trace import Event, Source, Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union, without

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.dataset.columns import DECISIONS, ROWS, TABLES, Scene
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import Decision, EventType, Status
+from orchtrace_corpus.trace.model.terms import Decision, EventType, Status
 from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:

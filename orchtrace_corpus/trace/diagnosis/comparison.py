@@ -9,7 +9,8 @@ from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind, cost, find
 from orchtrace_corpus.trace.measures import DEFINITIONS, measure
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import EventType, Trace, Unit
+from orchtrace_corpus.trace.model.terms import EventType, Unit
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
 
 

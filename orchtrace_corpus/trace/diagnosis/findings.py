@@ -11,7 +11,9 @@ from itertools import chain, islice, takewhile
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import AgentKind, Event, EventType, Status, Tokens, total
+from orchtrace_corpus.trace.model.events import total
+from orchtrace_corpus.trace.model.terms import AgentKind, EventType, Status
+from orchtrace_corpus.trace.model.trace import Event, Tokens
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.influence import Outcome, records_approvals

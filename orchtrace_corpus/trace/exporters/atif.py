@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.atif.restoration import (
     rest,
 )
 from orchtrace_corpus.trace.importers.core.times import instant
-from orchtrace_corpus.trace.model.trace import Unit
+from orchtrace_corpus.trace.model.terms import Unit
 from orchtrace_corpus.trace.view.timing import SECONDS
 
 _VERSION = "ATIF-v1.7"

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.trace.model.trace import NULLABLE_COSTS, Unit
+from orchtrace_corpus.trace.model.terms import NULLABLE_COSTS, Unit
 from orchtrace_corpus.trace.view.lifecycle import Lineage
 from orchtrace_corpus.trace.view.timing import SECONDS
 

@@ -20,7 +20,8 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit.assign import parts
 from orchtrace_corpus.trace.credit.reach import Reach
-from orchtrace_corpus.trace.model.trace import Event, TokenRefs, roles_of
+from orchtrace_corpus.trace.model.events import roles_of
+from orchtrace_corpus.trace.model.trace import Event, TokenRefs
 from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:  # reads YAML, which who exports a trace as it is does not need

@@ -1,16 +1,19 @@
 """Measures of a trace, each derived from its events and edges, or refused with a reason."""
 
-from collections.abc import Iterable
+from __future__ import annotations
 
-from msgspec import structs
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.trace.measures import ledger, outcome, safety, team, work
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.measures.work import Profile
-from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 DEFINITIONS: dict[str, Definition] = {
     definition.name: definition for module in (work, team, ledger, outcome, safety) for definition in module.DEFINITIONS
@@ -69,9 +72,9 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
                 continue
             other = waiting.once(definition.compute)
             if known.value is None:  # the least that it can be is the least of both readings
-                found[definition.name] = structs.replace(known, at_least=other.at_least)
+                found[definition.name] = known._replace(at_least=other.at_least)
             elif other.value != known.value:
-                found[definition.name] = structs.replace(known, if_waiting=other.value)
+                found[definition.name] = known._replace(if_waiting=other.value)
     return found
 
 

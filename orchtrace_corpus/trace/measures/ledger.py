@@ -1,13 +1,20 @@
 """The ledger of tokens and money: who spent what, on which model, in which kind of event."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
-from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, TokenBasis, Tokens, Trace, roles_of, total
+from orchtrace_corpus.trace.model.events import roles_of, total
+from orchtrace_corpus.trace.model.terms import EdgeType, EventType, TokenBasis
 from orchtrace_corpus.trace.view import TraceView
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
 
 _NOT_ALL = "the trace may not record all of it"
 GROUPINGS = ("agent", "role", "model", "type", "tool")
@@ -72,7 +79,9 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
 
 def _by_tool(trace: Trace) -> list[Entry]:
     """The entries by tool: what an answer spent goes in equal parts to the tools that it calls."""
-    called, groups, answers = _called(trace), dict[str, list[Event]](), dict[str, list[tuple[Event, int]]]()
+    called = _called(trace)
+    groups: dict[str, list[Event]] = {}
+    answers: dict[str, list[tuple[Event, int]]] = {}
     for event in trace.events:
         if not event.copied_context:
             groups.setdefault(event.tool, []).append(event)

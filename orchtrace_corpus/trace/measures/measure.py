@@ -1,19 +1,24 @@
 """A measure of a trace: a figure with its unit, or the reason why there is none."""
 
-from collections.abc import Callable, Collection, Sequence
+from __future__ import annotations
 
-from msgspec import UNSET, Struct
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Trace, total
+from orchtrace_corpus.trace.model.events import total
+from orchtrace_corpus.trace.model.terms import AgentKind, EventType
 from orchtrace_corpus.trace.view import Derived, TraceView
 from orchtrace_corpus.trace.view.lifecycle import depths
 from orchtrace_corpus.trace.view.timing import Timing
 
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
+
 _HUMAN = EventType.HUMAN
 
 
-class Measure(Struct, frozen=True, gc=False):
+class Measure(NamedTuple):
     """What was measured.
 
     Attributes:
@@ -59,7 +64,7 @@ class Run:
         self.view = view
         self._known: dict[Callable[[Run], Measure], Measure] = {}
 
-    def once(self, compute: "Callable[[Run], Measure]") -> Measure:
+    def once(self, compute: Callable[[Run], Measure]) -> Measure:
         """A measure of this run, computed when it is first asked for."""
         known = self._known.get(compute)
         if known is None:
@@ -78,16 +83,16 @@ class Run:
         return steps(self.trace, self.people)
 
     @Derived
-    def spending(self) -> dict[EventType, "Spending"]:
+    def spending(self) -> dict[EventType, Spending]:
         """The tokens of the events of each type that occurs; what was merely copied is not counted."""
         found = {kind: Spending() for kind in self.times.of.of_type}
         for number, event in enumerate(self.trace.events):
             if not event.copied_context:
                 spent = found[event.type]
                 spent.events += 1
-                if event.tokens is not UNSET and (tokens := total(event.tokens)):
+                if event.tokens and (tokens := total(event.tokens)):
                     spent.tokens += tokens
-                elif event.tokens is UNSET or not event.tokens.is_known:
+                elif not event.tokens or not event.tokens.is_known:
                     spent.lacking.append(number)
         return found
 

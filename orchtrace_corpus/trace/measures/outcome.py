@@ -4,10 +4,17 @@ Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline, 
 one they are refused, since no figure of the run itself could stand in for it.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
-from orchtrace_corpus.trace.model.trace import Baseline, EventType, Status
+from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS
+
+if TYPE_CHECKING:
+    pass
 
 _TOOL_CALL = EventType.TOOL_CALL
 _ERROR, _UNKNOWN = Status.ERROR, Status.UNKNOWN
@@ -102,7 +109,7 @@ def error_amplification(run: Run) -> Measure:
 
 def _baseline(run: Run, name: str) -> Measure:
     """A figure of the single agent's run, greater than 0."""
-    if not isinstance(run.trace.baseline, Baseline):
+    if not run.trace.baseline:
         wanted = f"a single agent's run on the same task, with `{name}`"
         return Measure(None, f"no baseline: declare {wanted}, as `baseline`, or give it with --outcomes")
     value = getattr(run.trace.baseline, name)

@@ -6,10 +6,8 @@ every model in Kill-Chain Canaries (arXiv 2603.28013), while execution ranged fr
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
-
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite
-from orchtrace_corpus.trace.model.trace import EventType, Status
+from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.view.influence import (
     CONTENT_EDGES,
     EffectfulCall,
@@ -47,7 +45,8 @@ def _reach(run: Run, numbers: frozenset[int]) -> float:
 def _at_most(run: Run) -> float | None:
     """Return the reach with every unmarked tool result as untrusted; None where all results are marked."""
     events = run.trace.events
-    unmarked = [n for n in run.times.of.of_type.get(EventType.TOOL_RESULT, ()) if events[n].trusted is UNSET]
+    results = run.times.of.of_type.get(EventType.TOOL_RESULT, ())
+    unmarked = [number for number in results if not isinstance(events[number].trusted, bool)]
     if not unmarked:
         return None
     widest = influence(run.trace, run.view.graph, run.view.sequence, further=unmarked)
@@ -219,7 +218,7 @@ def _unmarked(run: Run) -> Measure | None:
     if run.view.untrusted:
         return None
     results = run.times.of.of_type.get(EventType.TOOL_RESULT, ())
-    if results and all(run.trace.events[number].trusted is not UNSET for number in results):
+    if results and all(isinstance(run.trace.events[number].trusted, bool) for number in results):
         return None
     return Measure(None, _UNMARKED)
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from orchtrace_corpus.trace.model.trace import Tokens, Trace, total
+from orchtrace_corpus.trace.model.events import total
+from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 _COPYING = frozenset(("claude-code",))
 """The programs that copy answers when a session is forked or resumed."""

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from math import inf
 
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
-from orchtrace_corpus.trace.model.trace import EventType, acting_tools
+from orchtrace_corpus.trace.model.events import acting_tools
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view.lifecycle import is_after
 from orchtrace_corpus.trace.view.timing import longest_path, most_at_once
 

@@ -5,10 +5,17 @@ expressions", Journal of the ACM 21, 1974; T. H. Cormen et al., "Introduction to
 multithreaded algorithms). An event's work is its duration; the processors are the agents.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
-from orchtrace_corpus.trace.model.trace import EventType, Trace
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view.timing import Path, Timing, longest_path, most_at_once
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 _HUMAN = EventType.HUMAN
 

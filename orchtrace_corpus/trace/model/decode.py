@@ -4,11 +4,12 @@ A sound trace is decoded and checked in one pass, by the types of `model.trace`.
 is `model.refusal` imported, which says all that is wrong with it and where.
 """
 
-from collections.abc import Iterator
-from itertools import chain
-from typing import BinaryIO
+from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, BinaryIO
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import open_regular
@@ -16,10 +17,12 @@ from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.json_places import Path, Places
 from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import Trace
 
-_TRACE = msgspec.json.Decoder(Trace)
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+if TYPE_CHECKING:
+    import msgspec
+
+    from orchtrace_corpus.trace.model.trace import Trace
+
 _NAMES = frozenset(("trace_id", "task_id"))
 _QUOTED = tuple(f'"{name}"' for name in _NAMES)
 _HEAD_BYTES = 256 * 1024
@@ -80,6 +83,23 @@ class Problem(NamedTuple):
     path: Path
 
 
+@cache
+def _traces() -> msgspec.json.Decoder[Trace]:
+    """Return the decoder of traces; made where `plain` does not suffice, since msgspec takes long to import."""
+    import msgspec
+
+    from orchtrace_corpus.trace.model.trace import Trace
+
+    return msgspec.json.Decoder(Trace)
+
+
+@cache
+def _members() -> msgspec.json.Decoder[dict[str, msgspec.Raw]]:
+    import msgspec
+
+    return msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
 def documents(path: str) -> Iterator[Document]:
     """The traces of a file: one JSON document, or JSON Lines, of which one line at a time is held in memory.
 
@@ -135,17 +155,19 @@ def holds_traces(path: str) -> bool:
             first = file.readline()
             while first.isspace():
                 first = file.readline()
-            members = _MEMBERS.decode(first if _is_whole(first) else first + file.read())
-    except (OSError, DataFileError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            members = _members().decode(first if _is_whole(first) else first + file.read())
+    except (OSError, DataFileError, ValueError, RecursionError):
         return False
     return members.keys() >= _NAMES
 
 
 def name_of(document: Document) -> str:
     """The `trace_id` of a document that may have mistakes; empty where it gives none."""
+    import msgspec
+
     try:
-        name = msgspec.json.decode(_MEMBERS.decode(document.data)["trace_id"])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+        name = msgspec.json.decode(_members().decode(document.data)["trace_id"])
+    except (ValueError, RecursionError, KeyError):
         return ""
     return name if isinstance(name, str) else ""
 
@@ -153,8 +175,8 @@ def name_of(document: Document) -> str:
 def _is_whole(line: bytes) -> bool:
     """Whether a line is a document by itself."""
     try:
-        _MEMBERS.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        _members().decode(line)
+    except ValueError:
         return False
     except RecursionError:
         return line.rstrip().endswith(b"}")
@@ -167,11 +189,11 @@ def decode(document: Document) -> Decoded:
     try:
         if not data.isascii():
             data.decode("utf-8")
-        trace = _TRACE.decode(data)
+        trace = _traces().decode(data)
         if exceeds_depth(data):
             raise RecursionError
         return Decoded(document, trace)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         from orchtrace_corpus.trace.model.refusal import explain
 
         return Decoded(document, None, explain(data, document.places, error))

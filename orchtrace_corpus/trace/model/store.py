@@ -1,12 +1,17 @@
 """Where traces come from: files and folders, one trace or several in each file."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import Finding, has_errors, quote_path
 from orchtrace_corpus.trace.model.decode import LINES, Decoded
-from orchtrace_corpus.trace.model.trace import Trace
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 SUFFIXES = (".json", *LINES)
 """What the names of traces in a folder end in."""

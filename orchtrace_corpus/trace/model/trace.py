@@ -4,128 +4,31 @@ The types say exactly what `schema.json` says, and a test holds the two against 
 traces. A text that is absent is empty, a figure that is absent or null is None: unknown, never 0.
 """
 
-from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import astuple
 
+from orchtrace_corpus.trace.model.terms import (
+    KNOWN_COSTS,
+    NULLABLE_COSTS,
+    AgentKind,
+    DecidedBy,
+    Decision,
+    EdgeType,
+    EventType,
+    Excluded,
+    GateDecision,
+    Status,
+    TokenBasis,
+    Topology,
+    Unit,
+)
+
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 Amount: TypeAlias = Annotated[float, Meta(ge=0)]
 # JSON Schema takes 1.0 for an integer, msgspec does not: hence the second half.
 Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53 - 1)] | Annotated[float, Meta(ge=0, le=2**53 - 1, multiple_of=1)]
-
-
-class EventType(StrEnum):
-    """What kind of event it is: the ten published types, and `stop` and `inference`."""
-
-    DECISION = "orchestrator_decision"
-    SPAWN = "spawn"
-    DESPAWN = "despawn"
-    MESSAGE = "message"
-    TOOL_CALL = "tool_call"
-    TOOL_RESULT = "tool_result"
-    RETURN = "return"
-    AGGREGATE = "aggregate"
-    HUMAN = "human_intervention"
-    SAFETY = "safety_event"
-    STOP = "stop"
-    INFERENCE = "inference"
-
-
-class EdgeType(StrEnum):
-    """How one event depends on another."""
-
-    TEMPORAL = "temporal"
-    CAUSAL = "causal"
-    SPAWN = "spawn"
-    MESSAGE = "message"
-    TOOL = "tool_dependency"
-    RETURN = "return"
-    AGGREGATE = "aggregate"
-    SAFETY = "safety_flow"
-
-
-class Topology(StrEnum):
-    """How the agents are arranged."""
-
-    CENTRALIZED = "centralized"
-    PLANNER_EXECUTOR_CRITIC = "planner_executor_critic"
-    DEBATE = "debate"
-    SWARM = "swarm"
-    HIERARCHICAL = "hierarchical"
-    HARNESS = "harness"
-    MIXED = "mixed"
-    UNKNOWN = "unknown"
-
-
-class Decision(StrEnum):
-    """The five orchestration sub-decisions, O1 to O5."""
-
-    SPAWN = "spawn"
-    DELEGATE = "delegate"
-    COMMUNICATE = "communicate"
-    AGGREGATE = "aggregate"
-    STOP = "stop"
-
-
-class Unit(StrEnum):
-    """The unit of a trace's times; `STEP` counts without duration."""
-
-    SECOND = "s"
-    MILLISECOND = "ms"
-    MICROSECOND = "us"
-    NANOSECOND = "ns"
-    STEP = "step"
-
-
-class TokenBasis(StrEnum):
-    """How far the tokens of an event can be relied on."""
-
-    REPORTED = "reported"
-    DEDUPLICATED = "deduplicated"
-    CUMULATIVE_DELTA = "cumulative_delta"
-    PLACEHOLDER = "placeholder"
-    UNKNOWN = "unknown"
-
-
-class Status(StrEnum):
-    """How an event ended."""
-
-    OK = "ok"
-    ERROR = "error"
-    CANCELLED = "cancelled"
-    UNKNOWN = "unknown"
-
-
-class GateDecision(StrEnum):
-    """The decision of a gate on a call, in the words of Inspect AI's approvals."""
-
-    APPROVE = "approve"
-    MODIFY = "modify"
-    REJECT = "reject"
-    ESCALATE = "escalate"
-    TERMINATE = "terminate"
-    UNKNOWN = "unknown"
-
-
-class DecidedBy(StrEnum):
-    """The decider of a gate: a person, a rule of the configuration, or a model."""
-
-    PERSON = "person"
-    RULE = "rule"
-    MODEL = "model"
-    UNKNOWN = "unknown"
-
-
-class AgentKind(StrEnum):
-    """What acts under an agent's name."""
-
-    MODEL = "model"
-    HUMAN = "human"
-    TOOL = "tool"
-    UNKNOWN = "unknown"
 
 
 class Tokens(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -234,13 +137,6 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     checkpoint: str = ""
 
 
-class Excluded(StrEnum):
-    """Time that a stated duration leaves out."""
-
-    PEOPLE = "people"
-    SLEEP = "sleep"
-
-
 class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A turn of an agent whose duration the log states.
 
@@ -273,22 +169,6 @@ class Baseline(Struct, forbid_unknown_fields=True, omit_defaults=True):
     turns: Amount | None = None
     success: Annotated[float, Meta(ge=0, le=1)] | None = None
     error_rate: Amount | None = None
-
-
-REWARD_FAMILIES = ("shared", "individual", "role", "process", "tool", "debate", "verifier", "orchestration", "hybrid")
-"""The terms of the reward families, after which a reward channel may be named."""
-
-CREDIT_UNITS = ("token", "turn", "message", "tool", "agent", "role", "orchestrator", "team")
-"""The credit units, from the finest to the coarsest, after which a reward channel may be named as well."""
-
-BASELINE_FIGURES = ("tokens", "wall_clock_s", "turns", "success", "error_rate")
-"""The fields of a baseline that are numbers."""
-
-NULLABLE_COSTS = ("tokens", "wall_clock_s")
-"""Totals that every trace states, if only as null: unknown."""
-
-KNOWN_COSTS = (*NULLABLE_COSTS, "tool_calls", "messages")
-"""Totals whose meaning the schema gives; further ones may stand beside them."""
 
 
 class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -332,40 +212,6 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
                 raise ValueError(f"`costs.{name}` is null")
             if value is not None and value < 0 and name in KNOWN_COSTS:
                 raise ValueError(f"`costs.{name}` is below 0")
-
-
-PARTS = frozenset(("reasoning", "cache_write_1h"))
-"""The kinds of tokens that are a part of another kind, and that no sum counts again."""
-
-
-def total(tokens: Tokens) -> float:
-    """All tokens of an event: input, output, read from and written to caches; reasoning is part of the output."""
-    return (tokens.input or 0) + (tokens.output or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
-
-
-def roles_of(trace: Trace) -> Mapping[str, str]:
-    """The role of each agent, where the trace gives it: declared, given at its spawn, or at its own events.
-
-    Of several given by events, the first in time counts.
-    """
-    found: dict[str, str] = {}
-    for event in sorted((event for event in trace.events if event.role), key=lambda event: (event.t, event.seq or 0)):
-        found.setdefault(event.target if event.type is EventType.SPAWN and event.target else event.agent, event.role)
-    found.update({agent.id: agent.role for agent in trace.agents if agent.role})
-    return found
-
-
-def acting_tools(trace: Trace) -> frozenset[str]:
-    """Return the tools that act under their own names: declared as tools, or only in results of a tool of that name.
-
-    The example of the survey (arXiv 2605.02801) has `browser.search` act so.
-    """
-    declared = frozenset(agent.id for agent in trace.agents if agent.kind is AgentKind.TOOL)
-    tools = {event.tool for event in trace.events if event.tool}
-    named = tools.intersection(event.agent for event in trace.events if event.type is EventType.TOOL_RESULT)
-    if named:
-        named -= {event.agent for event in trace.events if event.type is not EventType.TOOL_RESULT}
-    return declared.union(named)
 
 
 _KINDS = Tokens.__struct_fields__

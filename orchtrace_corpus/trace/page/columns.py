@@ -14,7 +14,8 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
-from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status
+from orchtrace_corpus.trace.model.terms import EventType, Status
+from orchtrace_corpus.trace.model.trace import Event, Source
 from orchtrace_corpus.trace.view.graph import ranks
 
 _ENDS = frozenset((EventType.RETURN, EventType.STOP, EventType.DESPAWN))

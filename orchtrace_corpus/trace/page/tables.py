@@ -10,8 +10,10 @@ from orchtrace_corpus.trace.diagnosis import has_statuses
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind
 from orchtrace_corpus.trace.measures import measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
+from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.import_report import report_of
-from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, total
+from orchtrace_corpus.trace.model.terms import EventType, Status
+from orchtrace_corpus.trace.model.trace import Event, Source
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.ledger import KINDS as KIND_WORDS
 from orchtrace_corpus.trace.render.names import counted, duration, money

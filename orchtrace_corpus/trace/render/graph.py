@@ -7,7 +7,8 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.drawing import LARGE, SMALL, Drawing, Picture, text_width, wrap
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.measures.measure import people
-from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, Trace
+from orchtrace_corpus.trace.model.terms import EdgeType, EventType, Status
+from orchtrace_corpus.trace.model.trace import Event, Trace
 from orchtrace_corpus.trace.render.names import break_lines, counted, duration, names_in
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan

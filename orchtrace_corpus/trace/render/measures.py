@@ -9,7 +9,8 @@ from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.measures import BOUNDED, DEFINITIONS, Measure, Profile, measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
-from orchtrace_corpus.trace.model.trace import Source, Trace, Unit
+from orchtrace_corpus.trace.model.terms import Unit
+from orchtrace_corpus.trace.model.trace import Source, Trace
 from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import clip, wrap
-from orchtrace_corpus.trace.model.trace import AgentKind
+from orchtrace_corpus.trace.model.terms import AgentKind
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 

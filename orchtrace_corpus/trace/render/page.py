@@ -21,7 +21,8 @@ from orchtrace_corpus.base.text.layout import (
 from orchtrace_corpus.trace.analysis.replay import State
 from orchtrace_corpus.trace.diagnosis import diagnose, perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
-from orchtrace_corpus.trace.model.trace import Event, EventType, Source, Status, Tokens, Trace, Unit, by_kind
+from orchtrace_corpus.trace.model.terms import EventType, Status, Unit
+from orchtrace_corpus.trace.model.trace import Event, Source, Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render.findings import NOUNS
 from orchtrace_corpus.trace.render.ledger import KINDS, PARTS
 from orchtrace_corpus.trace.render.names import break_lines, duration, keep, money, quantity

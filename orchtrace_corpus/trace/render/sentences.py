@@ -9,7 +9,8 @@ from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Parallelism, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.trace import Event, Excluded, Tokens
+from orchtrace_corpus.trace.model.terms import Excluded
+from orchtrace_corpus.trace.model.trace import Event, Tokens
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.imports import prices_of, unused_prices, without_hour
 from orchtrace_corpus.trace.render.ledger import KINDS

@@ -12,7 +12,8 @@ from orchtrace_corpus.trace.credit.evidence import RUNS_OF_A_FAULT, Basis, Evide
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
 from orchtrace_corpus.trace.diagnosis.lever import on_path
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Summary
-from orchtrace_corpus.trace.model.trace import Decision, Trace
+from orchtrace_corpus.trace.model.terms import Decision
+from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
 from orchtrace_corpus.trace.render.names import duration, names_in
 

@@ -11,14 +11,19 @@
 A term that a trace cannot tell has no value and a refusal, which says what to add; the reward has no value then.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.trace import measures
 from orchtrace_corpus.trace.measures import Definition, Measure, Run
-from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, of_families, published
 from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Score, Team, Term
 from orchtrace_corpus.trace.view import TraceView
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 __all__ = [
     "COLUMNS", "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "contributions",

@@ -4,19 +4,24 @@ Of PARL (Kimi K2.5, arXiv 2602.02276) the report names three terms, `r = l1 * r_
 counts Critical Steps. It gives no formula of `r_parallel`: `parallel_share` is ours, in its place.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.measures.measure import ASKED, cite
 from orchtrace_corpus.trace.measures.outcome import late_steps as steps_after_result
 from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
 from orchtrace_corpus.trace.measures.work import elapsed
-from orchtrace_corpus.trace.model.trace import Baseline, EventType
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, paid, refused, share_of
 from orchtrace_corpus.trace.view.timing import longest_path
+
+if TYPE_CHECKING:
+    pass
 
 _PARL = "PARL (Kimi K2.5, arXiv 2602.02276)"
 _BOOK = "work-span model (Brent 1974)"
@@ -49,7 +54,7 @@ def team_speed_up(team: Team, options: Options) -> Score:
 
 def _speed_up_stated(team: Team) -> Score:
     time, declared = team.once(elapsed), team.trace.baseline
-    single = declared.wall_clock_s if isinstance(declared, Baseline) else None
+    single = declared.wall_clock_s if declared else None
     if not single:
         return refused("no single agent's run is declared: give `baseline.wall_clock_s` with --outcomes")
     if not time.value:

@@ -27,7 +27,7 @@ from orchtrace_corpus.base.yamlfile.decoders import (
     text_of,
 )
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, Sequence, YamlFile, read
-from orchtrace_corpus.trace.model.trace import EventType
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.rewards import orchestration, outcomes
 from orchtrace_corpus.trace.rewards.terms import FAMILIES, Function
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ASKED, Run
-from orchtrace_corpus.trace.model.trace import AgentKind, EventType, Status, roles_of, total
+from orchtrace_corpus.trace.model.events import roles_of, total
+from orchtrace_corpus.trace.model.terms import AgentKind, EventType, Status
 from orchtrace_corpus.trace.view import Derived
 from orchtrace_corpus.trace.view.lifecycle import in_time
 

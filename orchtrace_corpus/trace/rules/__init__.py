@@ -4,17 +4,23 @@ Rules on fields that the published schema lacks apply only where the field is pr
 every event once, so that all of them together stay linear.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import RULES, Finding, Location, Severity, has_errors, quote
 from orchtrace_corpus.base.json_places import json_path
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.decode import Decoded, Document, Problem, decode
-from orchtrace_corpus.trace.model.trace import Trace
+from orchtrace_corpus.trace.model.plain import MAX_BYTES, read_plain
 from orchtrace_corpus.trace.rules import agents, edges, totals
 from orchtrace_corpus.trace.view import TraceView
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 Check = Callable[[TraceView], Iterator[Problem]]
 Derived = TypeVar("Derived")
@@ -88,6 +94,23 @@ def findings(document: Document, view: TraceView) -> tuple[Finding, ...]:
         for code, message, path in found
     ]
     return tuple(sorted(placed, key=lambda finding: finding.location))
+
+
+def warnings_of_plain(paths: Iterable[str]) -> list[Finding] | None:
+    """Return the warnings of small trace files, all at the first line; None where one has an error or is not plain."""
+    findings: list[Finding] = []
+    names: set[str] = set()
+    for path in paths:
+        try:
+            with open_regular(path) as file:
+                trace = read_plain(file.read(MAX_BYTES + 1))
+        except OSError:
+            return None
+        if trace is None or trace.trace_id in names:
+            return None
+        names.add(trace.trace_id)
+        findings += [Finding(code, message, Location(path, 1, 1)) for code, message, _ in problems(TraceView(trace))]
+    return None if has_errors(findings) else findings
 
 
 class Names:

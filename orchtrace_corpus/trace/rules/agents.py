@@ -7,7 +7,7 @@ from math import inf
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.json_places import Path
 from orchtrace_corpus.trace.model.decode import Problem
-from orchtrace_corpus.trace.model.trace import EdgeType, EventType
+from orchtrace_corpus.trace.model.terms import EdgeType, EventType
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.lifecycle import ancestors, begins_after, ends_before, in_time
 

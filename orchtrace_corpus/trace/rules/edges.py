@@ -3,18 +3,24 @@
 Edges between agents are part of it: without them, what one agent does seems to depend on nobody else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from operator import attrgetter, eq, lt
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.cycles import CycleError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.model.decode import Problem
-from orchtrace_corpus.trace.model.trace import Edge, Event, EventType
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.graph import Graph
 from orchtrace_corpus.trace.view.lifecycle import is_after
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Edge, Event
 
 _SPAWN, _RETURN, _TOOL_CALL = EventType.SPAWN, EventType.RETURN, EventType.TOOL_CALL
 _TOOL_RESULT = EventType.TOOL_RESULT

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from operator import attrgetter
 
-from msgspec import UNSET
-
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_places import Path
 from orchtrace_corpus.trace.model.decode import Problem
-from orchtrace_corpus.trace.model.trace import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
+from orchtrace_corpus.trace.model.terms import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.timing import SECONDS
 
@@ -34,7 +32,7 @@ def check_magnitudes(view: TraceView) -> Iterator[Problem]:
     parts: list[tuple[str, Mapping[str, float | None]]] = [
         ("rewards", trace.rewards), ("costs", trace.costs), ("metrics", trace.metrics)
     ]  # fmt: skip
-    if trace.baseline is not UNSET:
+    if trace.baseline:
         parts.append(("baseline", {name: getattr(trace.baseline, name) for name in BASELINE_FIGURES}))
     if trace.clock.skew:
         parts.append(("clock", {"skew": trace.clock.skew}))
@@ -57,7 +55,7 @@ def check_tokens(view: TraceView) -> Iterator[Problem]:
         return
     for number, event in enumerate(view.trace.events):
         tokens = event.tokens
-        if tokens is UNSET:
+        if not tokens:
             continue
         if tokens.reasoning and tokens.output is not None and tokens.reasoning > tokens.output:
             message = f"{tokens.reasoning:g} tokens of reasoning in {tokens.output:g} tokens of output"
@@ -75,7 +73,7 @@ def check_costs(view: TraceView) -> Iterator[Problem]:
     spent = of.tokens
     calls, messages = of.of_type.get(_TOOL_CALL, []), of.of_type.get(_MESSAGE, [])
     if of.copied:
-        spent = [event.tokens for event in events if event.tokens is not UNSET and not event.copied_context]
+        spent = [event.tokens for event in events if event.tokens and not event.copied_context]
         calls, messages = ([n for n in numbers if n not in of.copied] for numbers in (calls, messages))
     sums: dict[str, float] = {
         "tokens": sum(filter(None, chain.from_iterable(map(_SUMMANDS, spent)))),

@@ -3,18 +3,22 @@
 The functions behind it are in the modules of this package; whoever asks `TraceView` gets each of them computed once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from operator import lt
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from orchtrace_corpus.base.cycles import sort_topologically
-from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, AgentTime, agent_times, agent_tree
 from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, ranks
 from orchtrace_corpus.trace.view.influence import EffectfulCall, Influence, effectful_calls, influence, untrusted_events
 from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
 from orchtrace_corpus.trace.view.open_calls import OpenCall, open_calls
 from orchtrace_corpus.trace.view.timing import Timing
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 Value = TypeVar("Value")
 
@@ -44,7 +48,7 @@ class TraceView:
         self.file = file
 
     @classmethod
-    def of(cls, trace: "Trace | TraceView") -> "TraceView":
+    def of(cls, trace: Trace | TraceView) -> TraceView:
         """The view of a trace; a view is returned as it is."""
         return trace if isinstance(trace, TraceView) else cls(trace)
 

@@ -1,11 +1,18 @@
 """The agents of a trace as a tree, each with the time from its first to its last event, and what it did in it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import EventType, Trace, roles_of, total
+from orchtrace_corpus.trace.model.events import roles_of, total
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union
 from orchtrace_corpus.trace.view.timing import Timing
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 _SPAWN = EventType.SPAWN
 

@@ -3,14 +3,19 @@
 Everything here is linear in events and edges, but for one sort by time.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from operator import le
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import Edge, Event, EventType, Tokens, Trace
+from orchtrace_corpus.trace.model.terms import EventType
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Edge, Event, Tokens, Trace
 
 _AT_ONCE = 1000  # so that the fields of an event are read while it is in the processor's caches
 

@@ -7,25 +7,20 @@ a human intervention or a safety event. Exposure is not compromise: whether untr
 a trace does not say. `trusted: true` says where content comes from, so it cleans nothing.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-
-from msgspec import UNSET
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import (
-    AgentKind,
-    DecidedBy,
-    EdgeType,
-    Event,
-    EventType,
-    GateDecision,
-    Status,
-    Trace,
-    acting_tools,
-)
+from orchtrace_corpus.trace.model.events import acting_tools
+from orchtrace_corpus.trace.model.terms import AgentKind, DecidedBy, EdgeType, EventType, GateDecision, Status
 from orchtrace_corpus.trace.view.graph import Graph
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Event, Trace
 
 READ_ONLY_TOOLS = frozenset(
     {
@@ -153,14 +148,14 @@ def is_content(event: Event) -> bool:
 
 def is_effectful(trace: Trace, tool: str) -> bool:
     """Return True if calls of a tool count as having side effects: named by the trace, else not known as read-only."""
-    if trace.effectful_tools is not UNSET:
+    if isinstance(trace.effectful_tools, tuple):  # an empty one says that none is
         return tool in trace.effectful_tools
     return bool(tool) and tool.lower() not in READ_ONLY_TOOLS
 
 
 def records_approvals(trace: Trace) -> bool:
     """Return True if a trace would show a granted approval: it was made by hand, or its format logs approvals."""
-    formats = {event.source.format for event in trace.events if event.source is not UNSET and event.source.format}
+    formats = {event.source.format for event in trace.events if event.source and event.source.format}
     return formats <= FORMATS_WITH_APPROVALS
 
 

@@ -1,13 +1,19 @@
 """Who spawned whom, and when agents live: from their spawn, or from the beginning, to their despawn or stop."""
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import Event, EventType, Trace
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view.graph import Graph
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Event, Trace
 
 _SPAWN, _DESPAWN, _STOP = EventType.SPAWN, EventType.DESPAWN, EventType.STOP
 

@@ -24,11 +24,17 @@ No call is open of which a stated duration says how long it worked: its own run 
 call that the log shows unfinished is open from when it was last seen: perhaps it had ended.
 """
 
+from __future__ import annotations
+
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import EdgeType, Event, EventType, Status, TokenBasis, Tokens
+from orchtrace_corpus.trace.model.terms import EdgeType, EventType, Status, TokenBasis
 from orchtrace_corpus.trace.view.timing import Timing
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Event
 
 FILE_TOOL_SECONDS = 30.0
 OTHER_TOOL_SECONDS = 180.0
@@ -132,8 +138,8 @@ def _longest_answer(event: Event) -> float:
     tokens = event.tokens
     if event.token_basis is TokenBasis.PLACEHOLDER:
         return ANSWER_SECONDS + TOKEN_SECONDS * MOST_OUTPUT_TOKENS
-    if not isinstance(tokens, Tokens) or tokens.output is None:
-        is_stand_in = not (event.model or isinstance(tokens, Tokens) or event.content_ref)
+    if not tokens or tokens.output is None:
+        is_stand_in = not (event.model or tokens or event.content_ref)
         return float("inf") if is_stand_in else OTHER_TOOL_SECONDS
     return ANSWER_SECONDS + TOKEN_SECONDS * tokens.output
 

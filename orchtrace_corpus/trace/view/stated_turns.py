@@ -9,14 +9,20 @@ alone took is ignored.
 A turn that leaves out sleep says how much of it was no work at all, and nothing about waits.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import Event, EventType, Excluded, Turn
+from orchtrace_corpus.trace.model.terms import EventType, Excluded
 from orchtrace_corpus.trace.view.graph import Graph
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Event, Turn
 
 TOLERANCE_SECONDS = 1.0
 """A row is written a moment after what it is about, so that waits below this are none."""

@@ -15,16 +15,22 @@ agent that people do not talk to. A tool call that is open meanwhile waits, too,
 that asked the person waits for the answer even while something else works.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.trace import EventType, Excluded, Trace, Unit
+from orchtrace_corpus.trace.model.terms import EventType, Excluded, Unit
 from orchtrace_corpus.trace.view.graph import Graph, ranks
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
 from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, settle
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.trace.model.trace import Trace
 
 _STEP = Unit.STEP
 _TOOL_RESULT, _TOOL_CALL, _HUMAN = EventType.TOOL_RESULT, EventType.TOOL_CALL, EventType.HUMAN
@@ -167,7 +173,7 @@ class Timing:
         seen = self._seen_on_clock[index]
         return sum(end - max(begin, seen) for begin, end in self.waits if end > seen)
 
-    def if_waiting(self, calls: Iterable[int]) -> "Timing":
+    def if_waiting(self, calls: Iterable[int]) -> Timing:
         """Return the times of the same run with some of its calls as waits, which are as long and are no work.
 
         Those that are unfinished are taken to have ended when they were last seen.

@@ -26,7 +26,8 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.values import string
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Trace, Unit
+from orchtrace_corpus.trace.model.terms import Unit
+from orchtrace_corpus.trace.model.trace import Trace
 
 _NEVER = float("inf")
 _VERSION = re.compile(r'"schema_version"\s*:\s*"(?:ATIF-v)?\d+\.\d+"')

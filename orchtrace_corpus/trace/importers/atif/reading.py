@@ -21,7 +21,8 @@ from orchtrace_corpus.trace.importers.core.times import NO_TIME, instant, moment
 from orchtrace_corpus.trace.importers.core.usage import counts
 from orchtrace_corpus.trace.importers.core.values import count, mapping, string
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenRefs
+from orchtrace_corpus.trace.model.terms import Status
+from orchtrace_corpus.trace.model.trace import TokenRefs
 
 ABSENT = Raw(b"null")
 """Stands for a member that is left undecoded, and is not there."""

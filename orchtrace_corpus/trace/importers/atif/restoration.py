@@ -13,8 +13,9 @@ from orchtrace_corpus.trace.importers.core.builder import token_totals
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.values import object_field, objects
+from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind, total
+from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 
 KEY = "orchtrace"
 """The key of `extra` under which an export keeps what ATIF has no field for."""

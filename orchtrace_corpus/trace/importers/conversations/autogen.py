@@ -35,7 +35,8 @@ from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME, instant
 from orchtrace_corpus.trace.importers.core.values import items, mapping, object_field, objects, string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, Topology, Trace, Unit
+from orchtrace_corpus.trace.model.terms import Status, Topology, Unit
+from orchtrace_corpus.trace.model.trace import Trace
 
 _CALLS = ("LLMCall", "LLMStreamEnd")  # the events by which a model's call is logged
 _EVENT = frozenset(("payload", "sender", "receiver", "delivery_stage"))

@@ -17,7 +17,8 @@ from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import duration, moment
 from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
+from orchtrace_corpus.trace.model.terms import Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import Trace
 
 _KINDS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _OK = Status.OK  # which Python 3.11 takes long to find

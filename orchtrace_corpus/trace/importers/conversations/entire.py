@@ -22,7 +22,8 @@ from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
 from orchtrace_corpus.trace.importers.core.values import count, first_text, mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Missing
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.terms import Status
+from orchtrace_corpus.trace.model.trace import Trace
 
 _LINE = frozenset(("v", "agent", "type", "content"))
 _FULL = "full.jsonl"

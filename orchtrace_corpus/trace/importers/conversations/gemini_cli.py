@@ -17,7 +17,8 @@ from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
 from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.terms import Status
+from orchtrace_corpus.trace.model.trace import Trace
 
 _HEADER = frozenset(("sessionId", "projectHash"))
 _INJECTED = "<session_context>"  # with this begins what the program tells the model before anybody has typed

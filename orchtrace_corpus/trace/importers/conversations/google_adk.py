@@ -24,7 +24,8 @@ from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME
 from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
-from orchtrace_corpus.trace.model.trace import Status, Topology, Trace
+from orchtrace_corpus.trace.model.terms import Status, Topology
+from orchtrace_corpus.trace.model.trace import Trace
 
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
 _TRANSFER = "transfer_to_agent"

@@ -23,7 +23,8 @@ from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment, moment_ms
 from orchtrace_corpus.trace.importers.core.values import count, dollars, mapping, objects, string, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.terms import Status
+from orchtrace_corpus.trace.model.trace import Trace
 
 __all__ = ("beside", "read", "recognises", "ties")
 

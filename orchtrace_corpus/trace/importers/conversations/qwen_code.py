@@ -23,7 +23,8 @@ from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, momen
 from orchtrace_corpus.trace.importers.core.transcript import notified, outcome
 from orchtrace_corpus.trace.importers.core.values import count, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.terms import Status
+from orchtrace_corpus.trace.model.trace import Trace
 
 _META = frozenset(("agentType", "parentSessionId"))
 _SILENT = frozenset(

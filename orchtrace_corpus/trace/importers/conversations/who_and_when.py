@@ -17,7 +17,8 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run, traces_of
 from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
-from orchtrace_corpus.trace.model.trace import Status, Trace, Unit
+from orchtrace_corpus.trace.model.terms import Status, Unit
+from orchtrace_corpus.trace.model.trace import Trace
 
 _MEMBERS = ({"history", "mistake_agent", "mistake_step"}, {"history", "question_ID", "ground_truth"})
 """Members of a record; where its history is long, the labels are not among the first."""

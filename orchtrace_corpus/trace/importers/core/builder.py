@@ -15,7 +15,8 @@ from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.model import trace as model
 from orchtrace_corpus.trace.model.import_report import NO_TIMES, NO_USAGE, ImportReport, Missing, Problem, unknown_total
-from orchtrace_corpus.trace.model.trace import Agent, AgentKind, Edge, EdgeType, Event, EventType, Source, Tokens, Trace
+from orchtrace_corpus.trace.model.terms import PARTS, AgentKind, EdgeType, EventType, Topology, Unit
+from orchtrace_corpus.trace.model.trace import Agent, Edge, Event, Source, Tokens, Trace
 
 _Pair: TypeAlias = tuple[Event, Event]
 _MICRO = 1e6
@@ -109,10 +110,10 @@ class Builder:
         task_id: str,
         system: str,
         *,
-        topology: model.Topology = model.Topology.UNKNOWN,
+        topology: Topology = Topology.UNKNOWN,
         missing: Mapping[Missing, int] = {},
         unread: int | None = None,
-        unit: model.Unit = model.Unit.SECOND,
+        unit: Unit = Unit.SECOND,
     ) -> Trace:
         """Return the finished trace, its events by time.
 
@@ -154,11 +155,9 @@ class Builder:
         reason = unknown_total(missing, self.report.unread if unread is None else unread)
         if not reason and all(event.tokens is UNSET for event in own):
             reason = NO_USAGE
-        spent = sum(
-            count for kinds in totals["agent"].values() for kind, count in kinds.items() if kind not in model.PARTS
-        )
+        spent = sum(count for kinds in totals["agent"].values() for kind, count in kinds.items() if kind not in PARTS)
         reasons = {"costs.tokens": reason} if reason else {}
-        if unit is model.Unit.STEP:
+        if unit is Unit.STEP:
             reasons["costs.wall_clock_s"] = NO_TIMES
         kinds = [event.type for event in own]
         return Trace(
@@ -169,7 +168,7 @@ class Builder:
             {},
             {
                 "tokens": None if reason else spent,
-                "wall_clock_s": None if unit is model.Unit.STEP else round(last - first, 6),
+                "wall_clock_s": None if unit is Unit.STEP else round(last - first, 6),
                 "tool_calls": kinds.count(EventType.TOOL_CALL),
                 "messages": kinds.count(EventType.MESSAGE),
             },

@@ -5,7 +5,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 
 from orchtrace_corpus.trace.importers.core.logs import LogFile
-from orchtrace_corpus.trace.model.trace import EventType, Source, Trace
+from orchtrace_corpus.trace.model.terms import EventType
+from orchtrace_corpus.trace.model.trace import Source, Trace
 
 _ANSWERS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE))
 

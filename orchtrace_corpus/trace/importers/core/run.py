@@ -21,7 +21,8 @@ from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, P
 from orchtrace_corpus.trace.importers.core.transcript_events import add_events
 from orchtrace_corpus.trace.importers.core.usage import Spent, Usage, counts, divided, has_odd
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Topology, Trace, Unit
+from orchtrace_corpus.trace.model.terms import Status, TokenBasis, Topology, Unit
+from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 ROOT = ""
 """The key of the agent that people talk to, where the log has one."""

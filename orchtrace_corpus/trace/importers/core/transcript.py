@@ -15,7 +15,8 @@ from msgspec import Struct, field
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
-from orchtrace_corpus.trace.model.trace import AgentKind, Excluded, Status, TokenBasis, Tokens, Topology
+from orchtrace_corpus.trace.model.terms import AgentKind, Excluded, Status, TokenBasis, Topology
+from orchtrace_corpus.trace.model.trace import Tokens
 
 USER = "user"
 """The name under which people act in a trace."""

@@ -20,7 +20,8 @@ from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, ToolCall, ToolResult
 from orchtrace_corpus.trace.model.import_report import Problem
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, TokenBasis, Tokens, Turn
+from orchtrace_corpus.trace.model.terms import AgentKind, EdgeType, EventType, Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import Event, Tokens, Turn
 
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT

@@ -24,7 +24,8 @@ from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOF
 from orchtrace_corpus.trace.importers.spans.team import Activation, Failure, Failures, Team, Transfer
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Spending, Tree, merge_twins, tree
 from orchtrace_corpus.trace.model.import_report import Missing
-from orchtrace_corpus.trace.model.trace import AgentKind, EdgeType, Event, EventType, Status, Topology, Trace
+from orchtrace_corpus.trace.model.terms import AgentKind, EdgeType, EventType, Status, Topology
+from orchtrace_corpus.trace.model.trace import Event, Trace
 
 _MOST_COMPARED = 50  # among so many calls of one tool that wait, the one of the same arguments is looked for
 

@@ -25,8 +25,9 @@ from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import grade
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import DecidedBy, GateDecision, Trace
+from orchtrace_corpus.trace.model.terms import DecidedBy, GateDecision
 from orchtrace_corpus.trace.model.trace import Run as RunOf
+from orchtrace_corpus.trace.model.trace import Trace
 
 _ZIP = "PK\3\4"
 _HEADERS = ("header.json", "_journal/start.json")

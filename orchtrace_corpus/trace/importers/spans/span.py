@@ -17,7 +17,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, string
-from orchtrace_corpus.trace.model.trace import Status
+from orchtrace_corpus.trace.model.terms import Status
 
 USER = "user"
 """The name under which people act in a trace."""

@@ -17,7 +17,8 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL, Span
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import TokenBasis, Tokens
+from orchtrace_corpus.trace.model.terms import TokenBasis
+from orchtrace_corpus.trace.model.trace import Tokens
 
 NOBODY = -1
 """Stands for the number of a span or agent that there is not."""

@@ -15,7 +15,8 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.values import mapping, objects, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Tokens, Trace
+from orchtrace_corpus.trace.model.terms import Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 __all__ = ["beside", "read", "recognises", "ties"]
 

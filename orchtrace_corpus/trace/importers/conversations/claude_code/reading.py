@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
 from orchtrace_corpus.trace.importers.core.values import first_text, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status
+from orchtrace_corpus.trace.model.terms import Status
 
 _LAUNCHED = re.compile(
     r"(?:Command [^\n]{1,120}?\bbackground(?:ed by user)? with ID: |Monitor started \(task )([\w-]+)"

@@ -11,7 +11,8 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.model.trace import Status, Trace
+from orchtrace_corpus.trace.model.terms import Status
+from orchtrace_corpus.trace.model.trace import Trace
 
 __all__ = ["read", "recognises", "ties"]
 

@@ -23,7 +23,8 @@ from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, ToolCall, ToolResult, UserInput
 from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Excluded, Status, TokenBasis, Tokens
+from orchtrace_corpus.trace.model.terms import Excluded, Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import Tokens
 
 _FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NOTHING = (None,) * len(_FIELDS)

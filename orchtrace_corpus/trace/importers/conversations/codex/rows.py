@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
 from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport
-from orchtrace_corpus.trace.model.trace import Status
+from orchtrace_corpus.trace.model.terms import Status
 
 _ROW_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context", "compacted"))
 

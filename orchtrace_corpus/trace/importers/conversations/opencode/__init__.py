@@ -23,7 +23,8 @@ from orchtrace_corpus.trace.importers.core.times import NO_TIME
 from orchtrace_corpus.trace.importers.core.usage import counts
 from orchtrace_corpus.trace.importers.core.values import dollars
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.trace import Status, TokenBasis, Trace
+from orchtrace_corpus.trace.model.terms import Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import Trace
 
 _SQLITE = "SQLite format 3\0"
 _TABLE = re.compile(r"CREATE TABLE [`\"\[]?part[`\"\]]?\s*\([^;]*message_id[^;]*session_id", re.IGNORECASE)

@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment_ms
 from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
-from orchtrace_corpus.trace.model.trace import Status
+from orchtrace_corpus.trace.model.terms import Status
 
 
 class Times(Struct, gc=False):

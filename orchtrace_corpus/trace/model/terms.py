@@ -1,0 +1,144 @@
+"""The vocabulary of traces.
+
+It stands apart from the types of `trace`, which need msgspec: whoever only asks for a term does without its import.
+"""
+
+from enum import StrEnum
+
+
+class EventType(StrEnum):
+    """What kind of event it is: the ten published types, and `stop` and `inference`."""
+
+    DECISION = "orchestrator_decision"
+    SPAWN = "spawn"
+    DESPAWN = "despawn"
+    MESSAGE = "message"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    RETURN = "return"
+    AGGREGATE = "aggregate"
+    HUMAN = "human_intervention"
+    SAFETY = "safety_event"
+    STOP = "stop"
+    INFERENCE = "inference"
+
+
+class EdgeType(StrEnum):
+    """How one event depends on another."""
+
+    TEMPORAL = "temporal"
+    CAUSAL = "causal"
+    SPAWN = "spawn"
+    MESSAGE = "message"
+    TOOL = "tool_dependency"
+    RETURN = "return"
+    AGGREGATE = "aggregate"
+    SAFETY = "safety_flow"
+
+
+class Topology(StrEnum):
+    """How the agents are arranged."""
+
+    CENTRALIZED = "centralized"
+    PLANNER_EXECUTOR_CRITIC = "planner_executor_critic"
+    DEBATE = "debate"
+    SWARM = "swarm"
+    HIERARCHICAL = "hierarchical"
+    HARNESS = "harness"
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+class Decision(StrEnum):
+    """The five orchestration sub-decisions, O1 to O5."""
+
+    SPAWN = "spawn"
+    DELEGATE = "delegate"
+    COMMUNICATE = "communicate"
+    AGGREGATE = "aggregate"
+    STOP = "stop"
+
+
+class Unit(StrEnum):
+    """The unit of a trace's times; `STEP` counts without duration."""
+
+    SECOND = "s"
+    MILLISECOND = "ms"
+    MICROSECOND = "us"
+    NANOSECOND = "ns"
+    STEP = "step"
+
+
+class TokenBasis(StrEnum):
+    """How far the tokens of an event can be relied on."""
+
+    REPORTED = "reported"
+    DEDUPLICATED = "deduplicated"
+    CUMULATIVE_DELTA = "cumulative_delta"
+    PLACEHOLDER = "placeholder"
+    UNKNOWN = "unknown"
+
+
+class Status(StrEnum):
+    """How an event ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class GateDecision(StrEnum):
+    """The decision of a gate on a call, in the words of Inspect AI's approvals."""
+
+    APPROVE = "approve"
+    MODIFY = "modify"
+    REJECT = "reject"
+    ESCALATE = "escalate"
+    TERMINATE = "terminate"
+    UNKNOWN = "unknown"
+
+
+class DecidedBy(StrEnum):
+    """The decider of a gate: a person, a rule of the configuration, or a model."""
+
+    PERSON = "person"
+    RULE = "rule"
+    MODEL = "model"
+    UNKNOWN = "unknown"
+
+
+class AgentKind(StrEnum):
+    """What acts under an agent's name."""
+
+    MODEL = "model"
+    HUMAN = "human"
+    TOOL = "tool"
+    UNKNOWN = "unknown"
+
+
+class Excluded(StrEnum):
+    """Time that a stated duration leaves out."""
+
+    PEOPLE = "people"
+    SLEEP = "sleep"
+
+
+REWARD_FAMILIES = ("shared", "individual", "role", "process", "tool", "debate", "verifier", "orchestration", "hybrid")
+"""The terms of the reward families, after which a reward channel may be named."""
+
+CREDIT_UNITS = ("token", "turn", "message", "tool", "agent", "role", "orchestrator", "team")
+"""The credit units, from the finest to the coarsest, after which a reward channel may be named as well."""
+
+BASELINE_FIGURES = ("tokens", "wall_clock_s", "turns", "success", "error_rate")
+"""The fields of a baseline that are numbers."""
+
+NULLABLE_COSTS = ("tokens", "wall_clock_s")
+"""Totals that every trace states, if only as null: unknown."""
+
+KNOWN_COSTS = (*NULLABLE_COSTS, "tool_calls", "messages")
+"""Totals whose meaning the schema gives; further ones may stand beside them."""
+
+
+PARTS = frozenset(("reasoning", "cache_write_1h"))
+"""The kinds of tokens that are a part of another kind, and that no sum counts again."""
