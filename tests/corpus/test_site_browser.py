@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.model.disputes import contested
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.site.papers import Field, read_fields
 from orchtrace_corpus.corpus.site.source import Place
-from tests.browser import Browser, _browser, browser  # noqa: F401
+from tests.browser import Browser, _browser, browser, markup_errors  # noqa: F401
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.corpus.sites import HOSTILE, files_of, hostile_source, source_of, write_site
 from tests.effort import FULL, tries
@@ -374,14 +374,31 @@ def test_pages_say_the_same_without_a_script(site: Path, browser: Browser) -> No
     assert browser.run("return document.querySelector('#matrix-table').innerHTML.replace(/\\n/g, '')") == matrix
 
 
+LOOKS = [(scheme, width) for scheme in ("light", "dark", "print") for width in (390, 1200)]
+OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
+"""The rules of axe whose result depends on colours and widths."""
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_axe_finds_no_violation(page: str, site: Path, browser: Browser) -> None:
-    for scheme, width in (("light", 1200), ("dark", 360)):
+    for number, (scheme, width) in enumerate(LOOKS):
         browser.scheme(scheme)
         browser.resize(width)
         browser.open(site / f"{page}.html")
         browser.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
-        assert browser.violations() == [], (scheme, width)
+        assert browser.violations(*(OF_LOOKS if number else ())) == [], (scheme, width)
+
+
+def test_markup_is_valid_before_and_after_the_scripts(site: Path, browser: Browser, tmp_path: Path) -> None:
+    rendered = []
+    for page in ("index", "papers", "candidates"):
+        browser.open(site / f"{page}.html", "#stop=explicit&sort-by=year")
+        browser.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+        rendered.append(tmp_path / f"{page}-with-script.html")
+        markup = browser.run("return document.documentElement.outerHTML")
+        rendered[-1].write_text(f"<!doctype html>\n{markup}", encoding="utf-8")
+
+    assert markup_errors(*(site / f"{page}.html" for page in PAGES), *rendered) == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -390,6 +407,20 @@ def test_no_page_is_wider_than_the_screen(page: str, site: Path, browser: Browse
         browser.resize(width)
         browser.open(site / f"{page}.html")
         assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
+
+
+def test_what_is_not_found_leads_back_at_any_address(toy_site: Path, browser: Browser, tmp_path: Path) -> None:
+    for folder in ("", "papers/"):
+        shown = tmp_path / "corpus" / folder / "no-such-page.html"  # as a server shows it
+        shown.parent.mkdir(parents=True, exist_ok=True)
+        shown.write_bytes((toy_site / "404.html").read_bytes())
+        (tmp_path / "corpus" / "site.css").write_bytes((toy_site / "site.css").read_bytes())
+        browser.open(shown)
+        assert browser.one("main a").get_attribute("href") == (tmp_path / "corpus" / "papers.html").as_uri()
+        wait_until(
+            lambda: browser.run("return getComputedStyle(document.querySelector('.top')).paddingBottom") == "0px"
+        )
+        browser.problems()  # before the script ran, the style of a folder that is not there
 
 
 def test_keys_alone_reach_a_paper(site: Path, browser: Browser) -> None:

@@ -33,7 +33,7 @@ def page_title(title: str, site: str) -> str:
         return whole
     if len(title) <= MAX_TITLE:
         return title
-    return title[:MAX_TITLE].rpartition(" ")[0] + "…"
+    return (title[:MAX_TITLE].rpartition(" ")[0] or title[: MAX_TITLE - 1]) + "…"
 
 
 def citation(paper: Paper, item: Mapping[str, Any], address: str) -> Iterator[tuple[str, str]]:
@@ -67,6 +67,10 @@ def article(paper: Paper, item: Mapping[str, Any], address: str) -> dict[str, An
     """Return a paper as a ScholarlyArticle of schema.org, from the same values as `citation`."""
     names = (bare_author(author) for author in paper.authors if author != "others")
     identifiers = {"DOI": paper.doi, "arXiv": paper.arxiv_id, "OpenReview": paper.openreview_id, "ACL": paper.acl_id}
+    addresses = (
+        f"https://doi.org/{paper.doi}" if paper.doi else "",
+        f"https://arxiv.org/abs/{paper.arxiv_id}" if paper.arxiv_id else "",
+    )
     values = {
         "@context": "https://schema.org",
         "@type": "ScholarlyArticle",
@@ -81,7 +85,7 @@ def article(paper: Paper, item: Mapping[str, Any], address: str) -> dict[str, An
             if value
         ],
         "url": paper.urls[0],
-        "sameAs": list(paper.urls[1:]),
+        "sameAs": [address for address in addresses if address and address != paper.urls[0]],
         "mainEntityOfPage": address,
         "description": paper.summary,
     }
