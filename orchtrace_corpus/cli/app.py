@@ -1,6 +1,7 @@
 """Typer's way to run a command of the table: its errors become messages and exit codes here."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -27,6 +28,16 @@ def _output_form(ctx: Any) -> str:
     return next(forms, "")
 
 
+def _takes_fields(parameters: Sequence[Any]) -> bool:
+    """Return True if a command takes fields and their values as words."""
+    arguments = (parameter for parameter in parameters if parameter.param_type_name == "argument")
+    return any("FIELD=VALUE" in (argument.metavar or "") for argument in arguments)
+
+
+def _option_names(parameters: Sequence[Any]) -> set[str]:
+    return {name for parameter in parameters for name in parameter.opts}
+
+
 def run(arguments: list[str], output: Output) -> int:
     """Run a command and return its exit code; errors of use go to standard error."""
     group = program(output.program)
@@ -51,6 +62,8 @@ def run(arguments: list[str], output: Output) -> int:
         has_filter = any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare)
         if not option and takes_filters and has_filter:
             output.tell("A filter needs --where in front of it.")
+        elif option and context and _takes_fields(parameters) and option not in _option_names(parameters):
+            output.tell(f"Fields are set without an option: {context.command_path} KEY field=value")
         elif type(error) is _UseError and (form := _output_form(error.ctx)):
             output.tell(f"Name where to write with -o: {form}")
         return int(error.exit_code)

@@ -147,8 +147,8 @@ def check_data(
         checked = " and ".join((", ".join(counts[:-1]), counts[-1]))
     others = f"; {validation.left_out} more left out by --select or --ignore" if validation.left_out else ""
     session.output.note(f"{render.summary(findings)} in {checked}{others}")
-    if not fixed and validation.is_fixable:
-        session.output.note("Some of these can be fixed automatically: corpus check --fix")
+    if mends := [command for command in validation.mends if not (fixed and command == _FIX)]:
+        session.output.note(f"To fix some of these: {_joined(mends)}")
     return exit_code_of(findings, strict=strict)
 
 
@@ -304,7 +304,14 @@ def _part_line(part: Part) -> Line:
         summary = f"not in canonical form: {names}" if names else "up to date"
     else:
         summary = pluralize(part.total, *_COUNTED.get(part.name, ("entry", "entries")))
-    return _line(part.name, part.exit_code is ExitCode.DONE, summary, _MENDS.get(part.name, "see above"))
+    mend = _MENDS.get(part.name, "see above")
+    mend += f"; some of it: {_joined(part.mends)}" if part.mends else ""
+    return _line(part.name, part.exit_code is ExitCode.DONE, summary, mend)
+
+
+def _joined(commands: Sequence[str]) -> str:
+    """Return the commands that mend findings on one line, several with their number where they are many."""
+    return "; ".join(first_and_more(commands, _NAMED, "and {} more"))
 
 
 def _claims_summary(part: Part) -> str:

@@ -59,6 +59,7 @@ class Part(NamedTuple):
         contested: How many claims count papers with contested tags.
         falling: The claims that hold as written, and fall over the pool of today.
         examples: The places that still say what `corpus init` wrote as an example.
+        mends: The commands that mend some of the findings, for the data.
         fell: Those of them that did not fall by the papers of the last commit; None where that is not known, or nothing
             has changed since.
     """
@@ -75,6 +76,7 @@ class Part(NamedTuple):
     falling: tuple[str, ...] = ()
     fell: tuple[str, ...] | None = None
     examples: tuple[str, ...] = ()
+    mends: tuple[str, ...] = ()
 
     @property
     def is_merely_stale(self) -> bool:
@@ -105,13 +107,13 @@ class Validation(NamedTuple):
         pool: What could be read; None if the taxonomy could not.
         findings: The findings that were asked for.
         left_out: How many others there are.
-        is_fixable: Whether `fixed_documents` would change anything.
+        mends: The commands that mend some of the findings.
     """
 
     pool: Pool | None
     findings: tuple[Finding, ...]
     left_out: int
-    is_fixable: bool
+    mends: tuple[str, ...]
     candidates: int = 0
 
 
@@ -133,7 +135,8 @@ def check_parts(root: str) -> Iterator[Part]:
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
     files = CorpusFiles(root, keep=True)
     findings = tuple(files.findings(PartName.DATA))
-    yield Part(PartName.DATA, exit_code_of(findings), findings)
+    mends = _mends(files, findings) if has_errors(findings) else ()
+    yield Part(PartName.DATA, exit_code_of(findings), findings, mends=mends)
     parts = {row.part or row.name: row for row in store.DATA_FILES if files.is_there(row)}
     parts.pop(PartName.DATA)
     has_arxiv = parts.pop(PartName.ARXIV, None) is not None
@@ -182,12 +185,16 @@ def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Seq
     findings = select(everything, chosen, ignored)
     pool = files.loaded.pool
     candidates = files.candidates.total if pool else 0
-    is_fixable = False
-    if findings:
-        from orchtrace_corpus.corpus.edit.fixes import changes
+    return Validation(pool, findings, len(everything) - len(findings), _mends(files, findings), candidates)
 
-        is_fixable = bool(changes(files, findings))
-    return Validation(pool, findings, len(everything) - len(findings), is_fixable, candidates)
+
+def _mends(files: CorpusFiles, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the commands that mend some of the findings."""
+    if not findings:
+        return ()
+    from orchtrace_corpus.corpus.edit.fixes import changes, tag_commands
+
+    return (*(("corpus check --fix",) if changes(files, findings) else ()), *tag_commands(files, findings))
 
 
 def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> "list[Document]":

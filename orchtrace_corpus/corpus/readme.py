@@ -15,13 +15,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
-from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.regions import Region, anchor, find_regions, replace_regions
 from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_text
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
-from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
+from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, field_label, value_texts
@@ -109,7 +109,7 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
             them; without it, there are none.
 
     Raises:
-        DataFileError: A region is unknown or not closed, or its field or filter is wrong.
+        DataFileError: Regions are unknown or not closed, or their fields or filters are wrong.
         InvalidCorpusError: What is known of scale, the disputes, the claims or the candidates have errors.
     """
     pool = pool._replace(papers=in_published_order(pool.papers, pool.published))
@@ -124,15 +124,18 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
     sections = cache(lambda: list_sections(pool, contested(), room))
     sources = _Sources(pool, files, cache(lambda: summarise(pool)), contested, sections)
 
+    problems: list[str] = []
+
     def fill(document: str, regions: list[Region]) -> str:
         def body(region: Region) -> str:
-            where = f"{path}:{document.count(chr(10), 0, region.start)}: region {quote(region.name)}"
             try:
                 return _body(region.name, sources)
             except InvalidCorpusError:  # of what the region is made from; the region itself is right
                 raise
             except CorpusError as error:
-                raise DataFileError(f"{where}: {error}") from error
+                line = document.count("\n", 0, region.start)
+                problems.append(f"{path}:{line}: region {quote(region.name)}: {error}")
+                return ""
 
         return replace_regions(document, regions, body)
 
@@ -142,6 +145,9 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
     taken = len(around.encode()) - sum(len(around[region.start : region.end].encode()) for region in lists)
     room = min(LIST_LIMIT_BYTES, SIZE_LIMIT_BYTES - RESERVED_BYTES - taken)
     filled = fill(around, lists)
+    if problems:
+        hint = "Correct each name, or remove the region: its begin line, its end line, and what is between them."
+        raise DataFileError("\n".join(problems), hint)
     pages = dict(_pages(sections())) if lists else {}
     contents = [region for region in find_regions(filled, path) if region.name == "contents"]
     return Readme(replace_regions(filled, contents, lambda _: _contents(filled)), pages)
@@ -213,8 +219,9 @@ def item(
     values = (_field_chip(paper, field) for field in own_fields if field.kind not in _ADDRESSES)
     chips = (_chip(text) for text in (*values, *tags) if text)
     origin = (f"{source}{code}{links}.".removeprefix(", "),) if source or code or links else ()
-    sentence = summary if summary.endswith((".", "!", "?")) else f"{summary}."
-    return f"- [{title}]({address(paper.urls[0])}) - {' '.join((*origin, *chips, sentence))}"
+    sentence = (summary if summary.endswith((".", "!", "?")) else f"{summary}.",) if summary else ()
+    described = " ".join((*origin, *chips, *sentence))
+    return f"- [{title}]({address(paper.urls[0])}){' - ' * bool(described)}{described}"
 
 
 _ADDRESSES = (FieldKind.URL, FieldKind.URLS)
@@ -360,10 +367,11 @@ def _page_paths(terms: Sequence[Term]) -> dict[str, str]:
 
 
 def _terms(pool: Pool, field: str) -> str:
-    attribute = find(field, paper_attributes(pool.taxonomy))
-    facet = attribute.facet
+    facets = {facet.field: facet for facet in pool.taxonomy.papers}
+    facet = facets.get(field)
     if facet is None:
-        raise CommandUseError("the field is not a facet of the taxonomy", "See corpus terms.")
+        raise CommandUseError(f"unknown axis or facet {quote(field)}{suggestion(field, list(facets))}")
+    values = paper_attributes(pool.taxonomy)[field].values
     first = 0 if any(term.code for term in facet.terms) else 1
     if facet.kind is Kind.LEVELS:
         numbers = count_levels(pool.papers, facet).counts
@@ -374,7 +382,7 @@ def _terms(pool: Pool, field: str) -> str:
         return markdown(Table(field, "", heads[first:], tuple(row[first:] for row in levelled)))
     rows = []
     for term in facet.terms:
-        keys = [paper.key for paper in pool.papers if term.id in attribute.values(paper)]
+        keys = [paper.key for paper in pool.papers if term.id in values(paper)]
         rows.append((term.code, term.label, term.definition, len(keys), ", ".join(keys)))
     columns = ("code", facet.label, "meaning", pool.taxonomy.noun.many, "keys")
     return markdown(Table(field, "", columns[first:], tuple(row[first:] for row in rows)))

@@ -58,7 +58,6 @@ ADDED = """\
 +  style: formal
 +  care: {}
 +  size: small
-+  summary: To be written.
 +  added: "2024-03-01"
 """
 
@@ -107,8 +106,8 @@ def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, serv
     assert (result.code, unnumbered(result.stdout)) == (0, ADDED)
     assert result.stderr == (
         "corpus: the edit brings 1 warning:\n"
-        "data/papers.yaml:74:12: M109 warning: the summary is still to be written; say in one sentence what the paper "
-        "does [hedge]\n"
+        "data/papers.yaml:64:3: M109 warning: no summary yet; say in one sentence what it does: corpus tag hedge "
+        "summary=... [hedge]\n"
         "wrote data/papers.yaml\n"
         "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
         "added hedge: HEDGE: Cutting in Straight Lines\n"
@@ -183,15 +182,16 @@ def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(corpus: P
     assert result.code == 1
     assert [request.ids for request in server.requests] == [("2401.00007", "2401.00008")]
     assert result.stderr.splitlines()[:3] == [
-        "corpus: 2101.00001 is refused: in the pool already as 'rose-garden', known by its identifier arXiv:2101.00001; "
+        "corpus: 2101.00001 was not added: in the pool already as 'rose-garden', known by its identifier arXiv:2101.00001; "
         "see corpus show rose-garden",
-        "corpus: 2001.00009 is refused: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is "
+        "corpus: 2001.00009 was not added: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is "
         "known by its identifier arXiv:2001.00009; to take it in after all: corpus add E001",
-        "corpus: https://arxiv.org/abs/2401.00007v2 is refused: named twice: '2401.00007' has the same identifier, "
+        "corpus: https://arxiv.org/abs/2401.00007v2 was not added: named twice: '2401.00007' has the same identifier, "
         "'arXiv:2401.00007'",
     ]
     assert "added hedge: " in result.stderr
     assert "added ponds-without-fish: " in result.stderr
+    assert result.stderr.endswith("\n2 added, 2 already known, 1 not added\n")
     assert [each.key for each in oc.load(str(corpus)).papers[4:]] == ["hedge", "ponds-without-fish"]
 
 
@@ -218,7 +218,7 @@ def test_what_is_known_or_no_paper_is_refused_with_the_reason(name: str, code: i
     result = add(name, *TAGS)
 
     assert (result.code, result.stdout) == (code, "")
-    assert result.stderr.startswith(f"corpus: {name} is refused: ")
+    assert result.stderr.startswith(f"corpus: {name} was not added: ")
     assert reason in result.stderr
     assert contents(corpus) == before
 
@@ -246,7 +246,7 @@ def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> N
         == (
             2,
             "",
-            "corpus: https://example.org/new lacks what a record needs; give\n"
+            "corpus: missing for https://example.org/new:\n"
             "  --title TEXT\n"
             "  --authors NAMES\n"
             "  --year YEAR\n"
@@ -268,7 +268,7 @@ def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written
 
     assert (result.code, result.stdout) == (2, "")
     assert result.stderr == (
-        "corpus: 2401.00007 lacks what a record needs; give\n"
+        "corpus: missing for 2401.00007:\n"
         "  --evidence NOTE  Daily care needs an item of evidence.\n"
         "  --evidence-level TERM  visit, photo\n"
         "  --evidence-confidence TERM  high, low\n"
@@ -302,7 +302,10 @@ def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written
         (["2401.00007", "--tag", "stile=formal"], "unknown axis or facet 'stile' (did you mean 'style'?"),
         (["2401.00007", "--tag", "style"], "--tag 'style' names no value"),
         (["2401.00007", "--evidence-level", "photo"], "an item of evidence needs a note"),
-        (["2401.00007", "--evidence", "X", "--evidence-tags", "stile"], "unknown axis or facet 'stile' (did you mean"),
+        (
+            ["2401.00007", "--evidence", "X", "--evidence-tags", "stile"],
+            "evidence cannot support 'stile' (did you mean",
+        ),
         (["2401.00007", "--arxiv-url", "nowhere"], "is not the address of a service"),
         (["2401.00007", "--from-issue", "x.md"], "--from-issue names the paper itself"),
     ],
@@ -377,9 +380,14 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     result = add("2401.00007", *TAGS, "--offline")
 
     assert (result.code, result.stdout, server.requests) == (4, "", [])
-    assert (
-        "is refused: there is no stored answer for it; omit --offline, or use --no-fetch and give its title"
-        in result.stderr
+    assert result.stderr == (
+        "corpus: 2401.00007 was not added: there is no stored answer for it; omit --offline\n"
+        "To do without the service, add --no-fetch, and give what is missing:\n"
+        "  --title TEXT\n  --authors NAMES\n  --year YEAR\n  --venue TEXT\n"
+    )
+    assert add("2401.00007", *TAGS, "--offline", "--title", "A", "--authors", "Doe, Jo", "--year", "2024").stderr == (
+        "corpus: 2401.00007 was not added: there is no stored answer for it; omit --offline\n"
+        "To do without the service, add --no-fetch, and give what is missing:\n  --venue TEXT\n"
     )
     assert add("2401.00007").code == 2  # looked up, and then incomplete
     assert add("2401.00007", *TAGS, "--offline").code == 0
@@ -391,7 +399,7 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     [
         (faults.busy(), "arXiv did not answer for it; try again later"),
         (faults.cut(), "arXiv did not answer for it; try again later"),
-        (faults.access_denied(), "or use --no-fetch and give its title and what else is asked for"),
+        (faults.access_denied(), "To do without the service, add --no-fetch, and give what is missing:"),
     ],
 )
 def test_an_arxiv_that_does_not_answer_ends_with_4(
@@ -404,8 +412,8 @@ def test_an_arxiv_that_does_not_answer_ends_with_4(
     result = add("2401.00007", "2101.00001", *TAGS)
 
     assert (result.code, result.stdout) == (4, "")
-    assert "2401.00007 is refused: " in result.stderr
-    assert "2101.00001 is refused: in the pool already" in result.stderr
+    assert "2401.00007 was not added: " in result.stderr
+    assert "2101.00001 was not added: in the pool already" in result.stderr
     assert reason in result.stderr
     assert contents(corpus) == before
 
@@ -435,7 +443,7 @@ def test_a_registry_that_does_not_answer_ends_with_4(corpus: Path, registry: Reg
     result = add("10.5555/beds.2", *TAGS)
 
     assert (result.code, result.stdout) == (4, "")
-    assert "answered with HTTP 503. Try again later; or use --no-fetch and give its title" in result.stderr
+    assert "answered with HTTP 503. Try again later\nTo do without the service, add --no-fetch" in result.stderr
 
 
 BIBTEX = r"""
@@ -453,8 +461,10 @@ def test_every_entry_of_a_bibtex_file_has_its_own_verdict(corpus: Path, server: 
     result = add("refs.bib", *TAGS)
 
     assert (result.code, server.requests) == (2, [])
-    assert "corpus: refs.bib:4 is refused: in the pool already as 'terminal-yard', known by its title" in result.stderr
-    assert "corpus: refs.bib:6 is refused: '2401.1234' is not an arXiv id" in result.stderr
+    assert (
+        "corpus: refs.bib:4 was not added: in the pool already as 'terminal-yard', known by its title" in result.stderr
+    )
+    assert "corpus: refs.bib:6 was not added: '2401.1234' is not an arXiv id" in result.stderr
     walls, grass = paper(corpus, "walls2024"), paper(corpus, "cut-grass")
     assert (walls.title, walls.authors) == ("Walls: On α-Brick", ("Müller, Änne", "{Wall Team}"))
     assert (walls.doi, walls.venue, walls.urls) == ("10.5555/walls", "Journal of Walls", ("https://example.org/walls",))
@@ -473,12 +483,12 @@ TAGGED = """
 
 def test_each_entry_of_a_bibtex_file_brings_its_own_tags(corpus: Path) -> None:
     (corpus / "refs.bib").write_text(TAGGED, encoding="utf-8")
-    refused = "corpus: refs.bib:6 is refused: its keywords: unknown size 'huge' (allowed: small, large)\n"
+    refused = "corpus: refs.bib:6 was not added: its keywords: unknown size 'huge' (allowed: small, large)\n"
 
     assert add("refs.bib", "--care", "prune=weekly") == (
         2,
         "",
-        f"{refused}corpus: refs.bib:4 lacks what a record needs; give\n  --size TERM  small, large\n",
+        f"{refused}corpus: missing for refs.bib:4:\n  --size TERM  small, large\n",
     )
     result = add("refs.bib", "--care", "prune=weekly", "--tag", "size=small")
 
@@ -486,7 +496,7 @@ def test_each_entry_of_a_bibtex_file_brings_its_own_tags(corpus: Path) -> None:
     dogs, cats = paper(corpus, "dogs"), paper(corpus, "cats")
     assert dogs.tags == {"style": "gravel", "care": {"prune": "weekly"}, "tools": ("spade", "rake"), "size": "small"}
     assert cats.tags == {"style": "cottage", "care": {"prune": "weekly"}, "size": "small"}
-    assert (dogs.summary, cats.summary) == ("Lets dogs in.", "To be written.")
+    assert (dogs.summary, cats.summary) == ("Lets dogs in.", "")
 
 
 def test_a_key_made_for_one_entry_is_not_that_of_another(corpus: Path) -> None:
@@ -566,7 +576,7 @@ algorithm, algorithm_note, benchmarks, benchmarks_note)
   Set it once; write several as a,b.
 - --year 20225 is not a year
   Write four digits.
-- https://example.org/a lacks what a record needs; give
+- missing for https://example.org/a:
     --size TERM  small, large
 """
     )
@@ -574,22 +584,22 @@ algorithm, algorithm_note, benchmarks, benchmarks_note)
 
 def test_what_is_missing_is_told_beside_what_is_wrong(corpus: Path, server: ArxivServer) -> None:
     wrong = "unknown style 'japanese' (allowed: formal, cottage, meadow, gravel, NA)\n"
-    missing = "lacks what a record needs; give\n    --size TERM  small, large\n"
+    missing = "missing for 2401.00007:\n    --size TERM  small, large\n"
 
     assert add("2401.00007", "--care", "none", "--size", "small", "--style", "japanese").stderr == f"corpus: {wrong}"
     assert add("rose-garden", "2401.00007", "--care", "none", "--style", "japanese").stderr == (
-        "corpus: rose-garden is refused: in the pool already as 'rose-garden', known by its identifier "
+        "corpus: rose-garden was not added: in the pool already as 'rose-garden', known by its identifier "
         "arXiv:2101.00001; see corpus show rose-garden\n"
-        f"corpus: 2 problems, so nothing was written:\n- {wrong}- 2401.00007 {missing}"
+        f"corpus: 2 problems, so nothing was written:\n- {wrong}- {missing}"
     )
     bare = add("https://example.org/a", "--no-fetch", "--care", "none", "--style", "japanese").stderr
     assert bare.endswith(
-        f"- {wrong}- https://example.org/a lacks what a record needs; give\n    --title TEXT\n    --authors NAMES\n"
+        f"- {wrong}- missing for https://example.org/a:\n    --title TEXT\n    --authors NAMES\n"
         "    --year YEAR\n    --venue TEXT\n    --size TERM  small, large\n"
     )
     assert run_corpus("exclude", "2401.00007", "--stage", "roof").stderr == (
         "corpus: 2 problems, so nothing was written:\n- unknown stage 'roof' (allowed: gate, path)\n"
-        "- 2401.00007 lacks what a record needs; give\n    --reason TEXT  why it is left out, in one sentence\n"
+        "- missing for 2401.00007:\n    --reason TEXT  why it is left out, in one sentence\n"
     )
     assert server.requests == []
 
@@ -784,7 +794,7 @@ ANSWERS = (
     ("tools, several with commas [leave out], ? explains: ", "2, spade"),
     ("size, ? explains: ", ""),
     ("size, ? explains: ", "Small"),
-    ("Summary, one sentence of your own [To be written.]: ", "Cuts hedges straight."),
+    ("Summary, one sentence of your own [leave out]: ", "Cuts hedges straight."),
     ("Evidence: what in the source supports the tags: ", ""),
     ("Evidence: what in the source supports the tags: ", "It is watered."),
     ("Source of the evidence [https://arxiv.org/abs/2401.00007v2]: ", "there"),
@@ -828,6 +838,22 @@ def test_at_a_terminal_what_is_missing_is_asked_for(corpus: Path) -> None:
         assert said in terminal.shown
 
 
+def test_at_a_terminal_a_paper_that_cannot_be_looked_up_is_asked_for_at_once(corpus: Path) -> None:
+    terminal = Terminal("2401.00007", "--offline", "--tools", "NA", *TAGS)
+    terminal.answer(
+        (("Title: ", "Hedges"), ("Authors, as Family, Given; Family, Given: ", "Doe, Jo"), ("Year: ", "2024"))
+    )
+    terminal.answer((("Venue, such as NeurIPS 2025: ", "arXiv"), ("your own [leave out]: ", "")))
+    terminal.answer((("supports the tags, or Enter: ", ""), ("Key [hedges]: ", "")))
+
+    assert terminal.end() == 0
+    assert "2401.00007 could not be looked up: there is no stored answer for it; omit --offline; you are asked" in (
+        terminal.shown
+    )
+    hedges = paper(corpus, "hedges")
+    assert (hedges.title, hedges.arxiv_id, hedges.year, hedges.summary) == ("Hedges", "2401.00007", 2024, "")
+
+
 def test_of_a_candidate_only_what_is_open_is_asked_with_the_readings_at_hand(corpus: Path) -> None:
     (corpus / "data" / "candidates.yaml").write_text(MOSS, encoding="utf-8")
     terminal = Terminal("moss-garden")
@@ -839,7 +865,7 @@ def test_of_a_candidate_only_what_is_open_is_asked_with_the_readings_at_hand(cor
             ("water (C1), ? explains: ", "daily"),
             ("tools, several with commas [leave out], ? explains: ", ""),
             ("size, ? explains: ", "small"),
-            ("Summary, one sentence of your own [To be written.]: ", "Keeps moss."),
+            ("Summary, one sentence of your own [leave out]: ", "Keeps moss."),
             ("Evidence: what in the source supports the tags, or Enter: ", ""),
             ("Key [moss-garden]: ", ""),
         )
@@ -878,7 +904,7 @@ def test_yes_takes_what_is_proposed_without_a_question(corpus: Path) -> None:
 
     assert terminal.end() == 0
     assert "explains" not in terminal.shown
-    assert paper(corpus, "hedge").summary == "To be written."
+    assert paper(corpus, "hedge").summary == ""
 
 
 @pytest.mark.parametrize("keys", [b"\x03", b"\x04"], ids=["Ctrl-C", "end of input"])
@@ -915,9 +941,7 @@ def test_answers_are_given_back_when_the_data_has_changed_meanwhile(corpus: Path
     terminal = Terminal("2401.00007", "--dry-run", "--no-fetch", "--title", "It's a Hedge", "--year", "2024")
     told = (("Authors, as Family, Given; Family, Given: ", "Ada Example, Ben Sample"),)
     terminal.answer((*told, ("Authors, as Family, Given; Family, Given: ", "Example, Ada; Sample, Ben")))
-    terminal.answer(
-        (("Venue, such as NeurIPS 2025: ", "A & B"), *ANSWERS[3:9], ("[To be written.]: ", ""), *ANSWERS[11:12])
-    )
+    terminal.answer((("Venue, such as NeurIPS 2025: ", "A & B"), *ANSWERS[3:9], ("[leave out]: ", ""), *ANSWERS[11:12]))
     terminal.answer((("Source of the evidence [https://arxiv.org/abs/2401.00007]: ", ""), *ANSWERS[14:16]))
     terminal.until("]: ")
     path = corpus / "data" / "papers.yaml"
@@ -945,10 +969,10 @@ def test_answers_about_entries_of_a_file_are_given_back_without_the_file(corpus:
         encoding="utf-8",
     )
     terminal = Terminal("two.bib", "--care", "none", "--tools", "NA", "--size", "small")
-    terminal.answer((ANSWERS[3], ("Summary, one sentence of your own [To be written.]: ", "Leaves fall.")))
+    terminal.answer((ANSWERS[3], ("Summary, one sentence of your own [leave out]: ", "Leaves fall.")))
     terminal.answer((("supports the tags, or Enter: ", ""), ("Key [leaf]: ", "")))
     terminal.answer((("Address: ", "https://example.org/bark"), ANSWERS[3]))
-    terminal.until("[To be written.]: ")
+    terminal.until("your own [leave out]: ")
     terminal.press(b"\x03")
     terminal.end()
 
@@ -1026,7 +1050,7 @@ def test_a_wrong_value_of_a_table_is_named_with_its_line(corpus: Path) -> None:
     result = add("x.csv", "--no-fetch")
 
     assert (result.code, result.stdout) == (2, "")
-    assert "x.csv:2 is refused: V102 unknown size 'huge' (allowed: small, large)" in result.stderr
+    assert "x.csv:2 was not added: V102 unknown size 'huge' (allowed: small, large)" in result.stderr
 
 
 def test_a_facet_with_the_name_of_an_option_is_reached_by_tag(corpus: Path) -> None:

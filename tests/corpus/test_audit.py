@@ -548,8 +548,8 @@ def test_a_second_reader_of_a_value_joins_the_first_and_twice_the_same_is_refuse
     assert run_corpus(*words, "--why", "It is otherwise.", "--by", "Ben and Cleo") == (
         2,
         "",
-        "corpus: Ben and Cleo reads style cottage of rose-garden, which is on record already\n"
-        "Change the argument in data/disputes.yaml; another reader gives --by NAME.\n",
+        "corpus: this reading is recorded already: style=cottage of rose-garden by Ben and Cleo\n"
+        "To change its argument, edit data/disputes.yaml; for another reader, add --by NAME.\n",
     )
 
 

@@ -422,7 +422,7 @@ def test_what_is_open_is_asked_for_and_what_is_given_settles_it(root: Path) -> N
         (("care",), "partly", "https://example.org/photo"),
         (("size",), "contradicted", "https://example.org/photo"),
     ]
-    assert moss.summary == "To be written."
+    assert moss.summary == ""
 
 
 WHY = "Chosen when the candidate was taken in; a reader of its sources reads otherwise. Not decided by the codebook."
@@ -458,7 +458,7 @@ def test_what_a_reader_reads_otherwise_becomes_an_open_dispute_of_the_same_edit(
   source: https://example.org/moss ; https://example.org/moss/diary ; https://example.org/photo
 """
     )
-    assert [one.partition(" ")[0] for one in findings(root)] == ["M109"], "the summary is to be written"
+    assert [one.partition(" ")[0] for one in findings(root)] == ["M109"], "there is no summary yet"
 
 
 def test_a_settled_tag_that_is_set_otherwise_is_disputed_with_both_readers(root: Path) -> None:
@@ -533,7 +533,7 @@ def test_a_candidate_without_an_address_is_excluded_with_one_that_is_given(root:
     write(root, "candidates", SAND.replace("  urls: [https://example.org/sand]\n", ""))
 
     lacking = run_corpus("exclude", "sand-garden", "--stage", "path")
-    assert (lacking.code, lacking.stderr) == (2, "corpus: sand-garden lacks what a record needs; give\n  --url URL\n")
+    assert (lacking.code, lacking.stderr) == (2, "corpus: missing for sand-garden:\n  --url URL\n")
     assert run_corpus("exclude", "sand-garden", "--stage", "path", "--url", "https://example.org/dune").code == 0
     assert oc.load(str(root)).exclusions[-1].url == "https://example.org/dune"
     assert text_of(root, "candidates") == "[]\n"
@@ -595,7 +595,7 @@ def test_optional_fields_are_set_when_a_paper_is_added_and_later(root: Path) -> 
         (("add", "hill-garden", "--set", "venue_year=soon"), "venue_year 'soon' is not a year"),
         (("tag", "rose-garden", "venue_year=24"), "venue_year '24' is not a year"),
         (("tag", "rose-garden", "code=a", "code=b"), "code is set twice"),
-        (("tag", "E001", "code=https://example.org/code"), "unknown axis or facet 'code'"),
+        (("tag", "E001", "code=https://example.org/code"), "unknown field 'code'"),
     ],
 )
 def test_optional_fields_that_cannot_be_set(root: Path, words: tuple[str, ...], message: str) -> None:

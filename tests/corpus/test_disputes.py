@@ -236,13 +236,14 @@ def run(root: Path, *words: str) -> Result:
 def test_show_tells_the_disputes_about_a_record(root: Path) -> None:
     lines = run(root, "show", "rose-garden").stdout.splitlines()
 
-    assert lines[-8:] == [
-        "dispute      open, style: formal stands; formal by the gardener; cottage by a visitor",
+    assert lines[-9:] == [
+        "dispute      open, style: formal stands; formal by the gardener; cottage by a visitor; not agreed",
+        "             on, so --reading sources keeps formal",
         "             The gardener knows.",
         "             https://example.org/quarrel",
         "",
         "dispute      open, water: daily stands; daily or weekly by a sign; daily by the gardener; none by a",
-        "             visitor",
+        "             visitor; not agreed on, so --reading sources keeps daily",
         "             The gardener knows.",
         "             https://example.org/quarrel",
     ]

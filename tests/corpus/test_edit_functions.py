@@ -67,7 +67,7 @@ def test_what_the_corpus_has_is_refused_as_a_value(root: Path) -> None:
 
 
 def test_what_is_missing_or_unknown_is_named(root: Path) -> None:
-    with pytest.raises(CommandUseError, match=r"^https://example\.org/hedge lacks authors, style, care, size$"):
+    with pytest.raises(CommandUseError, match=r"^missing for https://example\.org/hedge: authors, style, care, size$"):
         add(["https://example.org/hedge"], DETAILS._replace(authors=""), root=str(root))
     with pytest.raises(CommandUseError, match=r"^unknown axis or facet 'stile'"):
         add(["https://example.org/hedge"], DETAILS, {"stile": "formal"}, root=str(root))

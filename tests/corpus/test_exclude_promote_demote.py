@@ -129,7 +129,7 @@ def test_an_id_is_not_given_again_even_if_only_a_comment_remembers_it(corpus: Pa
         (
             ["2401.00008"],
             2,
-            "corpus: 2401.00008 lacks what a record needs; give\n  --stage TERM  gate, path\n"
+            "corpus: missing for 2401.00008:\n  --stage TERM  gate, path\n"
             "  --reason TEXT  why it is left out, in one sentence\n",
         ),
         (["2401.00008", "--stage", "gat"], 2, "unknown stage 'gat' (did you mean 'gate'?"),
@@ -196,7 +196,7 @@ def test_a_promotion_is_one_edit_of_two_files(corpus: Path) -> None:
     )
     assert result.stderr.endswith("E001 became window-box: A Window Box, Revisited\n")
     assert is_valid(corpus)
-    refused(run_corpus("add", "E001", *TAGS), 1, "E001 is refused: in the pool already as 'window-box'")
+    refused(run_corpus("add", "E001", *TAGS), 1, "E001 was not added: in the pool already as 'window-box'")
     refused(run_corpus("add", "2001.00009", *TAGS), 1, "in the pool already as 'window-box'")
 
 
@@ -204,9 +204,7 @@ def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivSer
     by_address = run_corpus("add", "https://example.org/cars", *TAGS)
     refused(by_address, 1, "to take it in after all: corpus add E003")
     missing = run_corpus("add", "E003", *TAGS)
-    refused(
-        missing, 2, "corpus: E003 lacks what a record needs; give\n  --authors NAMES\n  --year YEAR\n  --venue TEXT\n"
-    )
+    refused(missing, 2, "corpus: missing for E003:\n  --authors NAMES\n  --year YEAR\n  --venue TEXT\n")
 
     said = ("--authors", "Car Team", "--year", "2023", "--venue", "Blog")
     assert run_corpus("add", "E003", *TAGS, *said).code == 0
@@ -218,15 +216,15 @@ def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivSer
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["rose-garden"], 1, "rose-garden is refused: in the pool already as 'rose-garden'"),
+        (["rose-garden"], 1, "rose-garden was not added: in the pool already as 'rose-garden'"),
         (["E002"], 2, "'E002' is not an arXiv id"),
         (["E001", "--style", "frmal"], 2, "unknown style 'frmal'"),
         (["E001", "--key", "long-grass"], 2, "'long-grass' is the key of another paper"),
-        (["E001", "--offline", *TAGS], 4, "E001 is refused: there is no stored answer for it; omit --offline"),
+        (["E001", "--offline", *TAGS], 4, "E001 was not added: there is no stored answer for it; omit --offline"),
         (
             ["E001", "--title", "The Yard", *TAGS],
             1,
-            "E001 is refused: in the pool already as 'terminal-yard', known by its title",
+            "E001 was not added: in the pool already as 'terminal-yard', known by its title",
         ),
     ],
 )
@@ -306,7 +304,7 @@ def test_a_paper_that_was_promoted_goes_back_to_its_exclusion_with_what_is_new(c
     [
         (["rose-gardn"], "'rose-gardn' is not an arXiv id"),
         (["rose-garden", "--title", "Roses"], "rose-garden has its title and address\nLeave out --title and --url."),
-        (["rose-garden"], "rose-garden lacks what a record needs; give\n  --stage TERM  gate, path\n  --reason TEXT"),
+        (["rose-garden"], "missing for rose-garden:\n  --stage TERM  gate, path\n  --reason TEXT"),
         (["rose-garden", "--stage", "gte"], "unknown stage 'gte' (did you mean 'gate'?"),
     ],
 )

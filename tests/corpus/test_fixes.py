@@ -92,7 +92,7 @@ def test_without_fix_nothing_is_written_and_the_mend_is_named(root: Path) -> Non
     result = run_corpus("--root", str(root), "check", "data")
 
     assert result.code == 1
-    assert "Some of these can be fixed automatically: corpus check --fix" in result.stderr
+    assert "To fix some of these: corpus check --fix" in result.stderr
     assert (root / "data" / "papers.yaml").read_bytes() == before
 
 
@@ -172,7 +172,7 @@ def test_a_code_becomes_the_term_that_it_stands_for_unless_there_are_two(tmp_pat
         "12:10: V105 'C1' is the code of 'water'; name the term, or run: corpus check --fix [rose-garden]",
         "12:21: V105 'c2' is the code of 'prune'; name the term, or run: corpus check --fix [rose-garden]",
     ]
-    assert result.stderr.endswith("Some of these can be fixed automatically: corpus check --fix\n")
+    assert result.stderr.endswith("To fix some of these: corpus check --fix\n")
     assert run_corpus("--root", str(root), "check", "data", "--fix").code == 0
     assert path.read_text(encoding="utf-8") == text.replace("style: formal", "style: formal  # Lines")
 
@@ -184,6 +184,27 @@ def test_a_code_becomes_the_term_that_it_stands_for_unless_there_are_two(tmp_pat
         "11:10: V106 'S2' is the code of 2 terms of style, cottage and meadow; name one of them [rose-garden]",
         "12:24: V106 'C1' is the code of 'water', which is given, too; remove one [rose-garden]",
     ]
+
+
+def test_a_term_in_other_case_is_corrected_and_one_that_is_misspelt_is_set_by_a_command(tmp_path: Path) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    text = path.read_text(encoding="utf-8")
+    wrong = text.replace("style: formal", "style: Formal").replace("{water: daily, prune", "{Water: Daily, prune")
+    path.write_text(wrong.replace("size: small", "size: smal", 1), encoding="utf-8")
+    command = "corpus tag rose-garden size=small"
+
+    result = run_corpus("--root", str(root), "check", "data")
+    assert result.stderr.splitlines()[-1] == f"To fix some of these: corpus check --fix; {command}"
+    whole = run_corpus("--root", str(root), "check")
+    assert "data      failed 4 errors; to mend: see above; some of it: corpus check --fix" in whole.stdout
+
+    result = run_corpus("--root", str(root), "check", "data", "--fix")
+    assert (result.code, result.stderr.splitlines()[-1]) == (1, f"To fix some of these: {command}")
+    assert path.read_text(encoding="utf-8") == text.replace("size: small", "size: smal", 1)
+    assert run_corpus("--root", str(root), *command.split()[1:]).code == 0
+    assert path.read_text(encoding="utf-8") == text
 
 
 def test_the_rulebook_says_which_rules_can_be_mended() -> None:

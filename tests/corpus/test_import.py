@@ -137,7 +137,7 @@ def test_all_problems_are_told_at_their_lines_and_nothing_is_written(root: Path)
         "corpus: nothing was written, since some records cannot be imported:\n"
         "new.jsonl:1: V102 unknown style 'frmal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA) "
         "[rose-garden]\n"
-        "new.jsonl:2: no paper has this key yet, and a new one needs authors, year, venue, urls, summary, style, care, "
+        "new.jsonl:2: no paper has this key yet, and a new one needs authors, year, venue, urls, style, care, "
         "size; corpus add asks for them [pond]\n"
         "new.jsonl:4: key 'long-grass' is used twice (first on line 3); keep one record\n",
     )
@@ -214,8 +214,8 @@ def test_a_new_paper_that_the_corpus_knows_or_nearly_knows_by_its_title_is_told_
         "new.bib:1: in the pool already as 'rose-garden', known by its title, 'Röses: A Garden in Four Beds' [beds]",
         "new.bib:2: excluded as E001 on 2023-01-01, stage: gate: Too small to count as a garden. It is known by "
         "its identifier arXiv:2001.00009 [gate]",
-        f"new.bib:3: {needed} summary, style, care, size; corpus add asks for them [other]",
-        f"new.bib:4: {needed} venue, urls, summary, care, size; corpus add asks for them [new]",
+        f"new.bib:3: {needed} style, care, size; corpus add asks for them [other]",
+        f"new.bib:4: {needed} venue, urls, care, size; corpus add asks for them [new]",
     ]
     assert told[0] == told[1]
 

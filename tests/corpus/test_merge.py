@@ -89,7 +89,7 @@ def test_all_problems_are_told_at_once_and_nothing_changes(toy: Corpus) -> None:
         "4: key 'rose-garden' is used twice (first on line 2); keep one record",
         "5: F107 'Pond A' is not a key: use lower-case letters, digits and single hyphens [Pond A]",
         "5: F111 arxiv_id '2401.1' is not in its plain form, such as 2505.19591 [Pond A]",
-        "5: no paper has this key yet, and a new one needs authors, year, venue, summary, style, care, size; "
+        "5: no paper has this key yet, and a new one needs authors, year, venue, style, care, size; "
         "corpus add asks for them [Pond A]",
         "6: no paper has this key, but 'long-grass' has its identifier; write that key [grass]",
         "7: F102 unknown field 'colour' (allowed: key, title, authors, affiliation, year, venue_year, venue, proceedings, arxiv_id, doi, "

@@ -176,6 +176,10 @@ def test_a_record_is_shown_with_its_fields(grown: Path) -> None:
 
 
 def test_fields_sort_count_and_are_found(grown: Path) -> None:
+    filtered = run(grown, "list", "--where", "license~cc", "--where", "rows>1000", "--format", "csv").stdout
+    assert filtered.splitlines()[0] == "key,year,retriever,knowledge,license,rows,title"
+    assert filtered.splitlines()[1].startswith("tides-year,2024,NA,tables,CC0-1.0,1250.5,")
+    assert "(did you mean 'license'?" in run(grown, "tag", "tides-year", "licence=MIT").stderr
     listed = run(grown, "list", "--sort", "-rows", "--columns", "key,rows", "--format", "csv").stdout
     counted = run(grown, "stats", "--by", "open_access", "--format", "csv").stdout
 
@@ -244,7 +248,7 @@ def test_a_wrong_value_is_reported_at_its_place(grown: Path) -> None:
     number = written(grown, "data/papers.yaml").splitlines().index("- key: tides-year") + 1
     assert [line.partition(" [tides-year]")[0].partition(" (allowed: key")[0] for line in lines] == [
         f"{number}:3: F101 missing field 'license'",
-        f"{number + 10}:9: F105 '1250.50' is written as 1250.5",
+        f"{number + 10}:9: F105 '1250.50' must be written as 1250.5",
         f"{number + 11}:13: F106 'in May' is not a date: write YYYY-MM-DD",
         f"{number + 12}:16: V102 unknown value of open_access 'perhaps' (allowed: true, false)",
         f"{number + 13}:13: F114 'example.org/m1' is not a web address; begin it with https://",

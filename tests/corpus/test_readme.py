@@ -315,17 +315,42 @@ def test_other_regions(toy: Corpus) -> None:
         ),
         (
             "\n<!-- corpus:begin terms key -->\n<!-- corpus:end terms key -->\n",
-            r"README\.md:2: region 'terms key': the field is not a facet",
+            r"README\.md:2: region 'terms key': unknown axis or facet 'key' \(allowed: style, care, tools, size\)",
         ),
         (
             "<!-- corpus:begin terms stylee -->\n<!-- corpus:end terms stylee -->\n",
-            r"README\.md:1: region 'terms stylee': unknown field 'stylee' \(did you mean 'style'\?",
+            r"README\.md:1: region 'terms stylee': unknown axis or facet 'stylee' \(did you mean 'style'\?",
         ),
     ],
 )
 def test_wrong_marks_are_refused(toy: Corpus, text: str, message: str) -> None:
     with pytest.raises(DataFileError, match=message):
         readme(text, "README.md", toy._pool)
+
+
+def test_an_item_without_a_summary_ends_with_what_is_known(toy: Corpus) -> None:
+    rose = toy["rose-garden"]._replace(summary="", venue="Beds 2021", code="")
+    bare = Paper(title="A Wall", urls=("https://example.org/wall",))
+
+    assert item(rose, ()) == f"- [Röses: A Garden in Four Beds]({rose.urls[0]}) - Beds 2021."
+    assert item(bare, ()) == "- [A Wall](https://example.org/wall)"
+
+
+def test_all_wrong_regions_are_reported_at_once(toy: Corpus) -> None:
+    regions = ("counts", "terms colour", "papers colour=red", "terms style", "lst")
+    text = "".join(f"<!-- corpus:begin {name} -->\n<!-- corpus:end {name} -->\n" for name in regions)
+
+    with pytest.raises(DataFileError) as refused:
+        readme(text, "README.md", toy._pool)
+
+    lines = str(refused.value).splitlines()
+    assert [line.partition(" (allowed")[0] for line in lines] == [
+        "README.md:3: region 'terms colour': unknown axis or facet 'colour'",
+        "README.md:5: region 'papers colour=red': unknown field 'colour'",
+        "README.md:9: region 'lst': there is no such region",
+        "There are: contents, counts, page, list, terms FIELD, papers FILTER ..., claims, figures NAME ....",
+        "Correct each name, or remove the region: its begin line, its end line, and what is between them.",
+    ]
 
 
 def test_a_wrong_filter_in_a_region_is_refused(toy: Corpus) -> None:

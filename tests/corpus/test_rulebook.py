@@ -173,10 +173,11 @@ def test_a_rule_on_the_terminal() -> None:
     assert run_toy("rule", "v102") == (
         0,
         "V102 unknown term\n"
-        "error\n"
+        "error, can be fixed automatically\n"
         "\n"
         "A word outside the vocabulary would open a class of its own in every count. `corpus terms FIELD`\n"
-        "lists the words; a new one belongs in data/taxonomy.yaml.\n"
+        "lists the words; a new one belongs in data/taxonomy.yaml. `corpus check --fix` corrects a term that\n"
+        "is only written in other case.\n"
         "\n"
         "An error; cannot be waived.\n"
         "\n"

@@ -534,7 +534,7 @@ def test_a_candidate_keeps_what_else_its_entry_says_and_is_no_run_again(root: Pa
     assert run_corpus("add", "library.bib") == (
         2,
         "",
-        "corpus: library.bib:1 is refused: it is the candidate fern; to include it: corpus add fern\n",
+        "corpus: library.bib:1 was not added: it is the candidate fern; to include it: corpus add fern\n",
     )
 
 
@@ -558,7 +558,7 @@ def test_an_identifier_that_is_none_is_not_lost_on_the_way(root: Path) -> None:
     assert run_corpus("add", "library.bib") == (
         2,
         "",
-        "corpus: library.bib:1 is refused: '26O7.01234' cannot be its arxiv_id; correct it in the file\n",
+        "corpus: library.bib:1 was not added: '26O7.01234' cannot be its arxiv_id; correct it in the file\n",
     )
 
 

@@ -101,7 +101,8 @@ def test_texts_are_set_like_tags(root: Path) -> None:
 
     assert run_corpus("tag", "terminal-yard", "summary=Paves a yard, once.", "notes=It was dug up.").code == 0
     assert run_corpus("tag", "E001", "reason=It is a window.").code == 0
-    assert run_corpus("tag", "terminal-yard", "summary=").code == 1, "a summary is not taken away"
+    assert "M109 warning: no summary yet" in run_corpus("tag", "terminal-yard", "summary=", "--dry-run").stderr
+    assert run_corpus("tag", "E001", "reason=").code == 1, "a reason is not taken away"
 
     old = '  summary: Describes a yard.\n  added: "2021-05-01"\n'
     new = '  summary: Paves a yard, once.\n  added: "2021-05-01"\n  notes: It was dug up.\n'
@@ -118,6 +119,17 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
     assert texts(root) == before
 
 
+def test_an_option_of_add_gets_a_hint_at_the_form_of_tag(root: Path) -> None:
+    told = "Fields are set without an option: corpus tag KEY field=value\n"
+
+    for words in (("--set", "code=https://example.org/code"), ("--style", "formal")):
+        result = run_corpus("tag", "rose-garden", *words)
+        assert result.code == 2
+        assert result.stderr.endswith(f"No such option: {words[0]}\n{told}")
+    assert told not in run_corpus("tag", "rose-garden", "--evidence").stderr
+    assert "Rows" in run_corpus("tag", "rose-garden", "Notes=Rows.", "--dry-run").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -126,12 +138,11 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
         (["rose-garden", "style==formal"], "'style==formal' sets no tag\n"),
         (
             ["rose-garden", "stile=formal"],
-            "unknown axis or facet 'stile' (did you mean 'style'? allowed: style, care, ",
+            "unknown field 'stile' (did you mean 'style'? allowed: style, care, tools, size, water, prune, venue_year, "
+            "proceedings, code, base_models, algorithm, algorithm_note, benchmarks, benchmarks_note, summary, notes)\n"
+            "corpus terms shows the fields, corpus terms FIELD the terms of one.\n",
         ),
-        (
-            ["rose-garden", "colour=red"],
-            "\n  style: How the garden is laid out.\n  care: Which care the garden gets, and",
-        ),
+        (["rose-garden", "bencmarks=GAIA"], "unknown field 'bencmarks' (did you mean 'benchmarks'? "),
         (
             ["rose-garden", "style=fromal"],
             "unknown style 'fromal' (did you mean 'formal'? allowed: formal, cottage, meadow, gravel, NA)\n"
@@ -160,9 +171,12 @@ def test_tags_that_are_there_already_change_nothing(root: Path, words: list[str]
         (["rose-garden", "C1=daily", "water="], "water is set twice\n"),
         (["rose-garden", "title=Roses"], "title is not a tag but another field\nChange it in the file itself; corpus "),
         (
-            ["E001", "style=formal"],
-            "unknown axis or facet 'style' (did you mean 'stage'? allowed: stage)\n  stage: Where it was turned away.\n",
+            ["rose-garden", "waive=I105"],
+            "waive is not a tag but another field\n"
+            "Write it into the record in the file: waive: [{code: CODE, why: ...}]\n",
         ),
+        (["rose-garden", "evidence=X"], "evidence is not a tag but another field\nAdd an item of evidence: --evidence"),
+        (["E001", "style=formal"], "unknown field 'style' (did you mean 'stage'? allowed: stage, reason)\n"),
         (["rose-garden", "level=photo"], "level is not a tag but another field\n"),
         (["roses", "style=formal"], "no record 'roses'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?\n"),
         (["zzz", "style=formal"], "no record 'zzz'\nTry: corpus search WORDS, or corpus list.\n"),
@@ -323,7 +337,7 @@ def test_evidence_is_added_to_what_there_is(root: Path) -> None:
         (["rose-garden", *EVIDENCE, *FACETS], "an item of evidence names the tags that it supports\nName them with"),
         (
             ["rose-garden", *EVIDENCE, *FACETS, "--evidence-tags", "colour"],
-            "unknown axis or facet 'colour' (allowed: style, care, tools, size, code, base_models, algorithm, "
+            "evidence cannot support 'colour' (allowed: style, care, tools, size, code, base_models, algorithm, "
             "algorithm_note, benchmarks, benchmarks_note)\n",
         ),
         (["rose-garden", *EVIDENCE, "--evidence-level", "foto"], "unknown level 'foto' (did you mean 'photo'? "),

@@ -35,9 +35,7 @@ one [mixed-borders]
 (first on line 1); give the record the next free id [E001]
 """
 
-SUMMARY = (
-    "3 errors, 1 warning in 4 papers and 2 exclusions\nSome of these can be fixed automatically: corpus check --fix\n"
-)
+SUMMARY = "3 errors, 1 warning in 4 papers and 2 exclusions\nTo fix some of these: corpus check --fix; corpus tag rose-garden style=formal\n"
 
 
 @pytest.mark.parametrize(
@@ -103,6 +101,16 @@ SUMMARY = (
             "tools: [spade, shears]",
             "tools:\n    - spade\n    -shears",
             "15:5: Y104 not valid YAML: a blank after '-' is missing; the rest of the file was not read",
+        ),
+        (
+            "- key: rose-garden",
+            "-key: rose-garden",
+            "2:1: Y104 not valid YAML: a blank after '-' is missing; the rest of the file was not read",
+        ),
+        (
+            "- key: long-grass",
+            "-key: long-grass",
+            "24:1: Y104 not valid YAML: a blank after '-' is missing; the rest of the file was not read",
         ),
         (
             "size: small",

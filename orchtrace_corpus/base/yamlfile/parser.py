@@ -31,6 +31,8 @@ MAX_DEPTH = 16
 _ITEM = r"\n\s*-[ A-Za-z]"
 _DOUBTFUL = r"[^\s#][ \t]#|^( *+)(?:- )?[^\n]*[^\n:]\n(?: *\n)*\1 +-[ A-Za-z]"
 """Where a comment may cut off a text, or an item may be a part of the text above."""
+_NO_ITEM = r"^ *-(?=[A-Za-z_]+:(?:[ \t]|$))"
+_NO_BLANK = "a blank after '-' is missing"
 _NO_COLON = "a ':' with a blank after it is missing"
 _NOTHING = "the file holds nothing but comments or blank lines; a list without records is written []"
 
@@ -262,6 +264,7 @@ def explained(error: yaml.MarkedYAMLError, text: str, merge_command: str = "") -
         return conflict, f"a merge conflict is left here; keep one side, or both, and remove the marks{merge}"
     opened, quoted = _open_at(text, at)
     above, _, before = text[:at].rpartition("\n")
+    end = text.find("\n", at) if "\n" in text[at:] else len(text)
     escaped = ', and write each one within as \\"' if '"' in before else ""
     if "quoted scalar" in context and "end of stream" in problem:
         at, problem = _index(error.context_mark, at), "a closing quote is missing"
@@ -272,9 +275,13 @@ def explained(error: yaml.MarkedYAMLError, text: str, merge_command: str = "") -
     elif "unknown escape character" in problem:
         at = at - 1 if text[at : at + 1] != "\\" and text[at - 1 : at] == "\\" else at
         problem, hint = "a backslash in double quotes", "write the character itself, such as é, or two backslashes"
+    elif (
+        dash := re.compile(_NO_ITEM, re.MULTILINE).search(text, text.rfind("\n", 0, len(above)) + 1, end)
+    ) is not None:
+        at, problem = dash.end() - 1, _NO_BLANK
     elif "could not find expected ':'" in problem:
         at = _index(error.context_mark, at)
-        problem = "a blank after '-' is missing" if text.startswith("-", at) else _NO_COLON
+        problem = _NO_BLANK if text.startswith("-", at) else _NO_COLON
     elif "mapping values are not allowed" in problem:
         problem, hint = "': ' stands in a text without quotes", f"put double quotes around the text{escaped}"
         if re.fullmatch(r"\s*(?:- )?[a-z_]+: [a-z_]+", before):

@@ -251,9 +251,7 @@ def dispute(
     if problem := url_problem(source):
         raise CommandUseError(f"--source {quote(source)} {problem}")
     reading = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: sentence(why.strip())})
-    return _record(
-        session, pool, [reading], {}, source, one=f"{by} reads {tag} {value} of {paper.key}", dry_run=dry_run
-    )
+    return _record(session, pool, [reading], {}, source, one=f"{tag}={value} of {paper.key} by {by}", dry_run=dry_run)
 
 
 def _place(path: str, session: CorpusSession) -> str:
@@ -280,8 +278,8 @@ def _record(
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
     found = tags.propose_disputes(own, sheets, merges, known.items, pool.taxonomy, source, by_name=bool(one))
     if one and not found.added and not found.extended:
-        hint = f"Change the argument in {store.DISPUTES}; another reader gives --by NAME."
-        raise CommandUseError(f"{one}, which is on record already", hint)
+        hint = f"To change its argument, edit {store.DISPUTES}; for another reader, add --by NAME."
+        raise CommandUseError(f"this reading is recorded already: {one}", hint)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     file = corpus.file(store.DISPUTES)

@@ -65,8 +65,8 @@ def add(
     are options, or keywords of the file such as stop=explicit. At a terminal, what is missing is asked for.
     The key of a candidate or the id of an exclusion takes that in, with what is known of it.
 
-    A known paper is refused, with the reason. Nothing is written unless all others are complete. Exit code
-    0: all added; 1: some refused; 2: something is missing or misspelt; 4: a service could not be reached.
+    A known paper is not added; the reason is shown. Nothing is written unless all others are complete. Exit code
+    0: all added; 1: some are known; 2: something is missing or misspelt; 4: a service could not be reached.
 
     \b
     Examples:

@@ -43,8 +43,9 @@ def build(
 
     Regenerates the marked regions of README.md and docs/list (readme), docs/STATS.md (stats), docs/figures.md
     and the figures in docs/figures (figures), and the JSON Schemas in docs/schema, by which editors complete
-    tags and mark errors (schema). Generated pages and figures that are no longer needed are removed. Data
-    files are not changed: see "corpus check --fix".
+    tags and mark errors (schema). Without PART also docs/codebook.md, docs/protocol.md and the issue form
+    .github/ISSUE_TEMPLATE/suggest-a-paper.yml, where there are such. Generated pages and figures that are no
+    longer needed are removed. Data files are not changed: see "corpus check --fix".
 
     README.md changes only between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->".
     Regions: contents, counts, page, list, terms FIELD, papers FILTER, claims, figures NAME.

@@ -95,6 +95,11 @@ class Interview:
         )
         for text in messages:
             output.tell(f"corpus: {printable(text, limit=300)}")
+        if self._questions and len(resolved) == 1 and resolved[0].code is ExitCode.UPSTREAM:
+            (one,) = resolved
+            output.tell(f"corpus: {printable(one.name)} could not be looked up: {one.problem}; you are asked instead")
+            resolved = [one.refuse("", ExitCode.DONE)]
+        done = "excluded" if self._ctx.spec.name == "exclude" else "added"
         for one in resolved:
             known = (
                 f"{describe_match(one.match, pool.taxonomy.noun.one).rstrip('.')}; {self._advise(one.match)}"
@@ -102,7 +107,7 @@ class Interview:
                 else ""
             )
             if one.is_refused:
-                output.tell(f"corpus: {printable(one.name)} is refused: {known or one.problem}")
+                output.tell(f"corpus: {printable(one.name)} was not {done}: {known or one.problem}")
             for remark in one.remarks:
                 output.note(f"corpus: {printable(one.name)}: {remark}")
         new = [one for one in resolved if not one.is_refused]
@@ -116,7 +121,24 @@ class Interview:
             except CommandUseError as error:
                 errors.append(error)
             refuse_all(errors)
-        return max(code, self.finish(partial(propose, new))) if new else code
+        if unknown := [one for one in resolved if one.code is ExitCode.UPSTREAM]:
+            self._show_gaps(unknown, propose)
+        outcome = self.finish(partial(propose, new)) if new else ExitCode.DONE
+        if len(resolved) > 1 and outcome == ExitCode.DONE and not options.dry_run:
+            matched = sum(one.match is not None for one in resolved)
+            counts = ((len(new), done), (matched, "already known"), (len(resolved) - len(new) - matched, f"not {done}"))
+            output.note(", ".join(f"{count} {what}" for count, what in counts if count))
+        return max(code, outcome)
+
+    def _show_gaps(self, unknown: Sequence[NamedPaper], propose: Callable[[Sequence[NamedPaper]], Proposal]) -> None:
+        """Show everything that has to be given of papers that no service could be asked about."""
+        asked, self._questions, gaps = self._questions, None, ""
+        try:
+            propose(unknown)
+        except CommandUseError as error:
+            gaps = f", and give what is missing:\n{error.hint}" if error.hint else ""
+        self._questions = asked
+        self.session.output.tell(f"To do without the service, add --no-fetch{gaps}")
 
     def complete_papers(self, candidates: Sequence[NamedPaper], details: Details, coding: Coding) -> list[Paper]:
         """The candidates as records that lack nothing.
@@ -233,8 +255,7 @@ def _refuse_gaps(gaps: Mapping[str, Sequence[Gap]]) -> None:
         values += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.read)
         lines[f"  {option_name(gap.field)} {metavar}{f'  {values}' if values else ''}"] = None
     shown = ", ".join(printable(name) for name in gaps)
-    verb = "lacks" if len(gaps) == 1 else "lack"
-    raise CommandUseError(f"{shown} {verb} what a record needs; give", "\n".join(lines))
+    raise CommandUseError(f"missing for {shown}:", "\n".join(lines))
 
 
 def _given_options(ctx: Context) -> Iterator[str]:

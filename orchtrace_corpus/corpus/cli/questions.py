@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.intake.papers import PREPRINT, propose_key, unmet_d
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField, field_label
-from orchtrace_corpus.corpus.model.fields import TO_BE_WRITTEN, is_key, url_problem
+from orchtrace_corpus.corpus.model.fields import is_key, url_problem
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Tag
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag, read_value, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -125,7 +125,7 @@ class Questions:
             more={**paper.more, **self._values(paper)},
             tags=self._tags(self._taxonomy.papers, paper.tags, draft.awaiting),
             summary=paper.summary
-            or self._option("Summary, one sentence of your own", "--summary", sentence, TO_BE_WRITTEN),
+            or self._option("Summary, one sentence of your own [leave out]", "--summary", sentence),
         )
         draft = self._evidence(draft._replace(paper=paper).with_readings(self._taxonomy))
         if details.key:

@@ -88,7 +88,9 @@ def list_records(
         is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100  # too few cells for axes, too
         has_others = any(condition.attribute.terms for condition in query.filters)
         names = ("key", "year", *(() if is_narrow and has_others else axes))
-    asked = tuple(condition.attribute.name for condition in query.filters if condition.attribute.terms)
+    own = {field.name for field in taxonomy.fields}
+    filtered = (condition.attribute for condition in query.filters)
+    asked = tuple(attribute.name for attribute in filtered if attribute.terms or attribute.name in own)
     shows_changes = reading is ReadingName.SOURCES and CONTESTED in asked
     if shows_changes:
         contested = (condition for condition in query.filters if condition.attribute.name == CONTESTED)

@@ -1,4 +1,4 @@
-"""Mends what needs no decision: ids and addresses in other spellings, LaTeX, a missing period, codes of terms.
+"""Mends what needs no decision: ids and addresses in other spellings, LaTeX, a missing period, terms by code or case.
 
 A mend is a function from the text as it is to the text as it should be, or None where it takes a
 person. `pool.rules` says what is wrong; this module only knows how to put it right.
@@ -7,12 +7,12 @@ person. `pool.rules` says what is wrong; this module only knows how to put it ri
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator
 
-from orchtrace_corpus.base.findings import Finding, Location
+from orchtrace_corpus.base.findings import Finding, Location, nearest
 from orchtrace_corpus.base.identifiers import ADDRESSES, recognise
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
 
 
 def _identifier(text: str, field: str) -> str | None:
@@ -49,10 +49,11 @@ FIXES: dict[str, Callable[[str, str], str | None]] = {
 }
 """The mend of each rule that has one by itself: from text and field name to the mended text."""
 
-CODE_FOR_TERM = "V105"
-"""The rule whose mend is in the taxonomy."""
+_UNKNOWN_TERM = "V102"
+_SPELLINGS = frozenset((_UNKNOWN_TERM, "V103", "V105"))
+"""The rules whose mend is in the taxonomy: terms and levels by their code, or in other case."""
 
-FIXABLE = frozenset((*FIXES, CODE_FOR_TERM))
+FIXABLE = frozenset((*FIXES, *_SPELLINGS))
 """The rules that have a mend."""
 
 
@@ -74,19 +75,48 @@ def changes(files: CorpusFiles, findings: Iterable[Finding]) -> dict[str, dict[i
     return {path: texts for path, texts in mended.items() if texts}
 
 
+def tag_commands(files: CorpusFiles, findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield the commands that set the terms that were probably meant by unknown ones, where more than case differs."""
+    unknown = {finding.location: finding.record for finding in findings if finding.code == _UNKNOWN_TERM}
+    if not unknown or files.loaded.pool is None:
+        return
+    for path, facets in ((store.PAPERS, files.taxonomy.papers), (store.EXCLUSIONS, files.taxonomy.exclusions)):
+        terms = {facet.field: facet.values for facet in facets if facet.kind is Kind.SINGLE}
+        file = YamlFile(files.file(path).path, files.file(path).text.encode())
+        for field, scalar in _scalars(file.records()):
+            record = unknown.get(file.location(scalar.at)) if field in terms else None
+            meant = nearest(scalar.text, terms[field]) if record else ""
+            if meant and meant.casefold() != scalar.text.casefold():
+                yield f"corpus tag {record} {field}={meant}"
+
+
 def _changes(file: YamlFile, fixable: abc.Mapping[Location, str], taxonomy: Taxonomy) -> dict[int, str]:
-    facets = (*taxonomy.papers, *taxonomy.exclusions, *taxonomy.evidence)
-    terms = {(facet.field, code): ids[0] for facet in facets for code, ids in facet.codes.items() if len(ids) == 1}
+    terms = _spellings(taxonomy)
     mended = {}
     for field, scalar in _scalars(file.records()):
         code = fixable.get(file.location(scalar.at))
-        if code == CODE_FOR_TERM:
-            text = terms.get((field, scalar.text.casefold()))
+        if code in _SPELLINGS:
+            meant = terms.get((field, scalar.text.casefold()), ())
+            text = meant[0] if len(meant) == 1 else None
         else:
             text = FIXES[code](scalar.text, field) if code is not None else None
         if text is not None and text != scalar.text:
             mended[scalar.at] = text
     return mended
+
+
+def _spellings(taxonomy: Taxonomy) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the terms and levels that a text in any case can stand for, by field and text; several share a code."""
+    terms: dict[tuple[str, str], tuple[str, ...]] = {}
+    for facet in (*taxonomy.papers, *taxonomy.exclusions, *taxonomy.evidence):
+        terms |= {(facet.field, term.id.casefold()): (term.id,) for term in facet.terms}
+        terms |= {(facet.field, code): ids for code, ids in facet.codes.items()}
+        terms |= {(term.id, level.id.casefold()): (level.id,) for term in facet.terms for level in facet.levels}
+    for field in taxonomy.fields:
+        for choice in field.choices:
+            alike = (field.name, choice.casefold())
+            terms[alike] = (*terms.get(alike, ()), choice)
+    return terms
 
 
 def _scalars(nodes: Iterable[Node], field: str = "") -> Iterator[tuple[str, Scalar]]:

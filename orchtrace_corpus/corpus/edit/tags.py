@@ -58,6 +58,13 @@ _TEXTS = {
 """Texts of a record that are set like tags."""
 
 
+_BY_HAND = {
+    "waive": "Write it into the record in the file: waive: [{code: CODE, why: ...}]",
+    "evidence": "Add an item of evidence: --evidence NOTE --evidence-source URL",
+}
+"""How fields that are no attribute are changed."""
+
+
 class NewEvidence(NamedTuple):
     """An item of evidence to add.
 
@@ -96,7 +103,7 @@ def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: New
     facets = taxonomy.papers if is_paper else taxonomy.exclusions
     attributes = (paper_attributes if is_paper else exclusion_attributes)(taxonomy)
     present = raw_records(corpus.file(target.name))[target.position]
-    settable = {**settable_fields(taxonomy), **_TEXTS}
+    settable = {name: field for name, field in {**settable_fields(taxonomy), **_TEXTS}.items() if name in attributes}
     changes = _read_assignments(words, facets, attributes, present, settable)
     if evidence is not None:
         if not is_paper:
@@ -167,7 +174,7 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
 
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
-    """Refuse names that are no axis or facet of papers, nor a field that evidence can support.
+    """Refuse names of fields that evidence cannot support.
 
     Raises:
         CommandUseError: A name is unknown; the message names the nearest.
@@ -175,7 +182,7 @@ def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
     known = [*(facet.field for facet in taxonomy.papers), *taxonomy.facts]
     for name in names:
         if name not in known:
-            raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, known)}")
+            raise CommandUseError(f"evidence cannot support {quote(name)}{suggestion(name, known)}")
 
 
 def _evidence_item(evidence: NewEvidence, taxonomy: Taxonomy) -> dict[str, Value]:
@@ -206,11 +213,11 @@ def _read_assignments(
         match = re.fullmatch(r"\s*(?P<name>[A-Za-z][\w-]*)\s*=(?P<value>[^=].*|)", word, re.DOTALL)
         if match is None:
             raise CommandUseError(f"{quote(word)} sets no tag", "Write field=value; corpus terms shows the fields.")
-        name, value = match["name"].replace("-", "_"), match["value"].strip()
-        if name in settable and name in attributes:
+        name, value = match["name"].replace("-", "_").lower(), match["value"].strip()
+        if name in settable:
             attribute, facet = attributes[name], None
         else:
-            attribute, facet = _find_facet(match["name"], facets, attributes)
+            attribute, facet = _find_facet(name, facets, attributes, settable)
         if attribute.name in seen:
             raise CommandUseError(f"{attribute.name} is set twice", "Set it once; write several terms as a,b.")
         seen.add(attribute.name)
@@ -242,19 +249,22 @@ def _plain(value: FieldValue) -> Value | None:
     return (list(value) or None) if isinstance(value, tuple) else value
 
 
-def _find_facet(name: str, facets: tuple[Facet, ...], attributes: Attributes) -> tuple[Attribute, Facet]:
+def _find_facet(
+    name: str, facets: tuple[Facet, ...], attributes: Attributes, settable: Iterable[str]
+) -> tuple[Attribute, Facet]:
     """The facet of a name, or of the term with levels that it names."""
     by_name = {facet.field: facet for facet in facets}
     by_name |= {term.id: facet for facet in facets if facet.kind is Kind.LEVELS for term in facet.terms}
-    if name in attributes and name not in by_name:
-        hint = "Change it in the file itself; corpus check data checks it."
+    hint = _BY_HAND.get(name, "Change it in the file itself; corpus check data checks it.")
+    if (name in attributes or name in _BY_HAND) and name not in by_name:
         raise CommandUseError(f"{name} is not a tag but another field", hint)
-    tags = {name: attribute for name, attribute in attributes.items() if name in by_name}
+    known = {name: attributes[name] for name in (*by_name, *settable)}
     try:
-        attribute = find(name, tags, "axis or facet")
+        attribute = find(name, known)
     except CommandUseError as error:
-        definitions = "\n".join(f"  {facet.field}: {facet.definition}" for facet in facets)
-        raise CommandUseError(str(error), definitions) from error
+        raise CommandUseError(
+            str(error), "corpus terms shows the fields, corpus terms FIELD the terms of one."
+        ) from error
     return attribute, by_name[attribute.name]
 
 

@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable
 from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField
-from orchtrace_corpus.corpus.model.fields import TO_BE_WRITTEN, is_key
+from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
@@ -148,9 +148,8 @@ class Draft(NamedTuple):
         return self._replace(paper=self.paper._replace(evidence=evidence))
 
     def complete(self, supported: tuple[str, ...], taxonomy: Taxonomy) -> Paper:
-        """Return the record with its items of evidence, if there are any, and with a summary."""
+        """Return the record with its items of evidence, if there are any."""
         paper = self.with_readings(taxonomy).paper
-        paper = paper._replace(summary=paper.summary or TO_BE_WRITTEN)
         if not self.note:
             return paper
         if not supported:  # what is tagged of axes and sourced fields, and what the taxonomy demands evidence for
@@ -218,7 +217,7 @@ def add(
     records, gaps = complete_papers(new, details, coding, corpus.pool)
     if gaps:
         lines = (
-            f"{name} lacks {', '.join(gap.field for gap in missing if not gap.depends_on)}"
+            f"missing for {name}: {', '.join(gap.field for gap in missing if not gap.depends_on)}"
             for name, missing in gaps.items()
         )
         raise CommandUseError("\n".join(lines))

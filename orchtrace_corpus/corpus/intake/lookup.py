@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _READ_WITH_THE_CITATION = {"key", "cite_key", "bibtex", "title", "authors", "year", "venue", "urls", *IdentifierKind}
 """The fields that `intake.from_entry` takes of an entry."""
 
-_BY_HAND = "or use --no-fetch and give its title and what else is asked for"
-
 ShowProgress: TypeAlias = Callable[[], "AbstractContextManager[Callable[[Progress], None] | None]"]
 """Opens what follows a run against a service."""
 
@@ -295,7 +293,7 @@ def _ask_arxiv(
         with show_progress() as progress:
             answer = client.fetch(list(candidates), progress=progress)
     except UpstreamError as error:
-        problem = f"{_on_one_line(error)}; {_BY_HAND}"
+        problem = _on_one_line(error)
         return {name: one.refuse(problem, ExitCode.UPSTREAM) for name, one in candidates.items()}, ()
     outcomes: dict[str | None, NamedPaper] = {}
     for name, one in candidates.items():
@@ -309,12 +307,10 @@ def _ask_arxiv(
         elif name in answer.malformed:
             outcomes[name] = one.refuse(f"{quote(name)} is not an arXiv id", ExitCode.USAGE)
         elif name in answer.unasked:
-            outcomes[name] = one.refuse(
-                f"there is no stored answer for it; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM
-            )
+            outcomes[name] = one.refuse("there is no stored answer for it; omit --offline", ExitCode.UPSTREAM)
         else:
             failure = "did not answer for it" if name in answer.throttled else "gave no answer that could be read"
-            outcomes[name] = one.refuse(f"arXiv {failure}; try again later, {_BY_HAND}", ExitCode.UPSTREAM)
+            outcomes[name] = one.refuse(f"arXiv {failure}; try again later", ExitCode.UPSTREAM)
     return outcomes, tuple(answer.messages)
 
 
@@ -328,7 +324,7 @@ def _ask_registry(one: NamedPaper, service: Service) -> NamedPaper:
     if not _is_open(one) or identifier is None:
         return one
     if service.offline:
-        return one.refuse(f"only arXiv's answers are stored; omit --offline, {_BY_HAND}", ExitCode.UPSTREAM)
+        return one.refuse("only arXiv's answers are stored; omit --offline", ExitCode.UPSTREAM)
     from orchtrace_corpus.corpus.sources import registries
     from orchtrace_corpus.corpus.sources.http import Transport
 
@@ -336,7 +332,7 @@ def _ask_registry(one: NamedPaper, service: Service) -> NamedPaper:
         with Transport() as transport:
             proposed = registries.lookup(identifier, transport)
     except UpstreamError as error:
-        return one.refuse(f"{_on_one_line(error)}; {_BY_HAND}", ExitCode.UPSTREAM)
+        return one.refuse(_on_one_line(error), ExitCode.UPSTREAM)
     if proposed is None:
         return one.refuse(f"there is no {identifier.kind} {quote(identifier.value)}")
     return one._replace(paper=intake.from_fields(proposed))

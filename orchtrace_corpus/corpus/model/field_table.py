@@ -306,7 +306,6 @@ PAPER_FIELDS = (
         FieldKind.TEXT,
         "One sentence of our own that ends with a period.",
         _RECORD,
-        required=True,
         search=SearchPart.SUMMARY,
         review=ReviewTopic.SUMMARY,
         question="What the {noun} does, in one sentence of your own.",
@@ -449,7 +448,7 @@ def number_of(text: str) -> int | float:
         written = number_text(number)
         if written == text:
             return number
-        raise ValueError(f"is written as {written}")
+        raise ValueError(f"must be written as {written}")
     raise ValueError("is not a number: write digits, with a decimal point if needed")
 
 

@@ -120,15 +120,17 @@ def number(name: str) -> Decoder:
 
 
 def waived_code(name: str) -> Decoder:
-    """The code of a rule whose findings are warnings."""
-    warnings = [code for code, rule in RULES.items() if rule.severity is Severity.WARNING]
+    """The code of a rule whose findings a record can waive."""
+    waivable = [code for code, rule in RULES.items() if rule.waivable]
 
     def parse(value: str) -> str:
-        if value in warnings:
+        if value in waivable:
             return value
+        if value in RULES and RULES[value].severity is Severity.ERROR:
+            raise ValueError(f"{value} is an error, and only warnings can be waived; correct the record")
         if value in RULES:
-            raise ValueError(f"{value} is an error, and only warnings can be waived; mend the record")
-        raise ValueError(f"unknown code {quote(value)}{suggestion(value, warnings)}")
+            raise ValueError(f"{value} is not about the content of a record, so no record can waive it")
+        raise ValueError(f"unknown code {quote(value)}{suggestion(value, waivable)}")
 
     return parsed(name, "F113", parse)
 

@@ -228,10 +228,14 @@ def whole_mapping(record: Record, disputes: Sequence["Dispute"] = ()) -> dict[st
 
 def _readings(dispute: "Dispute") -> str:
     """Return which reading stands, and who reads what."""
+    from orchtrace_corpus.corpus.model.disputes import contested  # which listings need not
+
     parts = [f"{dispute.state}, {dispute.tag}: {dispute.stands} stands"]
     parts += [f"{reading} by {reading.by}" for reading in dispute.readings]
     if (agreed := dispute.agreed) is not None:
         parts.append(f"agreed by {agreed.rule_text}: {agreed.value} ({agreed.source})")
+    elif contested((dispute,)):
+        parts.append(f"not agreed on, so --reading sources keeps {dispute.stands}")
     return "; ".join(parts)
 
 

@@ -102,11 +102,14 @@ def check_sentences(loaded: Loaded) -> Iterator[Finding]:
 
 
 def check_placeholders(loaded: Loaded) -> Iterator[Finding]:
-    """A summary that somebody meant to write later."""
+    """A summary that is missing, or that somebody meant to write later."""
     for index, paper in enumerate(loaded.papers):
-        if paper.summary == TO_BE_WRITTEN:
-            message = f"the summary is still to be written; say in one sentence what the {loaded.noun.one} does"
-            yield Finding("M109", message, loaded.paper_places.locate(index, "summary"), paper.key)
+        if paper.summary not in ("", TO_BE_WRITTEN):
+            continue
+        place = loaded.paper_places.locate(index, "summary")
+        if paper.summary or (paper.key and place == loaded.paper_places.locate(index)):  # else it could not be read
+            message = f"no summary yet; say in one sentence what it does: corpus tag {paper.key} summary=..."
+            yield Finding("M109", message, place, paper.key)
 
 
 def _may_hold_markup(text: str) -> bool:
