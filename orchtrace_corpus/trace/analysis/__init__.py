@@ -1,1 +1,1 @@
-"""What traces say beside measures: labels, replay, comparison, costs."""
+"""Analyses beside measures: labels, replay, prices, outcomes."""

@@ -53,11 +53,11 @@ RULES: dict[str, tuple[Decision, str]] = {
         "The last step of an agent that nobody spawned, if it logs no stop and does nothing afterwards.",
     ),
 }
-"""What each rule gives, and when it fires, in the order of the sub-decisions."""
+"""The label of each rule, and when it fires, in the order of the sub-decisions."""
 
 
 _ACTS = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.TOOL_CALL})
-"""What an agent does after a step that was not its last word."""
+"""The events that show that a step was not an agent's last word."""
 
 _RETURNING = (EdgeType.RETURN, EdgeType.AGGREGATE)
 

@@ -1,4 +1,4 @@
-"""How runs ended, which logs do not say: rewards, success, and a single agent's run to compare with, from a file.
+"""Reads outcomes of runs from a file, which logs do not state: rewards, success, a single agent's run.
 
 The file is CSV with a heading, or JSON (or YAML) with a list of objects. Each line or object is about one run:
 
@@ -33,7 +33,7 @@ FIELDS = (
     *("run", "task", "reward", "success", "error_rate", "baseline", "baseline.source"),
     *(f"baseline.{name}" for name in BASELINE_FIGURES),
 )
-"""What a line may say: of the run, then of a single agent's run on the same task, whose name is `baseline`."""
+"""The fields of a line: those of the run, then `baseline`, a single agent's run on the same task."""
 
 _METRICS = {"success": "task_success", "error_rate": "error_rate"}
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
@@ -42,7 +42,7 @@ _HINT = "docs/importers.md shows a file of outcomes."
 
 
 class Outcome(NamedTuple):
-    """How a run ended.
+    """The outcome of a run.
 
     Attributes:
         place: Where it is said, as `file:line`.
@@ -171,7 +171,7 @@ def load(path: str) -> dict[str, Outcome]:
 
 
 def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outcome:
-    """What the fields of a run say; what is wrong with one is added to the mistakes."""
+    """Return the outcome that the fields of a run state; add their errors to the mistakes."""
     rewards: dict[str, float] = {}
     metrics: dict[str, float] = {}
     task, words = "", dict[str, str]()
@@ -198,7 +198,7 @@ def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outc
 
 
 def _unknown(name: str) -> str:
-    """What is wrong with the name of a field; empty where nothing is."""
+    """Return the error about the name of a field; empty if there is none."""
     part, _, channel = name.partition(".")
     if part in ("agent", "event") and channel:
         return ""

@@ -1,4 +1,4 @@
-"""What tokens cost: by a dated price table that the user gives, or by those of the package genai-prices.
+"""Prices tokens by a dated table of the user, or by those of the package genai-prices.
 
 None is shipped with us, since prices change and differ. The user's table is YAML, or JSON, in US dollars for a
 million tokens:
@@ -57,7 +57,7 @@ class Prices(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Who keeps the table; empty, since the user does."""
+        """Return the maintainer of the table; empty, since it is the user."""
         return ""
 
     def of(self, model: str) -> Mapping[str, float] | None:
@@ -65,12 +65,12 @@ class Prices(NamedTuple):
         return self.models.get(self.name_of(model))
 
     def name_of(self, model: str) -> str:
-        """What the table calls a model, if it has it: by its own name, else by that without the date."""
+        """Return the name of a model in the table, with or without its date; empty if the table lacks it."""
         snapshot = None if model in self.models else re.fullmatch(_SNAPSHOT, model)
         return snapshot[1] if snapshot else model
 
     def cost(self, model: str, tokens: Mapping[str, float | None], moment: datetime | None = None) -> float | None:
-        """What tokens of a model cost in US dollars; None where they, or the price of any of them, are unknown.
+        """Return the cost of a model's tokens in US dollars; None if a count or a price is unknown.
 
         Args:
             model: The model.
@@ -118,7 +118,7 @@ class PackagePrices(NamedTuple):
         return model
 
     def cost(self, model: str, tokens: Mapping[str, float | None], moment: datetime | None = None) -> float | None:
-        """What tokens of a model cost in US dollars; None where they, or the price of any of them, are unknown.
+        """Return the cost of a model's tokens in US dollars; None if a count or a price is unknown.
 
         Args:
             model: The model.
@@ -156,7 +156,7 @@ class PackagePrices(NamedTuple):
 
 
 AnyPrices: TypeAlias = Prices | PackagePrices
-"""What says what tokens cost."""
+"""A source of prices."""
 
 
 def load_package(today: date) -> PackagePrices:
@@ -291,7 +291,7 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
 
 
 def _stated(trace: Trace) -> dict[str, Any]:
-    """What the log of a trace states of its cost, for the report; nothing where it states none."""
+    """Return the cost that the log of a trace states, for the report; nothing if it states none."""
     known = (report_of(trace) or ImportReport()).prices
     if known is not None:
         total, is_whole = known.stated_usd, known.has_all_stated

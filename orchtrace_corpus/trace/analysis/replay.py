@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.view import TraceView
 
 
 class State:
-    """How things stand after an event.
+    """The state of a run after an event.
 
     Who and what there is at that moment is looked up when it is asked for, in time that grows with how many they
     are, so that a long run is replayed in time that grows with its events; the numbers are at hand.
@@ -96,7 +96,7 @@ def replay(trace: Trace | TraceView) -> Iterator[State]:
 
 
 class _Presence:
-    """What comes and goes, by name, and what was there after each step.
+    """The names that are present after each step.
 
     Every coming and going is written down, and all names whenever there have been as many of them since as
     there are names now. So what was there at a step is found in time that grows with what was there, and everything
@@ -124,7 +124,7 @@ class _Presence:
             self._known.append((step, len(self.changes), tuple(self._now)))
 
     def at(self, step: int) -> tuple[str, ...]:
-        """What was there after a step, in the order in which it came."""
+        """Return the names present after a step, in order of arrival."""
         if not self.changes or self.changes[-1][0] <= step:  # so it is for whoever looks at each state as it comes
             return tuple(self._now)
         _, place, names = self._known[bisect_right(self._known, step, key=itemgetter(0)) - 1]

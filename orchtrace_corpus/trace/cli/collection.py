@@ -27,7 +27,7 @@ Run: TypeAlias = tuple[TraceView, Origin]
 
 
 class Request(NamedTuple):
-    """What is asked of `corpus trace doctor`.
+    """The request to `corpus trace doctor`.
 
     Attributes:
         name: Of several sessions, the one that is wanted; all where empty.

@@ -1,4 +1,4 @@
-"""How commands come by traces that can be measured, decoded and without errors; and how they report on the others."""
+"""Loads traces that can be measured, decoded and without errors, and reports on the others."""
 
 import os
 import sys
@@ -236,7 +236,7 @@ def one_trace(session: Session, path: str, name: str = "") -> tuple[Document, "T
 def derive_each(
     session: Session, given: Iterable[Judged], derive: Callable[["Outcome | None", "TraceView"], Derived]
 ) -> Iterator[Derived]:
-    """What a function derives from each trace and its outcome, in several processes where there are many.
+    """Apply a function to each trace and its outcome, in several processes if there are many.
 
     Args:
         session: Where warnings are reported.
@@ -263,7 +263,7 @@ def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], one: Ju
 
 
 class _Checked:
-    """How many warnings there were, in how many traces; and which traces have errors."""
+    """The count of warnings and of traces with them, and the traces with errors."""
 
     def __init__(self, *, is_all: bool = True) -> None:
         self._number = 0
@@ -273,7 +273,7 @@ class _Checked:
         self._has_any = not is_all
 
     def sound(self, examined: "Examined[Derived]") -> Iterator[Derived]:
-        """What was derived from a trace without errors; its warnings are counted."""
+        """Return the value of a trace without errors, and count its warnings."""
         if examined.value is None:
             self._refusal = self._refusal or refusal(examined.findings)
             first, *more = examined.findings

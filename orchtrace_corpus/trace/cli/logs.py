@@ -1,4 +1,4 @@
-"""How commands come by the traces of logs: sessions found, read one after another, what fails told."""
+"""Reads the traces of logs for commands: finds sessions, reads them in turn, reports failures."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +89,7 @@ def _tell(said: Sequence[str], words: str, say: Callable[[str], None], noun: str
 
 
 def privacy(salt: str = "", *, keep_content: bool = False) -> "Privacy":
-    """How contents are referred to; without a salt by one that nobody knows, not even the next run."""
+    """Return how contents are pseudonymised; without a salt, by a random one that no other run knows."""
     from orchtrace_corpus.trace.importers.core.privacy import Privacy
 
     return Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(16), keep_content)
@@ -138,7 +138,7 @@ def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
 
 
 def outcomes(path: str) -> "Outcomes | None":
-    """How runs ended; None where there is no file.
+    """Return the outcomes of runs; None without a file.
 
     Raises:
         DataFileError: The file cannot be read, or has mistakes.
@@ -203,7 +203,7 @@ def pass_over(session: Session, said: Sequence[str], others: Sequence["LogFile"]
 
 
 class Inputs(NamedTuple):
-    """What a user names: files of traces, and sessions of logs.
+    """The inputs that a user names: files of traces, and sessions of logs.
 
     Attributes:
         traces: The files of traces, and those that are nothing that we know if there is no log among them.
@@ -231,7 +231,7 @@ def _trace_files(path: str) -> Iterator[str]:
 
 
 def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
-    """What there is in files and folders: traces, sessions of logs, or both, by the recognition of `importers.find`.
+    """Return the traces and the sessions of logs in files and folders, as `importers.find` recognises them.
 
     What is neither beside others is told, in number. Pipes and devices are never read: see `open_regular`.
 

@@ -57,7 +57,7 @@ def named(name: str) -> logs.Inputs:
 
 
 def _is_called(recent: Recent, name: str) -> bool:
-    """Whether a file has the name of a session, or is named; that of Gemini CLI ends in the beginning of the name."""
+    """Return True if a file is named, or has a session's name; with Gemini CLI, it ends in the name's beginning."""
     beginning = recent.name.rpartition("-")[2]
     return (
         name in recent.name

@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.rewards.comparison import compare
 
 
 class By(StrEnum):
-    """What a reward is shown by."""
+    """The key by which a reward is shown."""
 
     TERM = "term"
     AGENT = "agent"

@@ -26,11 +26,11 @@ from orchtrace_corpus.trace.rewards import compute, load
 
 _MOST_TASKS = 3
 _FEWEST_GROUPS, _MOST_GROUPS, _MOST_DRAWN = 100, 1000, 3_000_000
-"""How many groups are drawn: fewer where these would have more turns than that in all."""
+"""Limits of drawn groups: fewer are drawn if they had more turns in all."""
 
 
 class Reading(NamedTuple):
-    """What is exported, and from where.
+    """The traces that are exported, and their source.
 
     Attributes:
         paths: Traces and logs.

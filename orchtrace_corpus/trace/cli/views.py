@@ -166,7 +166,7 @@ def _only(states: Iterator[State], number: int) -> State:
 
 
 _MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
-"""What Mermaid draws unless it is told otherwise (its settings maxEdges and maxTextSize)."""
+"""The limits of Mermaid by default (its settings maxEdges and maxTextSize)."""
 
 
 class GraphFormat(StrEnum):

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.view import TraceView
 
 
 class Method(StrEnum):
-    """How credit is assigned."""
+    """A method of assigning credit."""
 
     GROUP = "group"
     GAE = "gae"
@@ -75,7 +75,7 @@ class Assignment(NamedTuple):
 
     @property
     def total(self) -> float | None:
-        """What the credits of a complete division sum up to; None where a method divides nothing."""
+        """The sum of the credits of a complete division; None for a method that divides nothing."""
         return None if self.whole is None or self.nobody is None else self.whole - self.nobody
 
     @property
@@ -85,7 +85,7 @@ class Assignment(NamedTuple):
 
     @property
     def is_efficient(self) -> bool:
-        """Whether the credits sum up to the total, as those of a division do."""
+        """Return True if the credits add up to the total, as those of a division do."""
         return self.total is not None and abs(self.sum - self.total) <= 1e-9 * max(1.0, abs(self.total))
 
 
@@ -310,7 +310,7 @@ def _by_reach(trace: Trace, game: Reach, unit: str, method: Method) -> Assignmen
 
 
 def _unlike_reward(trace: Trace, whole: float, choices: Choices) -> tuple[str, ...]:
-    """What is said of a value of the whole team that is not the reward which the trace states."""
+    """Return a warning if the value of the whole team differs from the reward that the trace states."""
     reward = trace.rewards.get(choices.channel)
     if reward is None or abs(whole - reward) <= 1e-9 * max(1.0, abs(reward)):
         return ()

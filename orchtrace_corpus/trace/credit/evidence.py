@@ -1,4 +1,4 @@
-"""How often methods of credit found planted faults, as measured by `scripts/attribution.py`.
+"""The share of planted faults that credit methods found, as measured by `scripts/attribution.py`.
 
 A test holds the figures against the tables of docs/credit.md.
 """
@@ -9,7 +9,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.credit.assign import Method
 
 RUNS_OF_A_FAULT = 100
-"""How many made runs had each fault."""
+"""The number of synthetic runs with each fault."""
 
 
 class Found(NamedTuple):
@@ -46,7 +46,7 @@ _MEASURED = {"agent": AGENTS, "turn": STEPS}
 
 
 class Basis(StrEnum):
-    """What is known of a method that looks for faults."""
+    """The kind of evidence on a method that looks for faults."""
 
     PROXY = "proxy"
     RERUNS = "reruns"
@@ -55,7 +55,7 @@ class Basis(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """What is known of how well a method finds faults.
+    """The measured accuracy of a method that looks for faults.
 
     Attributes:
         basis: What was measured: the proxy, values from runs made again, or nothing.

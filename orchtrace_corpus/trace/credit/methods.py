@@ -29,7 +29,7 @@ MOST_EXACT_PLAYERS = 12
 
 
 class Share(NamedTuple):
-    """What falls to one player.
+    """The share of one player.
 
     Attributes:
         credit: In the unit of the reward.
@@ -77,7 +77,7 @@ def means(advantages: Mapping[str, float], groups: Mapping[str, Sequence[str]]) 
 
 
 def difference_rewards(players: Sequence[str], value: Value) -> dict[str, Share]:
-    """What the whole team loses without each player."""
+    """Return the loss of the whole team without each player."""
     everybody = frozenset(players)
     whole = value(everybody)
     return {player: Share(whole - value(everybody - {player})) for player in players}
@@ -115,7 +115,7 @@ def exact(players: Sequence[str], value: Value) -> dict[str, Share]:
 
 
 def count_orders(samples: int) -> int:
-    """How many orders are drawn where so many are wished for: pairs of them, and two pairs at least."""
+    """Return the number of orders that are drawn for a wished number: an even one, at least four."""
     return max(samples // 2, 2) * 2
 
 

@@ -61,7 +61,7 @@ class Reach:
 
     @property
     def whole(self) -> float:
-        """What the whole team achieves: the outcome, or nothing where nobody owns any of its making."""
+        """Return the value of the whole team: the outcome, or zero if no player owns a part of it."""
         return self._outcome if self.owned else 0.0
 
     def shapley(self) -> dict[str, Share]:
@@ -73,7 +73,7 @@ class Reach:
         return self._divided(lambda needed: 1.0 / needed)
 
     def difference_rewards(self) -> dict[str, Share]:
-        """What the whole team loses without each player.
+        """Return the loss of the whole team without each player.
 
         Raises:
             CommandUseError: Too many players depend on too many others.

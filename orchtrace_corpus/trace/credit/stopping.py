@@ -1,4 +1,4 @@
-"""Whether a baseline of a group of runs depends on the turn at which the policy chose to stop, and what that costs.
+"""The bias of a baseline that depends on the turn at which the policy chose to stop.
 
 Let runs of one task have turns 1 to T with rewards r_1 to r_T, R their sum, and let the policy go on after turn t with
 probability p_t. The gradient by the logit of p_t is g_t = E[s_t R] with the score s_t = 1(T > t) - p_t where T >= t,
@@ -21,7 +21,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class StoppingBias(NamedTuple):
-    """What a baseline by turn does to the decision to go on after one turn.
+    """The bias of a baseline by turn on the decision to go on after one turn.
 
     Attributes:
         turn: The turn, from 1.
@@ -41,7 +41,7 @@ class StoppingBias(NamedTuple):
 
 
 def stopping_biases(runs: Sequence[Sequence[float]]) -> list[StoppingBias]:
-    """What a baseline by turn does to each decision to stop that the runs of one task took differently.
+    """Return the bias on each decision to stop that the runs of one task took differently.
 
     Args:
         runs: The rewards of the turns of each run.
@@ -89,7 +89,7 @@ class Simulated(NamedTuple):
 def simulate(
     runs: Sequence[Sequence[float]], turn: int, *, groups: int = 4000, size: int = 0, seed: int = 0
 ) -> Simulated:
-    """What three baselines make of the gradient, over groups drawn from runs with replacement.
+    """Estimate the gradient with three baselines, over groups drawn from runs with replacement.
 
     The runs are taken for all that the policy does, so `stopping_biases` has the true gradient. A mean that includes
     the run itself takes 1/size off the gradient; that is given back here.

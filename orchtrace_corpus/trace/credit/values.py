@@ -18,10 +18,10 @@ from orchtrace_corpus.base.text.layout import first_and_more, first_names_and_mo
 from orchtrace_corpus.trace.credit.methods import Coalition
 
 COALITIONS = '{"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}'
-"""How values of coalitions are written."""
+"""The form of a file with values of coalitions."""
 
 STEPS = '{"steps": [{"id": "e1", "value": 0.4, "reward": 0}, ...]}'
-"""How values of steps are written; rewards may be left out."""
+"""The form of a file with values of steps; rewards are optional."""
 
 _MOST = 1e100
 _MOST_NAMED = 5
@@ -110,7 +110,7 @@ class Supplied:
 
 
 def _strange(strangers: Sequence[str], place: str, units: Mapping[str, Sequence[str]]) -> DataFileError:
-    """What is said of members that are no players: of which unit they are, and which players there are."""
+    """Return the message about members that are no players: their unit, and the players of the run."""
     asked = next(iter(units))
     shown = first_names_and_more(list(map(quote, strangers)), _MOST_NAMED)
     message = f"{place}: the unit asked for is {asked}, and the trace has no {asked} {shown}"
@@ -156,11 +156,11 @@ class _File:
         self._content = json.loads(text, parse_int=float)
 
     def place(self, where: Path) -> str:
-        """Where a value stands, as `path:line:column`."""
+        """Return the place of a value, as `path:line:column`."""
         return str(self._places.locate(where))
 
     def wrong(self, where: Path, message: str, hint: str = "") -> DataFileError:
-        """What is wrong with a value, at its place."""
+        """Return an error about a value, with its place."""
         return DataFileError(f"{self.place(where)}: {message}", hint or self._form)
 
     def rows(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.dataset.tables import write_copies
 
 
 class Engine(Protocol):
-    """What makes units: the processes of one machine, or a cluster."""
+    """An engine that makes units: the processes of one machine, or a cluster."""
 
     def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
         """Make units; gives where each is staged, as soon as it is, and each once.
@@ -62,7 +62,7 @@ class Local:
 
 
 class Outcome(NamedTuple):
-    """What a build has done.
+    """The result of a build.
 
     Attributes:
         unpriced: Sessions that were in the dataset with costs, and are built again without prices.
@@ -144,7 +144,7 @@ def build(
 
 
 def _settings(prices: AnyPrices | None) -> str:
-    """What rows depend on besides the logs, in short."""
+    """Return the settings that rows depend on besides the logs, in short."""
     columns = [(table, column.name, column.type) for table, columns in TABLES.items() for column in columns]
     models = sorted((name, sorted(model.items())) for name, model in prices.models.items()) if prices else None
     table = prices and (prices.date, prices.source, models)

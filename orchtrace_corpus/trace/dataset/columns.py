@@ -31,7 +31,7 @@ _UNITS = {"1": "pure number", "s": "seconds", "token": "tokens", "usd": "US doll
 _MOST_WHOLE = 2**63 - 1
 
 Row = tuple[Any, ...]
-"""What is known of an item of a trace, in the order of the columns."""
+"""The values of an item of a trace, in the order of the columns."""
 
 
 class Scene(Team):

@@ -27,7 +27,7 @@ from orchtrace_corpus.trace.dataset.columns import TABLES
 
 ANSWERS, COPIES = "answers", "copies"
 FILES = (*TABLES, ANSWERS)
-"""What a unit has a file of each: the tables, and the answers whose ids are known."""
+"""The files of a unit: one for each table, and one for the answers whose ids are known."""
 
 _PRIVATE = ".build"
 _MANIFEST = "staged.json"
@@ -50,7 +50,7 @@ class FileState(Struct, gc=False):
 
 
 class Done(Struct, gc=False):
-    """What was read of a session, or of a part of a file that holds finished traces.
+    """The record of a session that was read, or of a part of a file with finished traces.
 
     Attributes:
         key: What the keys of its traces begin with.
@@ -70,7 +70,7 @@ class Done(Struct, gc=False):
 
     @property
     def identity(self) -> tuple[str, tuple[str, ...], int]:
-        """What makes it the same source in another build."""
+        """Return the identity of the source, which is the same in another build."""
         return self.form, tuple(file.path for file in self.files), self.begin
 
 
@@ -164,7 +164,7 @@ class Folder:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a build is at work, or was broken off."""
+        """Return True if a build is at work, or was interrupted."""
         return os.path.exists(self._unfinished)
 
     def _prepare(self, salt: str) -> bytes:
@@ -278,7 +278,7 @@ class Folder:
         return staged
 
     def _whole(self, place: str) -> Staged | None:
-        """What is staged in a folder; None where that is not whole."""
+        """Return the unit that is staged in a folder; None if it is not whole."""
         try:
             staged = _manifest(place)
         except _UNREADABLE:
@@ -324,7 +324,7 @@ def stage(staged: Staged, place: str) -> None:
 
 
 def is_staged(place: str) -> bool:
-    """Whether what is in a folder is a whole unit."""
+    """Return True if a folder holds a whole unit."""
     return os.path.exists(os.path.join(place, _MANIFEST))
 
 
@@ -334,7 +334,7 @@ def _manifest(place: str) -> Staged:
 
 
 def _places(unit: Unit) -> set[tuple[str, int]]:
-    """What a unit is made of: where in which files it begins."""
+    """Return the files of a unit, and where in each it begins."""
     return {(file.path, done.begin) for done in unit.sessions for file in done.files}
 
 

@@ -1,4 +1,4 @@
-"""What a dataset is made of, and what a build has to do: what is new or changed, what stands, what is gone.
+"""The sources of a data set, and the work of a build: new or changed sources, kept ones, removed ones.
 
 A source is a session of logs, or a file of finished traces; a large one in parts. A file stands as it was if its size
 and its time of change are the same; if only the time is another, as after a copy, the digest of its content decides. A
@@ -49,21 +49,21 @@ class Source(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Return its name in messages."""
         return self.files[0].name
 
     @property
     def identity(self) -> tuple[str, tuple[str, ...], int]:
-        """What makes it the same source in another build, as `Done` has it."""
+        """Return the identity of the source in another build, as `Done` has it."""
         return self.form, tuple(place(file.path) for file in self.files), self.begin
 
     def key(self, salt: bytes) -> str:
-        """What the keys of its traces begin with: always the same for the same place."""
+        """Return the beginning of the keys of its traces: always the same for the same place."""
         return hmac.digest(salt, f"{place(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:16]
 
 
 class Found(NamedTuple):
-    """What is to be read.
+    """The sources to be read.
 
     Attributes:
         passed_over: How many files are nothing that we know.
@@ -147,7 +147,7 @@ def state(file: LogFile) -> FileState:
 
 
 def place(path: str) -> str:
-    """Where a file is, links followed, as text that can be written down whatever the file is called."""
+    """Return the path of a file, links resolved, as text that can be stored whatever its name."""
     return os.path.realpath(path).encode("utf-8", "backslashreplace").decode()
 
 
@@ -195,7 +195,7 @@ class Task(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be done.
+    """The work of a build.
 
     Attributes:
         tasks: Units to be made, the largest sessions first.
@@ -213,7 +213,7 @@ class Plan(NamedTuple):
 
     @property
     def sources(self) -> list[Source]:
-        """What is read."""
+        """Return the sources that are read."""
         return [source for task in self.tasks for source in task.sources]
 
 
@@ -246,7 +246,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
 
 
 def _standing(source: Source, done: Done) -> Done | None:
-    """What was read of a source, with its files as they are now, if they hold what they did."""
+    """Return the record of a source with its files as they are now, if their contents are the same."""
     if source.end != done.end:
         return None
     found = []

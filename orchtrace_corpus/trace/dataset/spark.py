@@ -158,7 +158,7 @@ def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "lis
 
 
 def _on_executor(folder: str, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What executors run. It is sent as a whole, so that it can say that the package is missing there, or another."""
+    """Run on an executor. Sent as a whole, so that it can report a missing or different package there."""
 
     def carry_out(batches: Iterator[Any]) -> Iterator[Any]:
         import os

@@ -38,7 +38,7 @@ MOST_DEATHS = 20
 
 
 class Job(NamedTuple):
-    """What holds for all units of a build.
+    """The settings that all units of a build share.
 
     Attributes:
         folder: The dataset, by an absolute path.

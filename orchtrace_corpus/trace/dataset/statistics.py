@@ -42,7 +42,7 @@ _BILLION = 1e9
 
 
 class Engine(Protocol):
-    """What computes: the opened tables of a dataset."""
+    """The engine of a query: the opened tables of a data set."""
 
     dialect: str
 
@@ -51,7 +51,7 @@ class Engine(Protocol):
 
 
 class Overview(NamedTuple):
-    """How much there is in a group, and how sound it is."""
+    """The size of a group, and the soundness of its traces."""
 
     group: tuple[str, ...]
     traces: int
@@ -97,7 +97,7 @@ class Coverage(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What a model was asked in a group, and what it spent; what was merely copied does not count.
+    """The calls and the spending of a model in a group; copies do not count.
 
     Attributes:
         model: Its name; empty where none is given.

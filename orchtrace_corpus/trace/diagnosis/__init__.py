@@ -1,4 +1,4 @@
-"""Where the time and the money of a run went, as values: what `corpus trace doctor` shows.
+"""Diagnoses a run: where its time and money went, as the values that `corpus trace doctor` shows.
 
 Nothing here makes sentences; `trace.render.sentences` does.
 """
@@ -32,7 +32,7 @@ from orchtrace_corpus.trace.view.stated_turns import stands_for_life
 from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
 
 OF_TOOLS = (Activity.TOOL, Activity.OPEN)
-"""What a tool does, or may do; the tool is named beside it."""
+"""The activities of a tool, certain or possible; the tool is named with them."""
 
 _FIRST_CHARACTERS = 200
 _HASH = re.compile(r"sha256:[0-9a-f]+$")
@@ -44,7 +44,7 @@ _LEAST_WORK = 1e-6
 
 
 def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosis:
-    """Where the time and the money of a run went.
+    """Return where the time and the money of a run went.
 
     Args:
         trace: A trace that the graph rules have no error against.
@@ -123,7 +123,7 @@ def first_words(trace: Trace) -> str:
 
 
 def has_statuses(trace: Trace) -> bool:
-    """Whether any call of a trace says how it ended; else nobody knows whether there were errors."""
+    """Return True if a call of a trace states how it ended; otherwise errors are unknown."""
     calls = (EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT)
     return any(one.type in calls and one.status is not Status.UNKNOWN for one in trace.events)
 
@@ -139,7 +139,7 @@ def _day(run: Trace, times: Timing) -> str:
 
 
 def match(own: str, file: str, name: str) -> Match:
-    """How well a name says that a session is meant: its file, its very name, or the beginning of that.
+    """Return how well a name matches a session: its file, its full name, or the beginning of its name.
 
     Args:
         own: The name of the session.
@@ -266,7 +266,7 @@ def _gap(times: Timing, begin: float, end: float, seconds: float) -> values.Stre
 
 
 def activity_of(event: Event, *, is_assumed: bool = False, is_open: bool = False) -> Activity:
-    """Whether an event is one of a tool or of a model, and whether its time is work."""
+    """Return the activity of an event: of a tool or a model, and whether its time is work."""
     if is_assumed:
         return Activity.ASSUMED
     if event.type in (EventType.TOOL_CALL, EventType.TOOL_RESULT):
@@ -332,7 +332,7 @@ def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
 
 
 def _further_files(view: TraceView) -> Iterator[values.Problem]:
-    """Where an agent that nobody spawned goes on in another file, long after the one before."""
+    """Return the files in which an agent without a spawn goes on, long after the file before."""
     events, ends, found = view.trace.events, view.timing.ends, list[Source]()
     for earlier, later in (pair for one in view.agents if not one.depth for pair in pairwise(one.events)):
         before, after = events[earlier].source, events[later].source

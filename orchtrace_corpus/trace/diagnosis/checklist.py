@@ -1,4 +1,4 @@
-"""What a paper on orchestrated agents should report, and which of it can be recomputed from its traces.
+"""The items that a paper on orchestrated agents should report, and which of them its traces can reproduce.
 
 Every item rests on columns that a trace has in the tables of a dataset, so runs and datasets are judged alike.
 """
@@ -34,7 +34,7 @@ COUNTS = {
 
 
 class Area(StrEnum):
-    """What an item is about."""
+    """The subject of an item."""
 
     REWARD = "reward"
     CREDIT = "credit"
@@ -47,7 +47,7 @@ class Area(StrEnum):
 
 
 class Recomputed(StrEnum):
-    """How far an item can be recomputed."""
+    """The extent to which an item can be recomputed."""
 
     YES = "yes"
     PARTLY = "partly"
@@ -287,7 +287,7 @@ COLUMNS = tuple(
 
 
 class Finding(NamedTuple):
-    """How far an item can be recomputed from one trace.
+    """The extent to which an item can be recomputed from one trace.
 
     Attributes:
         recomputed: How far.
@@ -367,12 +367,12 @@ class Checked(NamedTuple):
 
     @property
     def is_lacking(self) -> bool:
-        """Whether something is to be logged: it cannot be recomputed in full from some trace."""
+        """Return True if some trace is not enough to recompute the item in full."""
         return bool(self.counts[Recomputed.NO] or self.counts[Recomputed.PARTLY])
 
     @property
     def whole(self) -> Recomputed:
-        """How far it can be recomputed from all the traces together."""
+        """Return the extent to which all traces together suffice."""
         told = {kind for kind, number in self.counts.items() if number} - {Recomputed.NOT_APPLICABLE}
         if not told:
             return Recomputed.NOT_APPLICABLE

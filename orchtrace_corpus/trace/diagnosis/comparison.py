@@ -78,7 +78,7 @@ _FOUND = {
     FindingKind.LARGE_CONTEXT: "context",
     FindingKind.UNAPPROVED_EFFECT: "call",
 }
-"""What the findings of a kind are counted in."""
+"""The noun that the findings of each kind are counted in."""
 _COUNTED = {"tools": "call", "edges": "edge"}
 _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "messages": "message"}
 _HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
@@ -211,7 +211,7 @@ def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
 
 
 def _found(first: TraceView, second: TraceView) -> Iterator[Difference]:
-    """How much of each kind was found, in the numbers of the screen, and what it cost."""
+    """Return the count and the cost of the findings of each kind, in the numbers of the screen."""
     found = [find(view).findings for view in (first, second)]
     sides = [{kind: [one for one in side if one.kind is kind] for kind in FindingKind} for side in found]
     for kind in FindingKind:
@@ -241,7 +241,7 @@ def _structural(first: TraceView, second: TraceView, names: Sequence[Mapping[str
 
 
 def _declared(first: Trace, second: Trace) -> Iterator[Difference]:
-    """What the runs say of themselves in a word."""
+    """Return what the runs declare about themselves in a word."""
     for name, before, after in (
         ("system", first.system, second.system),
         ("topology", first.topology.value, second.topology.value),

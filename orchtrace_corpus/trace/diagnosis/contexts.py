@@ -1,4 +1,4 @@
-"""How full the contexts of agents were: the largest prompt of each against the window of its model.
+"""The fill of agents' contexts: the largest prompt of each against the window of its model.
 
 The window is what the log states, as Codex does; else that of the table below, which holds the default windows of
 models, compared with those of genai-prices 0.2.3 where that has them. A model that is in neither has an unknown window.
@@ -34,7 +34,7 @@ _SUMS = (LedgerLine.SPAN_TOTAL, LedgerLine.BLACK_BOX, LedgerLine.COUNTER)
 
 
 class WindowSource(StrEnum):
-    """Where a window is known from."""
+    """The source of a window's size."""
 
     LOG = "log"
     TABLE = "table"

@@ -1,4 +1,4 @@
-"""What went wrong between agents: messages nobody read, results nobody used, agents that never returned, and more.
+"""Finds problems between agents: unread messages, unused results, agents that never returned, and more.
 
 `docs/diagnosis.md` defines each finding. All of them lean to silence: what a log cannot show is no finding.
 """
@@ -31,11 +31,11 @@ _FAILED = (Status.ERROR, Status.CANCELLED)
 _ENDS = frozenset((EventType.RETURN, EventType.STOP, EventType.DESPAWN))
 _REPORTS = _ENDS | {EventType.MESSAGE}
 _DEEPEST = 32
-"""How many levels below the first agents are judged as leads."""
+"""The number of levels below the first agents whose agents are judged as leads."""
 
 
 class FindingKind(StrEnum):
-    """What sort of finding it is."""
+    """The kind of a finding."""
 
     UNREAD_MESSAGE = "unread_message"
     UNUSED_RESULT = "unused_result"
@@ -70,7 +70,7 @@ class TeamFinding(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many of what its kind counts it is: messages, calls that repeat another, or one result, agent or lead."""
+        """Return the count in the unit of its kind: messages, repeated calls, or one result, agent or lead."""
         if self.kind is FindingKind.REPEATED_CALL:
             return len(self.events) - 1
         if self.kind in (FindingKind.UNREAD_MESSAGE, FindingKind.UNAPPROVED_EFFECT):
@@ -79,7 +79,7 @@ class TeamFinding(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """How long one agent waited for another, over all edges from one to the other.
+    """The wait of one agent for another, over all edges between them.
 
     Attributes:
         agent: Who waited.
@@ -95,7 +95,7 @@ class Wait(NamedTuple):
 
 
 class TeamFindings(NamedTuple):
-    """What went wrong between agents, and where they waited for one another.
+    """The problems between agents, and their waits for one another.
 
     Attributes:
         findings: The findings, by kind, then in the order of the run.
@@ -109,7 +109,7 @@ class TeamFindings(NamedTuple):
 
 
 def find(view: TraceView) -> TeamFindings:
-    """What went wrong between the agents of a run.
+    """Return the problems between the agents of a run.
 
     Raises:
         CycleError: The edges go round in a circle.
@@ -177,7 +177,7 @@ class _Team:
             yield self.finding(FindingKind.UNREAD_MESSAGE, agents, numbers, cost_events)
 
     def _may_have_read(self, target: str, number: int) -> bool:
-        """Whether an agent took a step after a message, ends with it, or does nothing that the log shows."""
+        """Return True if an agent took a step after a message, ends with it, or does nothing that the log shows."""
         event = self._events[number]
         for end in self._view.lifecycle.despawns.get(target, ()):
             despawn = self._events[end]
@@ -186,13 +186,13 @@ class _Team:
         return target not in self._steps or self._acts_after(target, number)
 
     def _acts_after(self, agent: str, number: int) -> bool:
-        """Whether an agent begins a step at the time of an event or later; clocks may differ by their skew."""
+        """Return True if an agent begins a step at the time of an event or later; clocks may differ by their skew."""
         steps = self._steps.get(agent, [])
         clock = self._view.trace.clock
         return bool(steps) and steps[-1] >= self._times.starts[number] - clock.skew * SECONDS[clock.unit]
 
     def _last_end(self, agent: str) -> float:
-        """When an agent ends its last step."""
+        """Return the end of an agent's last step."""
         numbers = self._times.finished.get(agent, ())
         return max((self._times.ends[n] for n in numbers if self._events[n].type in WORKING), default=-1.0)
 
@@ -343,7 +343,7 @@ class _Team:
         return iter(found[::-1])
 
     def _engaged(self, one: AgentSpan) -> Iterator[tuple[float, float]]:
-        """When an agent is in the middle of something: within its steps, and between two that no report divides."""
+        """Return the intervals of an agent's work: its steps, and the time between two that no report divides."""
         starts, ends, free = self._times.starts, self._times.ends, -1.0
         for number in self._times.by_agent.get(one.agent, ()):
             kind = self._events[number].type
@@ -357,7 +357,7 @@ class _Team:
                 free = -1.0
 
     def waits(self) -> list[Wait]:
-        """How long agents that had something to go on with only from another did nothing until it came.
+        """Return the waits of agents that could only go on with something from another agent.
 
         An agent waits from the end of all that it had begun until the last of the events that its next one depends
         on, where that is another agent's. Nobody waits before its first event, or behind its return or stop.
@@ -395,7 +395,7 @@ class _Team:
             yield from self._times.by_agent.get(name, ())
 
     def _is_stand_in(self, number: int) -> bool:
-        """Whether an event only stands for the life of an agent of which no record is."""
+        """Return True if an event only represents an agent without records of its own."""
         event = self._events[number]
         return event.inferred and not (event.model or isinstance(event.tokens, Tokens) or event.content_ref)
 

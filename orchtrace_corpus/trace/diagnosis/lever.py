@@ -17,7 +17,7 @@ _OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
 
 
 class Lever(NamedTuple):
-    """What would shorten a run if it took no time.
+    """A part of the critical path, and the time that a run would save without it.
 
     Attributes:
         agent: Whose it is; empty where nobody is at work, and for findings.
@@ -95,7 +95,7 @@ def _numbers_on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], li
 
 
 def on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
-    """What the critical path consists of, by agent, activity and tool; all of it adds up to the elapsed time.
+    """Return the parts of the critical path by agent, activity and tool; they add up to the elapsed time.
 
     Its gaps have no agent: they are idle as far as nobody works in them.
     """

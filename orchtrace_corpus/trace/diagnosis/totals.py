@@ -28,7 +28,7 @@ _MAX_DAYS = 366
 
 
 class Grouping(StrEnum):
-    """What totals are by."""
+    """The key of totals."""
 
     DAY = "day"
     MONTH = "month"
@@ -38,7 +38,7 @@ class Grouping(StrEnum):
 
 
 class Total(NamedTuple):
-    """What the answers of a day, month, project, model or session spent, as far as it is known.
+    """The known spending of the answers of a day, month, project, model or session.
 
     Attributes:
         name: The day, month, project, model or session; empty where that is unknown.
@@ -81,7 +81,7 @@ class Breakdown(NamedTuple):
 
 
 class _Cell(Struct):
-    """What a session spent on one model within a day. Money is counted in billionths of a dollar, so sums are exact."""
+    """The spending of a session on one model within a day, in billionths of a dollar, so that sums are exact."""
 
     answers: int = 0
     known: int = 0
@@ -110,7 +110,7 @@ class _Cell(Struct):
 
 
 class _Key(NamedTuple):
-    """Where a cell is: the number of the session, the day, the model."""
+    """The key of a cell: the number of the session, the day, the model."""
 
     session: int
     day: str
@@ -118,7 +118,7 @@ class _Key(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where an answer is counted. Of copies that are alike, the one that comes last by the names counts."""
+    """The place where an answer counts. Of equal copies, the last by name counts."""
 
     trace_id: str
     file: str
@@ -142,7 +142,7 @@ class _Session(NamedTuple):
 
 
 class _Group:
-    """What a total is of: cells, and intervals of work by session and day."""
+    """The parts of a total: cells, and intervals of work by session and day."""
 
     def __init__(self, cells: dict[_Key, _Cell] | None = None, work: Sequence[tuple[int, str, Intervals]] = ()) -> None:
         self.cells = {} if cells is None else cells
@@ -272,7 +272,7 @@ class Totals:
 
     @property
     def projects(self) -> dict[str, str]:
-        """What the project of each folder is called in which a session ran."""
+        """Return the project name of each folder in which a session ran."""
         return _project_names(session.folder for session in self._sessions)
 
     def all(self) -> Total:

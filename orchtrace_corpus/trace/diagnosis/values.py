@@ -1,4 +1,4 @@
-"""What a diagnosis of a run consists of."""
+"""The parts of a diagnosis."""
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.view.timing import Chain
 
 
 class Origin(NamedTuple):
-    """Where a run is from.
+    """The origin of a run.
 
     Attributes:
         form: What it was read from, such as the name of a log format.
@@ -69,7 +69,7 @@ class Summary(NamedTuple):
 
 
 class Parallelism(NamedTuple):
-    """How much of a run happened at once.
+    """The parallelism of a run.
 
     Attributes:
         most: The most events worked on at once.
@@ -93,7 +93,7 @@ class Parallelism(NamedTuple):
 
 
 class Activity(StrEnum):
-    """What fills a stretch of the critical path."""
+    """The activity in a stretch of the critical path."""
 
     MODEL = "model"
     TOOL = "tool"
@@ -142,7 +142,7 @@ class WorkPath(NamedTuple):
 
 
 class CriticalPath(NamedTuple):
-    """What the end of a run waited for.
+    """The chain of events that the end of a run waited for.
 
     Attributes:
         chain: Its events, how long each of them worked, and the gaps between them.
@@ -164,7 +164,7 @@ class CriticalPath(NamedTuple):
 
 
 class TokenUse(NamedTuple):
-    """Who spent the tokens, as far as they are known.
+    """The known tokens of a run, by spender.
 
     Attributes:
         known: All that are known; None where none are.
@@ -194,7 +194,7 @@ class TokenUse(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a run cost in US dollars, as far as that is known.
+    """The known cost of a run in US dollars.
 
     Attributes:
         by_agent: Costs by agent, highest first; empty where none is known.
@@ -226,7 +226,7 @@ class Cost(NamedTuple):
 
 
 class ProblemKind(StrEnum):
-    """What sort of thing went wrong."""
+    """The kind of a problem."""
 
     FAILED_EVENT = "failed event"
     IMPORT = "import"
@@ -254,7 +254,7 @@ class Problem(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """Where the time and the money of a run went. Times are without waits for people, in the unit of the summary.
+    """The time and the money of a run. Times exclude waits for people, in the unit of the summary.
 
     Attributes:
         view: The trace.
@@ -296,12 +296,12 @@ class Diagnosis(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the log is cut off at the end, so that what it lacks may have happened."""
+        """Return True if the log is cut off at the end, so that missing events may have happened."""
         return Drop.CUT_OFF in (report_of(self.view.trace) or ImportReport()).dropped
 
 
 class Match(IntEnum):
-    """How well a name says which of several sessions is meant."""
+    """The quality of a match between a name and a session."""
 
     NONE = 0
     BEGINNING = 1

@@ -46,7 +46,7 @@ def as_atif(trace: Mapping[str, Any]) -> Object:
 
 
 def losses(trace: Mapping[str, Any]) -> list[str]:
-    """What ATIF has no word for, in a few words for each kind of thing: it is kept in `extra` only."""
+    """Return the kinds of content that ATIF has no field for; they are kept in `extra` only."""
     found = []
     without = Counter(event["type"] for event in trace["events"] if event["type"] not in (*_OWN_WORDS, "return"))
     if without:
@@ -193,7 +193,7 @@ class _Export:
         holder["extra"] = extra
 
     def _time(self, event: Mapping[str, Any]) -> str:
-        """When an event was over, as ISO 8601; empty where the trace says nothing of the time of day."""
+        """Return the end of an event as ISO 8601; empty if the trace has no time of day."""
         if self._epoch is None:
             return ""
         t = event["t"] if event.get("t_end") is None else event["t_end"]
@@ -262,7 +262,7 @@ class _Export:
 
 
 def _content(event: Mapping[str, Any]) -> str:
-    """What was written, where the trace has it; a hash of it says nothing to others."""
+    """Return the text of an event, if the trace has it; its hash would say nothing to others."""
     content: str = event.get("content_ref", "")
     return "" if content.startswith(_HASH) else content
 

@@ -58,7 +58,7 @@ def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def losses(trace: Mapping[str, Any], reduced: Mapping[str, Any]) -> list[str]:
-    """What the published form of a trace lacks, in a few words for each kind of thing; nothing where it lacks nothing.
+    """Return the kinds of content that the published form of a trace lacks.
 
     Args:
         trace: The trace as read.

@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.exporters.training import Trajectory, Turn
 
 Object = dict[str, Any]
 _CALL, _REWARD = "openai.chat.completion", "agentlightning.annotation"
-"""How spans of agent-lightning are called: its adapter finds model calls and rewards by these names."""
+"""The names of spans of agent-lightning: its adapter finds model calls and rewards by them."""
 
 
 class Shape(StrEnum):
@@ -155,7 +155,7 @@ def _hex(name: str, digits: int) -> str:
 
 
 def _names(run: Trajectory, turn: Turn) -> Object:
-    """What a trainer has no field for: which turn it is, and its rewards at every level."""
+    """Return the names of a turn and of its rewards at every level, which trainers have no field for."""
     return {
         "trace_id": run.trace_id,
         "agent": turn.event.agent,

@@ -147,7 +147,7 @@ class TokenFiles:
 
 
 class Payment(NamedTuple):
-    """What a reward pays in one run.
+    """The reward that a design gives in one run.
 
     Attributes:
         whole: What is paid for the run as a whole.
@@ -166,7 +166,7 @@ class Payment(NamedTuple):
 
 
 def payment(view: TraceView, reward: "Reward") -> Payment:
-    """What a computed reward pays: each term for events where it says for which, else for agents, else for the run.
+    """Return the parts of a computed reward: each for the events it names, else for agents, else for the run.
 
     Raises:
         CommandUseError: A term has no value in this run; the hint says what to add.
@@ -263,7 +263,7 @@ def _homes(view: TraceView, ordered: Sequence[int]) -> dict[int, int]:
 
 
 def _divided(view: TraceView, division: Division, whole: float, ordered: Sequence[int]) -> dict[int, float]:
-    """What is paid for the whole run, divided among its turns."""
+    """Divide the reward of the whole run among its turns."""
     if division is Division.TEAM:
         return {ordered[-1]: whole}
     game = Reach(view, parts(view, division), whole)

@@ -32,7 +32,7 @@ _ELSEWHERE = {
     "wall_clock": "it is called 'elapsed' here",
     "duration": "it is called 'elapsed' here",
 }
-"""What measures are called elsewhere, and what there is here."""
+"""Names of measures elsewhere, and the measure that answers here."""
 
 
 def see_known(names: Iterable[str]) -> None:

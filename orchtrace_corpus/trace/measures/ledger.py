@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NOT_ALL = "the trace may not record all of it"
 GROUPINGS = ("agent", "role", "model", "type", "tool")
-"""What a ledger can be kept by."""
+"""The keys by which a ledger can be grouped."""
 
 KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 """The kinds of tokens; `reasoning` is a part of `output`."""
@@ -28,7 +28,7 @@ COUNTED = 4
 
 
 class Entry(NamedTuple):
-    """What one agent, role, model, type of event or tool spent.
+    """The spending of one agent, role, model, type of event or tool.
 
     Attributes:
         name: What it is called.
@@ -146,7 +146,7 @@ def _spawned(trace: Trace) -> dict[str, tuple[float | None, float | None]]:
 
 
 def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
-    """What the tools cost that a model called, in US dollars, highest first; nothing where no event has a cost.
+    """Return the cost of the tools that models called, in US dollars, highest first; empty if no event has a cost.
 
     The cost of an answer goes in equal parts to the calls, spawns and messages that follow from it by an edge, that of
     a tool's own event to the tool. Answers that call no tool stand under the empty name.

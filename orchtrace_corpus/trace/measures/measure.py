@@ -19,7 +19,7 @@ _HUMAN = EventType.HUMAN
 
 
 class Measure(NamedTuple):
-    """What was measured.
+    """The result of a measure: a value with its unit, or the reason why there is none.
 
     Attributes:
         value: None where the trace does not support the measure; never 0 for unknown.
@@ -73,7 +73,7 @@ class Run:
 
     @Derived
     def people(self) -> frozenset[str]:
-        """Who acts but is no agent; see `people`."""
+        """The people of the run; see `people`."""
         is_possible = self.trace.agents or _HUMAN in self.times.of.of_type
         return people(self.trace) if is_possible else frozenset()
 
@@ -98,7 +98,7 @@ class Run:
 
     @Derived
     def depths(self) -> dict[str, int]:
-        """How many agents are above each agent that has a parent or is one."""
+        """Return the number of ancestors of each agent that has a parent or is one."""
         return depths(self.view.lifecycle.parents)
 
 
@@ -120,7 +120,7 @@ class Spending:
 
 
 class Definition(NamedTuple):
-    """What a measure means.
+    """The definition of a measure: unit, formula and source.
 
     Attributes:
         name: Its name, with the unit at its end where it has one.
@@ -146,7 +146,7 @@ _VISIBLE_ACTS = frozenset({EventType.MESSAGE, EventType.TOOL_CALL, EventType.RET
 
 
 def people(trace: Trace) -> frozenset[str]:
-    """Who acts but is no agent: declared as `human`, or only known by human interventions."""
+    """Return the people of a run: declared as `human`, or known only from human interventions."""
     intervening = {event.agent for event in trace.events if event.type is _HUMAN}
     if intervening:
         intervening -= {event.agent for event in trace.events if event.type is not _HUMAN}

@@ -1,4 +1,4 @@
-"""What went wrong, what was done twice, what came too late, and how a run compares with a single agent.
+"""Measures of errors, repeated work, late results, and of a run against a single agent.
 
 Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline, which the trace declares; without
 one they are refused, since no figure of the run itself could stand in for it.

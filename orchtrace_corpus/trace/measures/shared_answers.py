@@ -13,7 +13,7 @@ _COPYING = frozenset(("claude-code",))
 
 
 class Spent(Struct, frozen=True):
-    """What an answer has spent.
+    """The tokens and the cost of one answer.
 
     Attributes:
         tokens: Its tokens by kind.

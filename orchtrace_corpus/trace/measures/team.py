@@ -51,7 +51,7 @@ def critical_steps(run: Run) -> Measure:
 
 
 def _steps_before(number: int, taken: Sequence[tuple[float, int]], run: Run) -> int:
-    """How many of some steps, given by time, come before an event; of those at its instant, `seq` may say otherwise."""
+    """Count the steps, given by time, before an event; for steps at its instant, `seq` decides."""
     start, events = run.times.starts[number], run.trace.events
     place = before = bisect_right(taken, (start, inf))
     while place and taken[place - 1][0] == start:

@@ -111,7 +111,7 @@ def concurrency(times: Timing) -> dict[int, float]:
 
 
 class Profile(NamedTuple):
-    """How parallel a run was, and for how long.
+    """The concurrency of a run over time.
 
     Attributes:
         times: For each number of events worked on at once, how long it was that many; 0 stands for idle time.
@@ -158,7 +158,7 @@ def _known_part(run: Run, figure: float) -> Measure:
 
 
 def unknown_durations(times: Timing, trace: Trace) -> str:
-    """How many working events have no end, with a few of their ids."""
+    """Count the working events without an end, and name a few of them."""
     working = sum(duration > 0 for duration in times.works) + len(times.unknown)
     return f"{len(times.unknown)} of {working} working events have no end: {cite(trace, times.unknown)}"
 

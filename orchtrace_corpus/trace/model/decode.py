@@ -28,7 +28,7 @@ _QUOTED = tuple(f'"{name}"' for name in _NAMES)
 _HEAD_BYTES = 256 * 1024
 _BUFFER_BYTES = 1 << 20  # a line may be a large trace
 LINES = (".jsonl", ".ndjson")
-"""What the names of files with a trace on each line end in."""
+"""The suffixes of files with a trace on each line."""
 IMPORTED = " (imported)"
 """Stands behind the name of a log where the places in a message are those of the trace that was made of it."""
 
@@ -62,7 +62,7 @@ class Document(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What a document turned out to be: a trace, or none and the reasons why."""
+    """A decoded document: a trace, or the reasons why it is none."""
 
     document: Document
     trace: Trace | None
@@ -70,7 +70,7 @@ class Decoded(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What a graph rule finds wrong.
+    """A violation of a graph rule.
 
     Attributes:
         code: The rule's code.
@@ -138,12 +138,12 @@ def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterat
 
 
 def may_hold_traces(beginning: str) -> bool:
-    """Whether a file that begins like this may hold traces: the fields that name a run and its task are there."""
+    """Return True if a file that begins like this may hold traces: it has the fields that name a run and its task."""
     return all(map(beginning.__contains__, _QUOTED))
 
 
 def holds_traces(path: str) -> bool:
-    """Whether a file holds traces, and no log: its first document has the fields that name a run and its task.
+    """Return True if a file holds traces, not logs: its first document has the fields that name a run and its task.
 
     False for a file that cannot be read, is broken, or names them only after `_HEAD_BYTES`.
     """
@@ -173,7 +173,7 @@ def name_of(document: Document) -> str:
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line is a document by itself."""
+    """Return True if a line is a document by itself."""
     try:
         _members().decode(line)
     except ValueError:

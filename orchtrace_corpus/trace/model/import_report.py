@@ -37,7 +37,7 @@ class Drop(StrEnum):
 
 
 class Problem(StrEnum):
-    """What is odd about a log."""
+    """A problem of a log."""
 
     NO_EVENT_TIME = "event without a time: that of the one before it is taken"
     NO_ROW_TIME = "row without a time: that of the row before it is taken"
@@ -82,7 +82,7 @@ class Problem(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of usage records, with which the name of a ledger line begins."""
+    """The outcome of usage records; the name of a ledger line begins with it."""
 
     COUNTED = "counted"
     LEFT_OUT = "left out"
@@ -241,7 +241,7 @@ class Entry(NamedTuple):
 
 
 class ImportReport(Struct):
-    """What became of the records of a log.
+    """The account of the records of a log.
 
     Attributes:
         records_read: Records read.
@@ -299,7 +299,7 @@ class ImportReport(Struct):
 
     @property
     def unread(self) -> int:
-        """How many lines could not be read, so that nobody knows what they say."""
+        """Return the number of unreadable lines."""
         unread = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
         return sum(self.dropped[drop].number for drop in unread if drop in self.dropped)
 
@@ -315,7 +315,7 @@ class ImportReport(Struct):
         return [line for name, line in lines if name.startswith(Outcome.LEFT_OUT) and name not in _SUMS and line.tokens]
 
     def missing(self) -> dict[str, int]:
-        """What the ledger has no tokens of, and of how many such records it knows."""
+        """Return the kinds of records without tokens, and the number of each as far as it is known."""
         return {one.what: one.records for one in self.entries() if one.outcome == Outcome.UNKNOWN and one.records}
 
     def missing_elsewhere(self) -> bool:
@@ -326,7 +326,7 @@ class ImportReport(Struct):
         )
 
     def unsure(self) -> list[str]:
-        """What is counted, but may be more."""
+        """Return what is counted but may be more."""
         return [LedgerLine.PLACEHOLDER.partition(": ")[2]] if LedgerLine.PLACEHOLDER in self.token_ledger else []
 
     def as_data(self) -> dict[str, Any]:
@@ -362,7 +362,7 @@ def report_of(trace: Trace) -> ImportReport | None:
 
 
 def has_all_tokens(trace: Trace) -> bool:
-    """Whether the tokens of the events are all that were spent, as far as the trace and its report say."""
+    """Return True if the events have all tokens that were spent, as far as the trace and its report say."""
     is_stated = trace.costs.get("tokens") is not None
     if not is_stated or not trace.import_report:  # of most of many traces: nothing is decoded
         return is_stated
@@ -377,13 +377,13 @@ def lacks_input(trace: Trace) -> bool:
 
 
 def accounts_for_all(trace: Trace) -> bool:
-    """Whether events without tokens are counted with others, as the token ledger of the import says."""
+    """Return True if the token ledger counts the events without tokens with others."""
     report = report_of(trace)
     return report is not None and bool(report.token_ledger) and has_all_tokens(trace)
 
 
 def has_all_costs(trace: Trace) -> bool:
-    """Whether the costs of the events are all that the run cost, as far as the trace and its report say."""
+    """Return True if the events have all costs of the run, as far as the trace and its report say."""
     prices = (report_of(trace) or ImportReport()).prices
     if prices is None:
         return has_all_tokens(trace) and has_all_stated_costs(trace)

@@ -39,7 +39,7 @@ def loads(data: bytes) -> Any:
 
 
 def has_oversized(data: bytes) -> bool:
-    """Whether a number of a well-formed document is too large for a double; also one that a later value replaces."""
+    """Return True if a number of a well-formed document exceeds a double, even one that a later value replaces."""
     words: list[str] = []
     json.loads(data, parse_float=words.append, parse_int=words.append)
     return not all(isfinite(float(word)) for word in words)

@@ -1,4 +1,4 @@
-"""What is wrong with a document that is no trace: all of it, and where.
+"""All errors of a document that is no trace, with their places.
 
 Of what is no JSON, the first fault is reported. Of what does not follow the schema, events and edges are decoded one
 by one, and those that are refused are held against `schema.json`.
@@ -138,7 +138,7 @@ def _wrong_items(
 
 
 def _schema_findings(part: str, value: Any, path: Path, places: Places) -> Iterator[Finding]:
-    """What is wrong with a value, in the order in which it stands in the text."""
+    """Yield the errors of a value, in the order of the text."""
     for error in sorted(_validator(part).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))):
         inner = (*path, *error.absolute_path)
         code, message, step = describe(error)
@@ -158,7 +158,7 @@ def _as_refused(error: msgspec.ValidationError, data: bytes, places: Places) -> 
 
 
 def _is_oversized(data: bytes, path: Path) -> bool:
-    """Whether a value at a path, of which there are several where a name is given twice, holds an oversized number.
+    """Return True if a value at a path holds an oversized number; a name given twice has several values.
 
     Where the path goes further than the document, the last value that there is counts.
     """

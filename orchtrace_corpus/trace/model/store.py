@@ -1,4 +1,4 @@
-"""Where traces come from: files and folders, one trace or several in each file."""
+"""Reads traces from files and folders, one trace or several in each file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Trace
 
 SUFFIXES = (".json", *LINES)
-"""What the names of traces in a folder end in."""
+"""The suffixes of traces in a folder."""
 
 _NOT_JSON = "T10"
 _SHOWN_FINDINGS = 5
@@ -28,7 +28,7 @@ class InvalidTraceError(CorpusError):
 
 
 def is_unreadable(findings: Sequence[Finding]) -> bool:
-    """Whether a file could not even be read as JSON."""
+    """Return True if a file could not even be read as JSON."""
     return any(finding.code.startswith(_NOT_JSON) for finding in findings)
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class EventType(StrEnum):
-    """What kind of event it is: the ten published types, and `stop` and `inference`."""
+    """The type of an event: the ten published types, and `stop` and `inference`."""
 
     DECISION = "orchestrator_decision"
     SPAWN = "spawn"
@@ -24,7 +24,7 @@ class EventType(StrEnum):
 
 
 class EdgeType(StrEnum):
-    """How one event depends on another."""
+    """The dependency of one event on another."""
 
     TEMPORAL = "temporal"
     CAUSAL = "causal"
@@ -37,7 +37,7 @@ class EdgeType(StrEnum):
 
 
 class Topology(StrEnum):
-    """How the agents are arranged."""
+    """The arrangement of the agents."""
 
     CENTRALIZED = "centralized"
     PLANNER_EXECUTOR_CRITIC = "planner_executor_critic"
@@ -70,7 +70,7 @@ class Unit(StrEnum):
 
 
 class TokenBasis(StrEnum):
-    """How far the tokens of an event can be relied on."""
+    """The reliability of an event's tokens."""
 
     REPORTED = "reported"
     DEDUPLICATED = "deduplicated"
@@ -80,7 +80,7 @@ class TokenBasis(StrEnum):
 
 
 class Status(StrEnum):
-    """How an event ended."""
+    """The end of an event."""
 
     OK = "ok"
     ERROR = "error"
@@ -109,7 +109,7 @@ class DecidedBy(StrEnum):
 
 
 class AgentKind(StrEnum):
-    """What acts under an agent's name."""
+    """The actor behind an agent's name."""
 
     MODEL = "model"
     HUMAN = "human"

@@ -43,12 +43,12 @@ class Tokens(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
 
     @property
     def is_known(self) -> bool:
-        """Whether any kind is given whose sum is the tokens of the event."""
+        """Return True if a kind is given whose sum is the tokens of the event."""
         return not (self.input is self.output is self.cache_read is self.cache_write is None)
 
 
 class Source(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """Where an event was found in the log that it was imported from."""
+    """The place of an event in the log that it was imported from."""
 
     file: str = ""
     line: Whole | None = None
@@ -57,7 +57,7 @@ class Source(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
 
 
 class TokenRefs(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """Where the single tokens of an event, and their log-probabilities, are kept."""
+    """The place of the single tokens of an event, and of their log-probabilities."""
 
     input_ids: str = ""
     output_ids: str = ""
@@ -129,7 +129,7 @@ class Agent(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Which run of a training or an evaluation a trace is."""
+    """The run of a training or an evaluation that a trace records."""
 
     group: str = ""
     attempt: Whole | None = None
@@ -152,7 +152,7 @@ class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Clock(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What the times of a trace mean. `skew`: an edge may go back in time by that much."""
+    """The meaning of the times of a trace. `skew`: an edge may go back in time by that much."""
 
     unit: Unit = Unit.SECOND
     epoch: str | None = None

@@ -53,7 +53,7 @@ COLUMNS: dict[str, Definition] = {
 
 
 def compute(trace: Trace | TraceView, spec: Spec) -> Reward:
-    """What a specification pays for a run.
+    """Compute the reward of a design for a run.
 
     Args:
         trace: A trace that the graph rules have no error against.

@@ -33,7 +33,7 @@ class Ranked(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How alike two rewards rank runs.
+    """The agreement of two rewards on the order of runs.
 
     Attributes:
         runs: The runs that both have a value for, in the order given.

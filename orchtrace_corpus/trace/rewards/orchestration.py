@@ -32,7 +32,7 @@ Options = Mapping[str, Any]
 
 
 def team_speed_up(team: Team, options: Options) -> Score:
-    """How much faster the spawned agents were than one after another: each event adds its work, by their span.
+    """Return the speed-up of the spawned agents: the sum of their work by their span.
 
     Against the baseline `stated` instead: how much faster the run was than the single agent that the trace declares.
     """
@@ -232,7 +232,7 @@ def usd(team: Team, options: Options) -> Score:
 
 
 def _restriction(team: Team, options: Options) -> Callable[[int], bool] | None:
-    """Whether an event counts, by the role of its agent and its type; None where all do."""
+    """Return a test of events by the role of their agent and their type; None if all events count."""
     roles, types = options["roles"], options["types"]
     if not roles and not types:
         return None
@@ -346,7 +346,7 @@ def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 
 def regret(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """How much better the best earlier result was than the last: what stopping then would have gained."""
+    """Return the gain of the best earlier result over the last: what stopping then would have gained."""
     if not team.results:
         return refused("nothing is returned or aggregated, so nothing says when the result stood")
     last = team.results[-1]

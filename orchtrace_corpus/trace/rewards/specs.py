@@ -46,7 +46,7 @@ CHOICES = {
 """The values of the options that are one of a few words, or several of them."""
 
 LEVELS = ("paper", "code", "docs", "secondary")
-"""What kind of source the evidence of a term is, the most reliable first."""
+"""The kinds of source of a term's evidence, the most reliable first."""
 
 GATES = ("outcome", "spawns")
 """Conditions of a term: `outcome`, the run's outcome (channel `team`) is above 0; `spawns`, an agent is spawned."""

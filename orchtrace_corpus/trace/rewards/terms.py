@@ -20,7 +20,7 @@ FAMILIES = ("R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8")
 _SPAWN, _RETURN, _AGGREGATE = EventType.SPAWN, EventType.RETURN, EventType.AGGREGATE
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
 FAILED = frozenset({Status.ERROR, Status.CANCELLED})
-"""How an event ends that has failed."""
+"""The statuses of a failed event."""
 
 
 class Term(NamedTuple):
@@ -46,12 +46,12 @@ class Term(NamedTuple):
 
     @property
     def contribution(self) -> float | None:
-        """What it adds to the reward: weight times value."""
+        """Return the part of the reward: weight times value."""
         return None if self.value is None else self.weight * self.value
 
 
 class Reward(NamedTuple):
-    """What a specification pays for a run.
+    """Compute the reward of a design for a run.
 
     Attributes:
         value: The sum of the contributions of all terms; None where one of them is refused.
@@ -79,7 +79,7 @@ def _total(parts: Iterable[tuple[float, Mapping[str, float]]]) -> dict[str, floa
 
 
 class Score(NamedTuple):
-    """What a function of rewards says of a run.
+    """The value of one reward function for a run.
 
     Attributes:
         value: The figure; None where the trace cannot tell.
@@ -241,7 +241,7 @@ class Team(Run):
 
     @Derived
     def making(self) -> frozenset[int]:
-        """What led to the run's result along edges, that included: its last aggregate, else return, else event."""
+        """Return the run's result and the events that led to it: the last aggregate, else return, else event."""
         aggregates, returns = self.of_type(_AGGREGATE), self.returns
         among = set(aggregates or returns)
         sequence = self.times.sequence

@@ -83,7 +83,7 @@ def check(decoded: Decoded) -> tuple[Finding, ...]:
 
 
 def findings(document: Document, view: TraceView) -> tuple[Finding, ...]:
-    """What the graph rules find wrong with the trace of a document, by place."""
+    """Return the findings of the graph rules on the trace of a document, by place."""
     found = problems(view)
     if not found:
         return ()
@@ -136,7 +136,7 @@ class Names:
 
 
 class Validation(NamedTuple):
-    """What is wrong with some traces.
+    """The findings on some traces.
 
     Attributes:
         findings: All findings, trace by trace.
@@ -166,7 +166,7 @@ def validate(documents: Iterable[Document]) -> Validation:
 
 
 def _check(document: Document) -> tuple[tuple[Finding, ...], str, str, int]:
-    """What is wrong with a trace; its name, empty where it follows no schema; where it stands."""
+    """Return the findings on a trace, its name (empty without a schema), and its place."""
     decoded = decode(document)
     name = decoded.trace.trace_id if decoded.trace is not None else ""
     return check(decoded), name, document.path, document.line

@@ -93,7 +93,7 @@ def check_cycles(view: TraceView) -> Iterator[Problem]:
 
 
 def _back(edge: Edge, of: Graph) -> tuple[float, float]:
-    """How far an edge leads back in time, and in the order of the log."""
+    """Return how far an edge leads back in time, and in the order of the log."""
     source, target = (of.events[number] for number in _numbers_of(edge.src, edge.dst, of))
     return source.t - target.t, (source.seq or 0) - (target.seq or 0)
 
@@ -212,7 +212,7 @@ def _check_returned(view: TraceView, returns: Sequence[int]) -> Iterator[Problem
 
 
 def _moment(event: Event) -> tuple[float, float]:
-    """When an event is, for the latest of several: at one time, nothing is certainly later than one without `seq`."""
+    """Return the sort key of an event by time; at one time, an event without `seq` is the latest."""
     return event.t, inf if event.seq is None else event.seq
 
 

@@ -64,7 +64,7 @@ class TraceView:
 
     @Derived
     def is_timely(self) -> bool:
-        """Whether every edge leads forward by time and `seq`."""
+        """Return True if every edge leads forward by time and `seq`."""
         timely, rank = self._by_time
         sources, targets = self.graph.sources, self.graph.targets
         if timely is rank:
@@ -83,12 +83,12 @@ class TraceView:
 
     @Derived
     def lifecycle(self) -> Lifecycle:
-        """Who spawned whom, and when each agent begins and ends."""
+        """The parent of each agent, and when each begins and ends."""
         return lifecycle(self.trace, self.graph)
 
     @Derived
     def lineage(self) -> Lineage:
-        """Who is above whom."""
+        """The ancestors of each agent."""
         return Lineage(self.lifecycle.parents)
 
     @Derived
@@ -103,7 +103,7 @@ class TraceView:
 
     @Derived
     def influence(self) -> Influence:
-        """Where untrusted content could have gone.
+        """The events that untrusted content could have reached.
 
         Raises:
             CycleError: The edges go round in a circle.
@@ -145,7 +145,7 @@ class TraceView:
 
     @Derived
     def agent_times(self) -> dict[str, AgentTime]:
-        """How each agent spent its time: worked, waited, idle.
+        """The time of each agent: worked, waited, idle.
 
         Raises:
             CycleError: The edges go round in a circle.

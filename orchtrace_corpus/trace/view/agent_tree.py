@@ -87,7 +87,7 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
 
 
 class AgentTime(NamedTuple):
-    """How an agent spent its time; the last three add up to the first.
+    """The time of an agent; the last three add up to the first.
 
     Attributes:
         elapsed: From its first event to its last.
@@ -105,7 +105,7 @@ class AgentTime(NamedTuple):
 
 
 def agent_times(tree: Sequence[AgentSpan], times: Timing, if_waiting: Timing) -> dict[str, AgentTime]:
-    """How each agent spent its time.
+    """Return the time of each agent: worked, waited, idle.
 
     Args:
         tree: The agents, each before those below it.

@@ -74,7 +74,7 @@ class EffectfulCall(NamedTuple):
 
 
 class Influence(NamedTuple):
-    """Where untrusted content could have gone in a trace.
+    """The events of a trace that untrusted content could have reached.
 
     Attributes:
         sources: The numbers of the untrusted events.

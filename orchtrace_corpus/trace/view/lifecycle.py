@@ -1,4 +1,4 @@
-"""Who spawned whom, and when agents live: from their spawn, or from the beginning, to their despawn or stop."""
+"""The parents of agents, and their life: from the spawn, or the beginning of the run, to the despawn or stop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPAWN, _DESPAWN, _STOP = EventType.SPAWN, EventType.DESPAWN, EventType.STOP
 
 
 class Lifecycle(NamedTuple):
-    """Who spawned each agent, and the events that begin and end it, by the agent's name.
+    """The parent of each agent, and the events that begin and end it, by the agent's name.
 
     Attributes:
         parents: The agent that spawned it, where that is known: by its first spawn, else as declared, else by
@@ -81,7 +81,7 @@ def ancestors(agent: str, parents: Mapping[str, str]) -> Iterator[str]:
 
 
 def depths(parents: Mapping[str, str]) -> dict[str, int]:
-    """How many agents are above each agent that has a parent or is one."""
+    """Return the number of ancestors of each agent that has a parent or is one."""
     found: dict[str, int] = {}
     for agent in parents:
         path = []
@@ -119,7 +119,7 @@ class Lineage:
                 self._count[parents[agent]] += self._count[agent]
 
     def is_above(self, one: str, other: str) -> bool:
-        """Whether one agent has spawned another, or spawned one above it."""
+        """Return True if one agent is an ancestor of another."""
         first = self._first.get(one)
         return first is not None and first < self._first.get(other, -1) < first + self._count[one]
 
@@ -130,14 +130,14 @@ class Lineage:
 
 
 def is_after(event: Event, other: Event, skew: float) -> bool:
-    """Whether an event is later than another for certain: by more than the skew, or, at one time, by `seq`."""
+    """Return True if an event is certainly later than another: by more than the skew or, at one time, by `seq`."""
     if event.t == other.t and event.seq is not None and other.seq is not None:
         return event.seq > other.seq
     return event.t > other.t + skew
 
 
 def begins_after(event: Event, spawns: Sequence[int], events: Sequence[Event], skew: float) -> bool:
-    """Whether all spawns of an agent, given by time, are certainly later than an event."""
+    """Return True if all spawns of an agent, given by time, are certainly later than an event."""
     return not _is_any_open(event, spawns, 0, events, skew)
 
 
@@ -156,7 +156,7 @@ def ends_before(
 
 
 def _is_any_open(event: Event, spawns: Sequence[int], first: int, events: Sequence[Event], skew: float) -> bool:
-    """Whether any spawn is not certainly later than an event, of those from the first of some time on."""
+    """Return True if a spawn, of those from the first of some time on, is not certainly later than an event."""
     while first < len(spawns):
         spawn = events[spawns[first]]
         if not is_after(spawn, event, skew):

@@ -88,7 +88,7 @@ class Clock(NamedTuple):
 
 
 NOTHING_STATED = StatedTurns(frozenset(), (), {}, ())
-"""What follows where no turn states its duration."""
+"""The stated times of a log in which no turn states its duration."""
 
 
 def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> StatedTurns:
@@ -166,7 +166,7 @@ def _inside(indices: Iterable[int], clock: Clock, turn: tuple[float, float]) -> 
 
 
 class _Window:
-    """What goes on from the begin of a turn to its end.
+    """The calls between the begin of a turn and its end.
 
     Attributes:
         known: The waits for people that events show.
@@ -200,7 +200,7 @@ class _Window:
         self._alone = _alone(self._calls)
 
     def open_time(self) -> Iterable[tuple[float, float]]:
-        """When any call may have waited."""
+        """Return the intervals in which a call may have waited."""
         return (interval for intervals in self._calls.values() for interval in intervals)
 
     def place(self, missing: float) -> dict[int, Intervals]:
@@ -241,7 +241,7 @@ class _Window:
 
 
 def _alone(intervals: dict[int, Intervals]) -> dict[int, Intervals]:
-    """When each of several things went on, and no other of them."""
+    """Return the intervals in which exactly one of several calls went on."""
     changes = []
     for index, parts in intervals.items():
         for begin, end in parts:
@@ -273,7 +273,7 @@ def _first(intervals: Intervals, seconds: float) -> Intervals:
 def _sleep(
     indices: Iterable[int], clock: Clock, turn: tuple[float, float], missing: float
 ) -> tuple[float, float] | None:
-    """When the machine slept during a turn: at the beginning of what took longest, which is the likeliest."""
+    """Return when the machine slept during a turn: most likely at the beginning of the longest call."""
     if missing <= TOLERANCE_SECONDS:
         return None
     intervals = [(max(turn[0], clock.starts[n]), min(turn[1], clock.ends[n])) for n in indices]

@@ -1,4 +1,4 @@
-"""How long events take, in seconds, and who waits for whom.
+"""The durations of events, in seconds, and the waits of agents for one another.
 
 Working events are those in which an agent computes: `inference`, `orchestrator_decision`, `aggregate`,
 `message` and `tool_call`. A spawn is none, since it may stand for its child's whole life, and neither is a
@@ -414,7 +414,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
 
 
 class Chain(NamedTuple):
-    """What the end of a run waited for: `parts`, `gaps` and `after` add up to the elapsed time.
+    """The chain that the end of a run waited for: `parts`, `gaps` and `after` add up to the elapsed time.
 
     Attributes:
         events: The numbers of its events, first to last.
