@@ -6,10 +6,9 @@ from orchtrace_corpus.trace.api import Trace
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place
 from orchtrace_corpus.trace.importers.core.values import string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop
-from orchtrace_corpus.trace.model.terms import Status
 
 TITLE = "Relay logs (JSON Lines)"
 
@@ -39,8 +38,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
             if not run.agents:
                 run.agent(agent).is_root = True
             if kind == "answer":
-                answer = answers[agent] = ModelCall(time, place, end=time, model=masked(text_field(row, "model")))
-                run.agent(agent).add(answer)
+                answer = answers[agent] = run.answer(agent, time, place, masked(text_field(row, "model")))
                 run.spend(answer, (row.get("input"), row.get("output"), None, None, None))
             elif kind == "call" or kind == "spawn":
                 tool = text_field(row, "tool")
@@ -49,12 +47,9 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
                     run.agent(child, role=text_field(row, "role"))
                     run.spawn(child, agent, call_id, place)
             elif kind == "result":
-                status, error = (Status.OK, "") if row.get("ok") else (Status.ERROR, "tool_error")
-                run.result(agent, call_id, time, place, row.get("text"), status, error)
+                run.result(agent, call_id, time, place, row.get("text"), error="" if row.get("ok") else "tool_error")
             elif kind == "return" and child:
-                note = Note(time, place)
-                run.agent(agent).add(note)
-                run.returned(child, note, ref=privacy.reference(row.get("text")))
+                run.returned(child, run.note(agent, time, place), ref=privacy.reference(row.get("text")))
             else:
                 run.report.note_unknown(masked(str(kind)))
     yield run.trace()

@@ -20,22 +20,22 @@ from typing import Any
 
 from msgspec import DecodeError, Raw, Struct
 
-from orchtrace_corpus.base import budget
-from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.group_chat import GroupChat, Utterance
 from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
 from orchtrace_corpus.trace.importers.core.json_parts import lenient
+from orchtrace_corpus.trace.importers.core.log_records import event_in, events_of_text
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME, instant, moment
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
 from orchtrace_corpus.trace.importers.core.values import items, mapping, object_field, objects, string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing, Problem
-from orchtrace_corpus.trace.model.terms import Status, Topology, Unit
+from orchtrace_corpus.trace.model.terms import Topology, Unit
 from orchtrace_corpus.trace.model.trace import Trace
 
 _CALLS = ("LLMCall", "LLMStreamEnd")  # the events by which a model's call is logged
@@ -49,11 +49,6 @@ _TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStr
 _ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
 _THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,300}?"id":\s*"([0-9a-f-]{36})')
 _MARKS = ("delivery_stage", "LLMCall", "LLMStreamEnd")
-_TIMES = ("time", "timestamp", "created", "ts", "@timestamp", "asctime", "datetime")
-"""What handlers call the time of a record."""
-_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
-_MAX_WRAPPERS = 3
-_MAX_PREFIX = 300
 _MAX_STATES = 40
 _GIVEN = {
     "AssistantMessage": "TextMessage",
@@ -103,7 +98,7 @@ class _Event(Struct, gc=False):
 def recognises(beginning: Head) -> bool:
     """Return True if a file that begins like this is of AutoGen."""
     if beginning.rows:
-        return any(_is_own(row) or _unwrap(row)[0] is not None for row in beginning.rows)
+        return any(_is_own(row) or event_in(row, _is_event, _MARKS)[0] for row in beginning.rows)
     outline = beginning.outline
     if outline >= _MESSAGE or ("version" in outline and not outline.isdisjoint(_STATE)):
         return True
@@ -134,35 +129,6 @@ def ties(opened: Opened) -> Sequence[str]:
     return [f"autogen {message[1]}" if message else opened.file.path]
 
 
-def _unwrap(row: Mapping[str, Any], depth: int = 0) -> tuple[dict[str, Any] | None, float]:
-    """Return the event inside the record of a handler, and the time of the record; None where there is no event."""
-    for value in row.values():
-        inner = value if type(value) is dict else {}
-        if type(value) is str and any(map(value.__contains__, _MARKS)):
-            prefix = 0 if depth else max(value.find('{"', 0, _MAX_PREFIX), 0)
-            inner = mapping(parts.decoded(value[prefix:]))
-        if _is_event(inner):
-            return inner, _time_of(row)
-        if inner and depth < _MAX_WRAPPERS:
-            event, time = _unwrap(inner, depth + 1)
-            if event is not None:
-                return event, time if time != NO_TIME else _time_of(row)
-    return None, NO_TIME
-
-
-def _time_of(row: Mapping[str, Any]) -> float:
-    """Return when a record was made; `NO_TIME` for a clock time without its zone, which may be any."""
-    for name in _TIMES:
-        value = row.get(name)
-        value = value.get("timestamp") if type(value) is dict else value
-        if type(value) is str and not _ZONE.search(value):
-            continue
-        is_milliseconds = isinstance(value, (float, int)) and value > LATEST
-        if (time := instant(value, 1_000 if is_milliseconds else 1)) is not None:
-            return time
-    return NO_TIME
-
-
 def _given(context: Any) -> Iterator[dict[str, Any]]:
     """Yield the messages that a model was given as those of a team; what other agents said stands in their own."""
     own = next((text_field(given, "source") for given in objects(context) if "thought" in given), "agent")
@@ -181,17 +147,17 @@ def _given(context: Any) -> Iterator[dict[str, Any]]:
 
 
 def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages in a payload, which may be left undecoded, wherever they stand."""
-    if depth == 0 and isinstance(value, (str, Raw)):
-        value = parts.decoded(value)
-    inside: Iterable[Any] = value if isinstance(value, list) else ()
-    if isinstance(value, dict):
-        if "source" in value and "type" in value and not isinstance(value["source"], dict):
+    """Yield the messages in a value, wherever they stand."""
+    inside: Iterable[Any] = value if type(value) is list else ()
+    if type(value) is dict:
+        if "source" in value and "type" in value and type(value["source"]) is not dict:
             yield value
             return
         inside = value.values()
-    for inner in inside if depth < _MAX_NESTING else ():
-        yield from _messages(inner, depth + 1)
+    if depth < _MAX_NESTING:
+        for inner in inside:
+            if type(inner) is dict or type(inner) is list:
+                yield from _messages(inner, depth + 1)
 
 
 @lru_cache(maxsize=1_000)
@@ -221,9 +187,8 @@ class _Called(NamedTuple):
     """A call of a model that the event log has, at the time at which it was logged, or of the message before it."""
 
     agent: str
-    prompt: Any
-    completion: Any
-    response: _Response
+    model: str
+    usage: tuple[Any, ...]  # input, output, cache reads, cache writes, reasoning
     time: float
     place: steps.Place
 
@@ -246,19 +211,16 @@ class _Reading:
         self._model_calls: list[_Called] = []
         self._seen, self._answers = SeenRows(), current_answers()
         self._managers: set[str] = set()
-        self._last: tuple[Any, frozenset[str], bool] = (
-            None,
-            frozenset(),
-            False,
-        )  # the last payload, its ids, its usage
+        self._senders: set[str] = set()
+        self._payload: Any = None  # of the last event
+        self._ids: frozenset[str] = frozenset()  # of the messages in it
+        self._is_copy = self._has_usage = False
         self._unread = 0
         self._time = NO_TIME
         self._calls: dict[str, _Open] = {}
-        self._typed: list[steps.UserInput] = []  # what people wrote, and nobody has read
         self._thoughts: dict[str, str] = {}
         self._people: dict[str, float] = {steps.USER: NO_TIME}  # with the time at which they were asked
-        self._before: tuple[str, steps.Step, str] | None = None  # who spoke last, outside of tools
-        self._handoff: tuple[steps.ToolCall, str] | None = None  # with its receiver, who has not answered yet
+        self._chat = GroupChat(self._run)  # of those who are outside of tools
         self._is_swarm = False
 
     def take_file(self, file: LogFile) -> None:
@@ -272,7 +234,8 @@ class _Reading:
                 is_long = first is None and opened.first().text.lstrip().startswith('{"payload"')
                 is_text = not opened.head().rows and _TEXT.search(opened.head().text) is not None
             if is_text:
-                self._take_text(file)
+                for line, event in events_of_text(file, report, _MARKS):
+                    self._take_event(lenient(event, _Event) or _Event(), NO_TIME, steps.Place(file.name, line))
             elif is_long or (first is not None and _is_event(first)):  # bare events, decoded no further than needed
                 for line, event in logs.rows(file, report, _Event):
                     self._take_event(event, NO_TIME, steps.Place(file.name, line))
@@ -304,17 +267,6 @@ class _Reading:
             return False
         return True
 
-    def _take_text(self, file: LogFile) -> None:
-        """Take the events of a log as text; other lines are of other loggers."""
-        with open_regular(file.path) as handle:
-            for number, line in enumerate(iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""), 1):
-                event = lenient(parts.decoded(line[max(line.find(b'{"'), 0) :]), _Event)
-                if event is not None:
-                    self._report.records_read += 1
-                    self._take_event(event, NO_TIME, steps.Place(file.name, number))
-                elif any(f'"{mark}"'.encode() in line for mark in _MARKS):
-                    self._report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
-
     def _take_row(self, row: Any, place: steps.Place, *, in_list: bool = False) -> None:
         """Take a message of a stream, those of a result, a state, or the event that a row is or has inside."""
         if type(row) is dict and not in_list and _is_state(row):
@@ -327,8 +279,8 @@ class _Reading:
             for message in row["messages"]:
                 self._take(message, place, NO_TIME)
         else:
-            event, time = _unwrap(row)
-            self._take_event(lenient(event or {}, _Event) or _Event(), time, place)
+            event, time = event_in(row, _is_event, _MARKS)
+            self._take_event(lenient(event, _Event) or _Event(), time, place)
 
     def _take_state(self, state: Any, place: steps.Place) -> None:
         """Take the messages of the threads in a state; where it has none, what the models of its agents were given."""
@@ -350,28 +302,34 @@ class _Reading:
 
     def _take_event(self, row: _Event, time: float, place: steps.Place) -> None:
         """Take an event; a call of a model is dated by the record around it, else by the message before."""
-        payload = row.payload
-        sender = _agent_of(row.sender)
-        if sender.startswith(_ASKING):
-            self._managers.add(sender)
+        if row.sender not in self._senders:
+            self._senders.add(row.sender)
+            if row.sender.startswith(_ASKING):
+                self._managers.add(_agent_of(row.sender))
         if row.type in _CALLS:
             agent, spent = masked(_agent_of(row.agent_id)) or "agent", (row.prompt_tokens, row.completion_tokens)
             response = row.response or _Response()
             if self._seen.is_new(f"{agent} {spent} {response.id} {time}"):
                 ended = self._time if time == NO_TIME else time
-                self._model_calls.append(_Called(agent, *spent, response, ended, place))
+                cached = object_field(response.usage, "prompt_tokens_details").get("cached_tokens")
+                reasoning = object_field(response.usage, "completion_tokens_details").get("reasoning_tokens")
+                usage = (*spent, cached, None, reasoning)  # of which only the service's own answer tells the last ones
+                self._model_calls.append(_Called(agent, masked(string(response.model)), usage, ended, place))
             else:
                 self._note_copy("copy of a model's call", has_usage=True)
             return
-        if payload != self._last[0]:  # it goes to each receiver, mostly in rows that follow one another
-            is_text = isinstance(payload, str)
-            names = frozenset(_MESSAGE_ID.findall(payload)) if is_text else frozenset[str]()
-            self._last = payload, names, is_text and _USAGE.search(payload) is not None
-        _, names, has_usage = self._last
-        if names and names <= self._messages.keys():
-            self._note_copy("copy of a message", has_usage=has_usage)
+        payload = row.payload
+        is_text = type(payload) is str
+        if payload != self._payload:  # it goes to each receiver, mostly in rows that follow one another
+            self._payload, self._is_copy = payload, False
+            self._ids = frozenset(_MESSAGE_ID.findall(payload) if is_text else ())
+            self._has_usage = is_text and _USAGE.search(payload) is not None
+        self._is_copy = self._is_copy or bool(self._ids and self._ids <= self._messages.keys())
+        if self._is_copy:
+            self._note_copy("copy of a message", has_usage=self._has_usage)
             return
-        messages = list(_messages(payload)) or list(_messages(row.messages))
+        messages = list(_messages(parts.decoded(payload) if is_text else payload))
+        messages = messages or list(_messages(parts.decoded(row.messages)))
         for message in messages:
             self._take(message, place, time)
         if not messages and payload is None:
@@ -388,8 +346,10 @@ class _Reading:
             self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             return
         time = moment(message.get("created_at"))
-        time = logged if time == NO_TIME else time
-        self._time = max(self._time, time)
+        if time == NO_TIME:
+            time = logged
+        if time > self._time:
+            self._time = time
         name = text_field(message, "id") or parts.encoded(message).decode()
         if name in self._messages:
             self._note_copy("copy of a message", has_usage=isinstance(message.get("models_usage"), dict))
@@ -407,8 +367,7 @@ class _Reading:
         paid = self._match(said)
         for index, message in enumerate(said):
             self._say(message, paid.get(index))
-        if self._before is not None:  # who has the last word ends the run
-            self._run.agent(self._before[0]).is_root = not self._run.is_spawned(self._before[0])
+        self._chat.end()
         self._run.name = self._run.name or "run"
         unit = Unit.SECOND if is_timed or not said else Unit.STEP
         topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
@@ -425,7 +384,7 @@ class _Reading:
                     waiting.setdefault((source, *stated), []).append(index)
         paid: dict[int, _Called] = {}
         for called in self._model_calls:
-            spent = str(called.prompt), str(called.completion)
+            spent = tuple(map(str, called.usage[:2]))
             queues = [waiting.get((source, *spent), []) for source in (called.agent, "")]
             for queue in queues:
                 while queue and queue[-1] in paid:
@@ -435,26 +394,16 @@ class _Reading:
                 paid[fitting[-1]] = called
                 self._report.enter(LedgerLine.RESTATED)
                 continue
-            call = steps.ModelCall(called.time, called.place, end=called.time)
-            self._spend(call, called.prompt, called.completion, called.response)
-            self._run.agent(called.agent).add(call)
+            self._run.spend(self._run.answer(called.agent, called.time, called.place, called.model), called.usage)
         silent = self._managers - {called.agent for called in self._model_calls}
         for _ in silent - {message.source for message in said}:
             self._report.enter(LedgerLine.NO_USAGE)
             self._run.missing[Missing.USAGE] += 1
         return paid
 
-    def _spend(self, call: steps.ModelCall, prompt: Any, completion: Any, response: _Response) -> None:
-        """Give an answer its tokens; what came from a cache, and reasoning, only the service's own answer tells."""
-        call.model = masked(string(response.model))
-        cached = object_field(response.usage, "prompt_tokens_details").get("cached_tokens")
-        reasoning = object_field(response.usage, "completion_tokens_details").get("reasoning_tokens")
-        self._run.spend(call, (prompt, completion, cached, None, reasoning))
-
     def _say(self, said: _Said, called: _Called | None) -> None:
         message, place, time, source = said.message, said.place, said.time, said.source
         kind, usage, content = text_field(message, "type"), message.get("models_usage"), message.get("content")
-        caller = self._caller(source)
         if kind == "UserInputRequestedEvent":
             self._people[source] = time
         elif source in self._people:
@@ -464,14 +413,14 @@ class _Reading:
         elif kind == "ToolCallExecutionEvent":
             self._take_results(content, time, place)
         elif kind in _ANSWERS and (isinstance(usage, dict) or source.startswith(_ASKING)):
-            self._answer(said, called, caller)
+            self._answer(said, called)
         elif kind == "HandoffMessage" and self._is_swarm:
             self._report.pass_over(kind)
         elif kind in _SILENT or kind in _ANSWERS:
             if source in self._run.agents:
-                note = steps.Note(time, place)
-                self._run.agent(source).add(note)
-                self._before = self._before if caller else (source, note, self._run.privacy.reference(content))
+                note = self._run.note(source, time, place)
+                if self._caller(source) is None:
+                    self._chat.last = Utterance(source, note, self._run.privacy.reference(content))
             self._report.pass_over(kind if kind in _SILENT else f"{kind} without a model")
         else:
             self._report.note_unknown(masked(f"message {kind}"[:100]))
@@ -494,15 +443,14 @@ class _Reading:
             return
         asked, self._people[source] = self._people[source], NO_TIME
         ref = self._run.privacy.reference(said.message.get("content"))
-        self._typed.append(steps.UserInput(said.time, said.place, ref=ref, since=asked, asked=asked != NO_TIME))
-        self._before = None
+        self._chat.hear(steps.UserInput(said.time, said.place, ref=ref, since=asked, asked=asked != NO_TIME))
 
-    def _answer(self, said: _Said, called: _Called | None, caller: _Open | None) -> None:
+    def _answer(self, said: _Said, called: _Called | None) -> None:
         message, place, time, source = said.message, said.place, said.time, said.source
         content, stated = message.get("content"), mapping(message.get("models_usage"))
-        agent = self._run.agent(source)
+        agent, caller = self._run.agent(source), self._caller(source)
         if caller is None:
-            self._deliver(source)
+            self._chat.deliver(source)
         elif not (child := self._run.child_of(caller.agent, caller.call.id)):
             if caller.task is not None:
                 agent.add(caller.task)
@@ -510,41 +458,28 @@ class _Reading:
         elif source != child and not self._run.is_spawned(source):  # one more of a team that is a tool
             self._run.spawn(source, caller.agent)
         call = steps.ModelCall(time, place, end=time, final=message.get("type") != "ToolCallRequestEvent")
-        if text_field(message, "id"):
-            self._answers.note(message["id"], "", place.file, place.line)
-        call.note_text(self._thoughts.pop(source, ""), self._run.privacy)
+        if name := text_field(message, "id"):
+            self._answers.note(name, "", place.file, place.line)
+        if self._thoughts:
+            call.note_text(self._thoughts.pop(source, ""), self._run.privacy)
         call.note_text(string(content), self._run.privacy)
-        response = called.response if called is not None else _Response()
-        self._spend(call, stated.get("prompt_tokens"), stated.get("completion_tokens"), response)
+        further: tuple[Any, ...] = (None, None, None)
+        if called is not None:
+            call.model, further = called.model, called.usage[2:]
+        self._run.spend(call, (stated.get("prompt_tokens"), stated.get("completion_tokens"), *further))
         agent.add(call)
         if not call.final and isinstance(content, list):
             for request in content:
                 self._take_call(source, call, request)
         if caller is None:
-            self._before = source, call, call.ref
-
-    def _deliver(self, receiver: str) -> None:
-        """Let an agent read, when its turn comes, what people wrote, and what the one before it said."""
-        agent = self._run.agent(receiver)
-        for typed in self._typed:
-            agent.add(typed)
-        self._typed = []
-        if self._before is None or self._before[0] == receiver:
-            return
-        sender, step, ref = self._before
-        if self._handoff is not None and self._handoff[1] == receiver:
-            agent.add(steps.Delivery(step.last_time, step.place, sent=self._handoff[0]))
-        else:
-            self._run.message(sender, receiver, step.last_time, step.place, ref)
-        self._handoff = None
+            self._chat.last = Utterance(source, call, call.ref)
 
     def _take_call(self, agent: str, answer: steps.ModelCall, request: Any) -> None:
         call_id, tool, given = text_field(request, "id"), text_field(request, "name"), mapping(request).get("arguments")
         call = self._run.call(agent, call_id, tool, answer.time, answer.place, given, answer)
         if tool.startswith(_TRANSFER):
-            receiver = masked(tool).removeprefix(_TRANSFER)
-            self._run.address(call, receiver)
-            self._handoff, self._is_swarm = (call, receiver), True
+            self._chat.hand_over(call, masked(tool).removeprefix(_TRANSFER))
+            self._is_swarm = True
         else:
             self._calls[call_id] = _Open(agent, call)
 
@@ -553,7 +488,7 @@ class _Reading:
             call_id = text_field(result, "call_id")
             called = self._calls.pop(call_id, None)
             if called is not None:
-                status, error = (Status.ERROR, "tool_error") if result.get("is_error") is True else (Status.OK, "")
-                self._run.result(called.agent, call_id, time, place, result.get("content"), status, error)
+                error = "tool_error" if result.get("is_error") is True else ""
+                self._run.result(called.agent, call_id, time, place, result.get("content"), error=error)
             elif not text_field(result, "name").startswith(_TRANSFER):
                 self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))

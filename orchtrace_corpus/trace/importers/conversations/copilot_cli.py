@@ -21,7 +21,6 @@ from orchtrace_corpus.trace.model.terms import Status, TokenBasis
 from orchtrace_corpus.trace.model.trace import Trace
 
 _KINDS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
-_OK = Status.OK  # which Python 3.11 takes long to find
 _REFUSED = "denied-interactively-by-user"
 _UNATTENDED = ("unattended", "rule", "hook", "policy", "auto")
 """What is in the source of a decision that no person has made."""
@@ -123,19 +122,16 @@ class _Reading:
         """Take what a person typed; sub-agents, skills and the program itself say where it is from."""
         if event.agent == ROOT and event.data.get("source") in (None, "", "user"):
             self._last.pop(ROOT, None)  # what runs before the next answer, they have asked for themselves
-            ref = self._run.privacy.reference(event.data.get("content"))
-            self._run.agent(ROOT).add(steps.UserInput(event.time, event.place, ref=ref))
+            self._run.prompt(ROOT, event.time, event.place, event.data.get("content"))
         else:
-            self._run.agent(event.agent).add(steps.Note(event.time, event.place))
+            self._run.note(event.agent, event.time, event.place)
 
     def _take_abort(self, event: _Event) -> None:
-        stop = steps.UserInput(event.time, event.place, waited=False, status=Status.CANCELLED)
-        self._run.agent(event.agent).add(stop)
+        self._run.interrupt(event.agent, event.time, event.place)
 
     def _answer(self, event: _Event, service: str) -> steps.ModelCall:
         """Return a new answer."""
-        call = steps.ModelCall(event.time, event.place, end=event.time)
-        self._run.agent(event.agent).add(call)
+        call = self._run.answer(event.agent, event.time, event.place)
         self._last[event.agent] = call
         if service:
             self._answers[event.agent, service] = call
@@ -197,8 +193,7 @@ class _Reading:
     def _take_failure(self, event: _Event) -> None:
         error = masked(text_field(event.data, "errorType") or text_field(event.data, "errorCode")) or "error"
         model = masked(text_field(event.data, "model"))
-        failed = steps.ModelCall(event.time, event.place, end=event.time, model=model, error=error)
-        self._run.agent(event.agent).add(failed)
+        self._run.answer(event.agent, event.time, event.place, model, error=error)
 
     def _own(self, agent: str, call_id: str) -> None:
         self._owners.setdefault(call_id, agent)
@@ -220,15 +215,13 @@ class _Reading:
     def _take_result(self, event: _Event) -> None:
         """Take the end of a tool. A command that fails has succeeded, as the program sees it."""
         data, call_id = event.data, text_field(event.data, "toolCallId")
-        found, failed = object_field(data, "result"), object_field(data, "error")
+        failed = object_field(data, "error")
         code = object_field(data, "shellExecution").get("exitCode")
-        status, error = _OK, ""
+        error = "exit_code" if type(code) is int and code else ""
         if data.get("success") is not True:
-            status, error = Status.ERROR, masked(text_field(failed, "code")) or "tool_error"
-        elif type(code) is int and code:
-            status, error = Status.ERROR, "exit_code"
-        content = found.get("content", failed.get("message"))
-        self._run.result(event.agent, call_id, event.time, event.place, content, status, error)
+            error = masked(text_field(failed, "code")) or "tool_error"
+        content = object_field(data, "result").get("content", failed.get("message"))
+        self._run.result(event.agent, call_id, event.time, event.place, content, error=error)
 
     def _take_request(self, event: _Event) -> None:
         """Take the question whether a call may run."""
@@ -274,8 +267,7 @@ class _Reading:
             self._run.report.enter(LedgerLine.CHILD_TOTAL, total=total)
         is_error = "error" in event.data
         if child and not self._run.waits_for(child):
-            note = steps.Note(event.time, event.place)
-            self._run.agent(owner).add(note)
+            note = self._run.note(owner, event.time, event.place)
             self._run.returned(child, note, Status.ERROR if is_error else Status.OK)
         elif child and is_error:
             self._run.settle(owner, call_id, "agent_error")

@@ -114,9 +114,10 @@ class _Reading:
             elif line.type == "user" and is_new:
                 self._take_prompt(line, place)
             elif line.type == "user_tool_result" and is_new:
-                is_error = mapping(line.result).get("error")  # early versions write results so, without the output
-                status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
-                run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, status, error)
+                error = (
+                    "tool_error" if mapping(line.result).get("error") else ""
+                )  # by early versions, without the output
+                run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, error=error)
             elif line.type not in ("user", "user_tool_result"):
                 run.report.note_unknown(masked(string(line.type)) or "(no type)")
 
@@ -129,16 +130,14 @@ class _Reading:
         text = ("\n".join(texts) or string(line.content)).lstrip()
         run, time = self._run, moment(line.ts)
         if text.startswith(_INTERRUPTED):
-            run.agent(ROOT).add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+            run.interrupt(ROOT, time, place)
         elif text.startswith(_PUT_THERE):
-            note = steps.Note(time, place)
-            run.agent(ROOT).add(note)
+            note = run.note(ROOT, time, place)
             for child, status in steps.notified(text):
                 if run.is_spawned(child):
                     run.returned(child, note, status)
         else:
-            ref = run.privacy.reference(texts or line.content)
-            run.agent(ROOT).add(steps.UserInput(time, place, ref=ref, is_command=text.startswith(_COMMANDS)))
+            run.prompt(ROOT, time, place, texts or line.content, is_command=text.startswith(_COMMANDS))
 
     def _take_answer(self, line: _Line, place: steps.Place, *, is_new: bool) -> None:
         """Take an answer, or what a copy, or a further line of the same answer, adds to it."""
@@ -148,8 +147,7 @@ class _Reading:
             name = f"{line.ts} {self._unnamed[str(line.ts)]}"
         call, time = self._answers.get(name), moment(line.ts)
         if call is None:
-            call = self._answers[name] = steps.ModelCall(time, place, end=time)
-            run.agent(ROOT).add(call)
+            call = self._answers[name] = run.answer(ROOT, time, place)
             self._spend(call, line)
         elif count(line.input_tokens) or count(line.output_tokens):
             run.leave_out(LedgerLine.REPEATED_USAGE, (line.input_tokens, line.output_tokens, None, None, None))
@@ -196,9 +194,8 @@ class _Reading:
                 self._spawned[name] = child
         if result is None:
             return
-        is_error = is_refused or text_field(result, "status") == "error"
-        status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
-        returned = run.result(ROOT, call_id, max(time, call.time), place, result.get("output"), status, error)
+        error = "tool_error" if is_refused or text_field(result, "status") == "error" else ""
+        returned = run.result(ROOT, call_id, max(time, call.time), place, result.get("output"), error=error)
         if is_codex and tool in _WAITS:
             for agent, ending in mapping(stated.get("status")).items():
                 if agent in self._spawned and mapping(ending):

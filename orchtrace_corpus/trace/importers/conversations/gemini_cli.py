@@ -167,13 +167,13 @@ class _Reading:
         if kind == "user":
             text = _text(row.get("content"))
             if text and agent == ROOT and not text.lstrip().startswith(_INJECTED):
-                self._run.agent(agent).add(steps.UserInput(time, place, ref=self._run.privacy.reference(text)))
+                self._run.prompt(agent, time, place, text)
             elif text:
-                self._run.agent(agent).add(steps.Note(time, place))
+                self._run.note(agent, time, place)
         elif kind == "gemini":
             self._add_answer(agent, row, time, place)
         elif kind == "error":
-            self._run.agent(agent).add(steps.ModelCall(time, place, end=time, error="error"))
+            self._run.answer(agent, time, place, error="error")
         elif kind in ("info", "warning"):
             self._run.report.pass_over(kind)
         else:
@@ -181,9 +181,8 @@ class _Reading:
 
     def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
         run = self._run
-        answer = steps.ModelCall(time, place, end=time, model=run.masked(text_field(row, "model")))
-        answer.ref = run.privacy.reference(_text(row.get("content")))
-        run.agent(agent).add(answer)
+        ref = run.privacy.reference(_text(row.get("content")))
+        answer = run.answer(agent, time, place, run.masked(text_field(row, "model")), ref=ref)
         if row.get("tokens") is not None:
             stated, is_apart = _usage(mapping(row["tokens"]))
             run.spend(answer, stated, reasoning_apart=is_apart)

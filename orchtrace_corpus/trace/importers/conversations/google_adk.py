@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME
 from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
-from orchtrace_corpus.trace.model.terms import Status, Topology
+from orchtrace_corpus.trace.model.terms import Topology
 from orchtrace_corpus.trace.model.trace import Trace
 
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
@@ -32,7 +32,6 @@ _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
 _NAMES = (("id", "appName"), ("id", "app_name"))
 _MOST_BESIDE = 100  # so many events of other branches are passed over to find what follows on one
-_OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
 
 
 class _Call(Struct, gc=False):
@@ -213,9 +212,8 @@ class _Session:
         if caller is None:
             self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
             return
-        is_error = type(answer.response) is dict and answer.response.get("error")
-        status, error = (_ERROR, "tool_error") if is_error else (_OK, "")
-        self._run.result(caller, answer.id, event.timestamp, event.place, answer.response, status, error)
+        error = "tool_error" if type(answer.response) is dict and answer.response.get("error") else ""
+        self._run.result(caller, answer.id, event.timestamp, event.place, answer.response, error=error)
 
     def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         branch, time, place = event.branch, event.timestamp, event.place

@@ -177,34 +177,29 @@ class _Reading:
 
     def _take_prompt(self, row: _Row, agent: str, time: float, place: steps.Place, *, waited: bool) -> None:
         """Take what begins a turn, or is said in the middle of one, by a person or by the program for another agent."""
-        thread = self._run.agent(agent)
-        origin = text_field(row.origin, "kind")
         self._cancelled.discard(agent)
-        if agent == ROOT and origin in ("", "user"):
-            ref = self._run.privacy.reference(row.input)
-            thread.add(steps.UserInput(time, place, ref=ref, waited=waited))
+        if agent == ROOT and text_field(row.origin, "kind") in ("", "user"):
+            self._run.prompt(agent, time, place, row.input, waited=waited)
         else:
-            thread.add(steps.Note(time, place))
+            self._run.note(agent, time, place)
 
     def _take_end_of_turn(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        thread, ending = self._run.agent(agent), string(row.reason)
+        ending = string(row.reason)
         self._steps.pop(agent, None)
         if row.kind == "turn.cancel" or ending == "cancelled":
             if agent not in self._cancelled:
                 self._cancelled.add(agent)
-                thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+                self._run.interrupt(agent, time, place)
         elif ending and ending != "completed":
-            thread.add(steps.ModelCall(time, place, end=time, error=masked(ending)))
+            self._run.answer(agent, time, place, error=masked(ending))
 
     def _answer(self, agent: str, time: float, place: steps.Place) -> steps.ModelCall:
         """Return the answer of the step that an agent is in."""
         step = self._steps.setdefault(agent, _Step())
         if step.call is None:
-            step.call = steps.ModelCall(time, place, end=time, model=step.model)
-            thread = self._run.agent(agent)
-            thread.add(step.call)
+            step.call = self._run.answer(agent, time, place, step.model)
             if step.asked != NO_TIME and time != NO_TIME:
-                thread.date_request(step.call, step.asked)
+                self._run.agent(agent).date_request(step.call, step.asked)
         return step.call
 
     def _take_usage(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
@@ -235,9 +230,8 @@ class _Reading:
                 call.purpose = steps.ASK if tool == "AskUserQuestion" else call.purpose
             case "tool.result":
                 result = object_field(event, "result")
-                is_error = result.get("isError") is True
-                status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
-                run.result(agent, call_id, time, place, result.get("output"), status, error)
+                error = "tool_error" if result.get("isError") is True else ""
+                run.result(agent, call_id, time, place, result.get("output"), error=error)
                 answered = run.calls.get((agent, call_id))
                 if answered is not None and count(result.get("durationMs")) is not None:
                     answered.more = {"run_time": duration(result["durationMs"], 1000)}
@@ -285,8 +279,7 @@ class _Reading:
         if row.usage is not None:
             self._run.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)), caches_apart=True)
         if self._run.is_spawned(child) and not self._run.waits_for(child):
-            note = steps.Note(time, place)
-            self._run.agent(agent).add(note)
+            note = self._run.note(agent, time, place)
             self._run.returned(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
 
     def trace(self, file: LogFile) -> Trace:

@@ -118,9 +118,7 @@ class _Reading:
         elif kind in _SUMMARIES and row.from_hook is not True:
             self._run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
         elif kind == "custom_message":
-            note = steps.Note(time, place)
-            self._run.agent(key).add(note)
-            self._notices.append((key, note))
+            self._notices.append((key, self._run.note(key, time, place)))
         elif kind in _SILENT or kind in _SUMMARIES:
             self._run.report.pass_over(kind)
         else:
@@ -138,31 +136,26 @@ class _Reading:
         run, role, dated = self._run, text_field(message, "role"), moment_ms(message.get("timestamp"))
         time = dated if written == NO_TIME else written
         self._end_untimed(key, time)
-        agent = run.agent(key)
         if role == "assistant":
             self._take_answer(key, message, dated, written, place)
         elif role == "toolResult":
             self._take_result(key, message, time, place)
         elif role == "user" and key == ROOT:
-            ref = run.privacy.reference(text_of(message.get("content")))
-            agent.add(steps.UserInput(dated if dated != NO_TIME else time, place, ref=ref))
+            run.prompt(key, dated if dated != NO_TIME else time, place, text_of(message.get("content")))
         elif role == "bashExecution":
-            ref = run.privacy.reference(message.get("command"))
-            agent.add(steps.UserInput(time, place, ref=ref, is_command=True))
+            run.prompt(key, time, place, message.get("command"), is_command=True)
         elif role in ROLES:
-            agent.add(steps.Note(time, place))
+            run.note(key, time, place)
         else:
             run.report.note_unknown(masked(f"message of {role or 'nobody'}"))
 
     def _take_answer(self, key: str, message: dict[str, Any], asked: float, written: float, place: steps.Place) -> None:
-        run, agent = self._run, self._run.agent(key)
+        run = self._run
         end = asked if written == NO_TIME else written
-        call = steps.ModelCall(
-            end, place, end=end, model=masked(text_field(message, "responseModel") or text_field(message, "model"))
-        )
-        agent.add(call)
+        model = masked(text_field(message, "responseModel") or text_field(message, "model"))
+        call = run.answer(key, end, place, model)
         if asked != NO_TIME and end != NO_TIME:
-            agent.date_request(call, asked)
+            run.agent(key).date_request(call, asked)
             call.is_dated = True
             if written != NO_TIME:
                 call.more = {**(call.more or {}), "inferred": False}  # both of its ends are in the log
@@ -186,7 +179,7 @@ class _Reading:
         if written == NO_TIME:
             self._untimed[key] = _Untimed(call, calls)
         if ending == "aborted" and key == ROOT:
-            agent.add(steps.UserInput(end, place, waited=False, status=Status.CANCELLED))
+            run.interrupt(key, end, place)
         current_answers().note((asked, *usage), call.model, place.file, place.line)
 
     def _end_untimed(self, key: str, time: float) -> None:
@@ -199,9 +192,8 @@ class _Reading:
 
     def _take_result(self, key: str, message: dict[str, Any], time: float, place: steps.Place) -> None:
         call_id = text_field(message, "toolCallId")
-        is_error = message.get("isError") is True
-        status, error = (Status.ERROR, "tool_error") if is_error else (Status.OK, "")
-        result = self._run.result(key, call_id, time, place, text_of(message.get("content")), status, error)
+        error = "tool_error" if message.get("isError") is True else ""
+        result = self._run.result(key, call_id, time, place, text_of(message.get("content")), error=error)
         details = mapping(message.get("details"))
         call = self._run.calls.get((key, call_id))
         if background := text_field(details, "asyncId"):
@@ -263,9 +255,8 @@ class _Reading:
         """Let one answer stand for a sub-agent of which the log has but its usage: it ends with the result."""
         took = duration(mapping(child_run.get("progressSummary")).get("durationMs"), 1000)
         begin = returned.time if returned.time == NO_TIME else max(returned.time - took, 0.0)
-        answer = steps.ModelCall(begin, returned.place, end=returned.time, model=masked(text_field(child_run, "model")))
-        answer.is_dated, answer.more = True, stated_by(child_run)
-        self._run.agent(child).add(answer)
+        answer = self._run.answer(child, begin, returned.place, masked(text_field(child_run, "model")))
+        answer.end, answer.is_dated, answer.more = returned.time, True, stated_by(child_run)
         self._run.spend(answer, usage_of(child_run), LedgerLine.SUBAGENT_TOTAL, caches_apart=True)
 
     def trace(self, file: LogFile) -> Trace:

@@ -224,8 +224,7 @@ class _Reading:
         """Take a row of an answer: the first has its usage, and its calls may come in further rows."""
         run, call = self._run, self._answers.get(agent)
         if call is None or row.usage_metadata is not None:
-            call = self._answers[agent] = steps.ModelCall(time, place, end=time, model=masked(row.model))
-            run.agent(agent).add(call)
+            call = self._answers[agent] = run.answer(agent, time, place, masked(row.model))
             if row.usage_metadata is not None:
                 used = tuple(map(mapping(row.usage_metadata).get, _COUNTS))
                 run.spend(call, _usage(*used))
@@ -242,7 +241,6 @@ class _Reading:
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """Take a row that the model is given: results of calls, what a person typed, what the program says."""
         texts: list[str] = []
-        thread = self._run.agent(agent)
         for part in parts:
             if part.function_response and (answered := mapping(part.function_response)):
                 self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)
@@ -253,10 +251,9 @@ class _Reading:
         text = "\n".join(texts)
         is_typed = row.subtype in _TYPED and row.provenance in (None, "real_user") and row.kind == "user"
         if is_typed and agent == ROOT:
-            thread.add(steps.UserInput(time, place, ref=self._run.privacy.reference(text), waited=not row.subtype))
+            self._run.prompt(agent, time, place, text, waited=not row.subtype)
             return
-        note = steps.Note(time, place)
-        thread.add(note)
+        note = self._run.note(agent, time, place)
         self._noticed += [(agent, call_id, status, note) for call_id, status in notified(text)]
 
     def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
@@ -294,8 +291,7 @@ class _Reading:
                 asked[response] = self._settle_answer(entry, is_alone=entry.agent in alone)
             elif kind == "api_error":
                 error, model = masked(event.error_type) or "api_error", masked(event.model)
-                failed = steps.ModelCall(entry.begin, entry.place, end=entry.end, model=model, error=error)
-                run.agent(entry.agent).add(failed)
+                run.answer(entry.agent, entry.begin, entry.place, model, error=error).end = entry.end
             elif kind == "tool_call":
                 self._settle_call(entry, asked.get(response), is_alone=entry.agent in alone)
             else:

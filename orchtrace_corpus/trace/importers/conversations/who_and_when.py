@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.group_chat import GroupChat, Utterance
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
@@ -52,22 +52,13 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     yield from traces_of(files, logs.documents, trace, "step")
 
 
-class _Turn(NamedTuple):
-    """A step that an agent has taken, and whom it was meant for; empty where the record does not say."""
-
-    agent: str
-    step: steps.Step
-    meant_for: str = ""
-
-
 class _Record:
     """Reads the history of a record into a run."""
 
     def __init__(self, record: Part, file: LogFile, run: Run) -> None:
         self._file, self._line, self._members = file, record.line, record.members()
         self._run = run
-        self._last: _Turn | None = None
-        self._unread: list[steps.UserInput] = []  # what people wrote, and no agent has read
+        self._chat = GroupChat(run)
 
     def trace(self) -> Trace:
         """Return the trace, its outcome and the labelled mistake among its metrics."""
@@ -88,8 +79,7 @@ class _Record:
         meant = _agent_of(masked(self._label("mistake_agent")))
         if meant and _normalized(meant) != _normalized(blamed):
             self._run.report.note(Problem.LABEL_OF_ANOTHER, f"{self._file.name}:{self._line}")
-        if self._last is not None:
-            self._run.agent(self._last.agent).is_root = True
+        self._chat.end()
         self._run.name = self._label("question_ID") or self._file.stem
         trace = self._run.trace(unit=Unit.STEP)
         success = (self._label("is_correct") or self._label("is_corrected")).lower()
@@ -108,20 +98,19 @@ class _Record:
         title = text_field(message, "name") or string(message.get("role"))
         name, ref = masked(_agent_of(title)) or "agent", self._run.privacy.reference(message.get("content"))
         if name in _PEOPLE:
-            self._unread.append(steps.UserInput(time, place, ref=ref))
-            self._last = None
-        elif _normalized(name) in _TERMINALS and self._last is not None:
-            self._take_output(name, self._last, time, place, error, message.get("content"))
+            self._chat.hear(steps.UserInput(time, place, ref=ref))
+        elif _normalized(name) in _TERMINALS and self._chat.last is not None:
+            self._take_output(name, self._chat.last, time, place, error, message.get("content"))
         else:
-            self._deliver(name)
-            answer = steps.ModelCall(time, place, end=time, ref=ref, error=error)
-            self._run.agent(name).add(answer)
+            self._chat.deliver(name)
+            answer = self._run.answer(name, time, place, error=error, ref=ref)
             purpose = _PURPOSE.search(title)
-            self._last = _Turn(name, answer, masked(purpose[1]) if purpose and purpose[1] else "")
+            is_addressed = purpose is not None and bool(purpose[1])  # it may be meant for a third
+            self._chat.last = Utterance(name, answer, answer=answer if is_addressed else None)
         return name
 
     def _take_output(
-        self, terminal: str, last: _Turn, time: float, place: steps.Place, error: str, content: Any
+        self, terminal: str, last: Utterance, time: float, place: steps.Place, error: str, content: Any
     ) -> None:
         """Take what a terminal prints, which is no model, as the result of a call by the agent that spoke before."""
         call_id = f"step-{time:.0f}"
@@ -130,17 +119,7 @@ class _Record:
             call.call = last.step  # which is final all the same: it has not asked for the terminal
         status = Status.ERROR if error else Status.UNKNOWN
         result = self._run.result(last.agent, call_id, time, place, content, status, error)
-        self._last = _Turn(last.agent, result)
-
-    def _deliver(self, receiver: str) -> None:
-        """Let an agent read what people wrote, and the last step of another, which may be meant for a third."""
-        for typed in self._unread:
-            self._run.agent(receiver).add(typed)
-        self._unread = []
-        if self._last is not None and self._last.agent != receiver:
-            sender, step, meant_for = self._last
-            answer = step if isinstance(step, steps.ModelCall) and meant_for else None
-            self._run.message(sender, receiver, step.time, step.place, answer=answer)
+        self._chat.last = Utterance(last.agent, result)
 
 
 def _agent_of(title: str) -> str:

@@ -115,6 +115,31 @@ class Run:
         """
         return self._asides.setdefault((key, file), Transcript("", file or key, aside=what))
 
+    def answer(
+        self, key: str, time: float, place: Place, model: str = "", *, error: str = "", ref: str = ""
+    ) -> ModelCall:
+        """Add an answer of a model to what an agent did; more may be said of it."""
+        call = ModelCall(time, place, end=time, model=model, error=error, ref=ref)
+        (self.agents.get(key) or self.agent(key)).add(call)
+        return call
+
+    def prompt(
+        self, key: str, time: float, place: Place, content: Any, *, waited: bool = True, is_command: bool = False
+    ) -> None:
+        """Add what a person typed for an agent."""
+        ref = self.privacy.reference(content)
+        self.agent(key).add(steps.UserInput(time, place, ref=ref, waited=waited, is_command=is_command))
+
+    def interrupt(self, key: str, time: float, place: Place) -> None:
+        """Add that a person broke off what an agent did."""
+        self.agent(key).add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+
+    def note(self, key: str, time: float, place: Place) -> steps.Note:
+        """Add that an agent was given something else to read."""
+        note = steps.Note(time, place)
+        self.agent(key).add(note)
+        return note
+
     def call(
         self, key: str, call_id: str, tool: str, time: float, place: Place, arguments: Any, answer: ModelCall | None
     ) -> ToolCall:
@@ -143,9 +168,18 @@ class Run:
         return call
 
     def result(
-        self, key: str, call_id: str, time: float, place: Place, content: Any, status: Status = _OK, error: str = ""
+        self,
+        key: str,
+        call_id: str,
+        time: float,
+        place: Place,
+        content: Any,
+        status: Status | None = None,
+        error: str = "",
     ) -> steps.ToolResult:
-        """Add the result of a call, which may be read before the call is."""
+        """Add the result of a call, which may be read before the call is; with an error, it has failed."""
+        if status is None:
+            status = _ERROR if error else _OK
         result = steps.ToolResult(time, place, 0.0, None, False, status, error, self.privacy.reference(content))
         (self.agents.get(key) or self.agent(key)).add(result)
         self._results.append((key, call_id, result))
