@@ -69,4 +69,4 @@ MAX_COUNTED_FINDINGS = 10_000_000
 """The problems of one file that are counted; behind them, no further record is read."""
 
 MAX_EDIT_TRIES = 25
-"""How often an edit is made again for a file that others have changed meanwhile."""
+"""The number of times an edit is repeated on a file that others changed meanwhile."""

@@ -1,4 +1,4 @@
-"""What stops a command, and the exit code it stops with.
+"""The errors that stop a command, each with its exit code.
 
 An exception means "could not do it". Problems found *in* the data are values: see `findings`.
 """

@@ -80,7 +80,7 @@ def open_regular(path: str, buffering: int = -1) -> BinaryIO:
 
 
 def installed_path(name: str) -> str:
-    """Where a file or folder of the source tree is: in an installed wheel, or in the tree; empty if in neither."""
+    """Return the path of a file of the source tree, in an installed wheel or in the tree; empty if in neither."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     places = (os.path.join(folder, name) for folder in (os.path.join(package, "bundled"), os.path.dirname(package)))
     return next(filter(os.path.exists, places), "")
@@ -107,7 +107,7 @@ class Document(NamedTuple):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the file has to be written, or removed."""
+        """Return True if the file has to be written or removed."""
         return self.present != self.wanted or self.is_orphan
 
     @property
@@ -118,7 +118,7 @@ class Document(NamedTuple):
 
     @property
     def diff(self) -> str:
-        """What writing it would change, as a unified diff; empty if that is only the line ends."""
+        """Return the change to the file as a unified diff; empty if only line ends change."""
         from orchtrace_corpus.base.linediff import unified_diff  # only for who shows one
 
         present = self.present or ""

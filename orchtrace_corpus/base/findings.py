@@ -16,7 +16,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Severity(StrEnum):
-    """How bad a finding is: an error fails a command, a warning does not."""
+    """The severity of a finding: an error fails a command, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -65,7 +65,7 @@ class Finding(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What the `rules.toml` of a part of the project says about one rule.
+    """The explanation of one rule in a `rules.toml`.
 
     Attributes:
         why: Why the rule exists, and what it tolerates.
@@ -131,13 +131,13 @@ def register(
 
 
 def explanation(code: str) -> Entry:
-    """What the rulebook says about a rule."""
+    """Return the explanation of a rule."""
     return explanations(SECTIONS[code[0]].file)[code]
 
 
 @cache
 def explanations(file: str) -> dict[str, Entry]:
-    """What a `rules.toml` says, by code."""
+    """Return the explanations of a `rules.toml`, by code."""
     import tomllib  # only for who explains
 
     with open(file, "rb") as handle:
@@ -145,12 +145,12 @@ def explanations(file: str) -> dict[str, Entry]:
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:
-    """Whether any finding is an error."""
+    """Return True if a finding is an error."""
     return any(finding.severity is Severity.ERROR for finding in findings)
 
 
 def is_malformed(findings: Iterable[Finding]) -> bool:
-    """Whether any finding is one of syntax, so that part of the data could not be read."""
+    """Return True if a finding is one of syntax, so that part of the data could not be read."""
     return any(finding.code.startswith("Y") for finding in findings)
 
 
@@ -171,7 +171,7 @@ def beyond(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding
 
 
 def _identity(finding: Finding) -> tuple[str, ...]:
-    """What a finding keeps when lines above it come and go; some messages name a line."""
+    """Return what stays of a finding when lines above it change; some messages name a line."""
     message = re.sub(r"\bline \d+", "line", finding.message)
     return finding.code, os.path.basename(finding.location.path), finding.record, message
 

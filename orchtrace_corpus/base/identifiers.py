@@ -67,7 +67,7 @@ ADDRESSES = {
     IdentifierKind.OPENREVIEW: "https://openreview.net/forum?id=",
     IdentifierKind.ACL: "https://aclanthology.org/",
 }
-"""What stands before an id in the address of its page."""
+"""The beginning of the URL of an id's page."""
 
 _USUAL = (
     *((kind, before, "/" if kind is IdentifierKind.ACL else "") for kind, before in ADDRESSES.items()),
@@ -75,7 +75,7 @@ _USUAL = (
     (IdentifierKind.OPENREVIEW, "OpenReview:", ""),
     (IdentifierKind.ACL, "ACL:", ""),
 )
-"""What stands before and behind nearly all ids: where it does, no pattern of another spelling needs compiling."""
+"""The usual text before and after ids: with it, no pattern of another spelling is compiled."""
 
 
 def recognise(text: str) -> Identifier | None:
@@ -128,7 +128,7 @@ def arxiv_year(arxiv_id: str) -> int:
 
 
 def is_normal(kind: IdentifierKind, value: str) -> bool:
-    """Whether the value is an id of that kind in its normal form."""
+    """Return True if the value is an id of that kind in its normal form."""
     if kind is IdentifierKind.DOI and (value.startswith("10.48550/arxiv.") or value != value.lower()):
         return False  # arXiv's own DOI says no more than the arXiv id
     month, point, number = value[:4], value[4:5], value[5:]

@@ -29,7 +29,7 @@ def _decoders() -> "tuple[Decoder[dict[str, Raw]], Decoder[list[Raw]], Decoder[s
 
 
 def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tuple[str | int, int, memoryview]]:
-    """What lies in an object or list: by name or number, the byte at which it begins, and its text.
+    """Return the values of an object or list: by name or number, the byte of its beginning and its text.
 
     A name that is given twice comes twice.
 

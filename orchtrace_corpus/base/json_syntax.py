@@ -46,7 +46,7 @@ class Kind(Enum):
 
 
 class Fault(NamedTuple):
-    """What keeps a text from being JSON.
+    """An error that keeps a text from being JSON.
 
     Attributes:
         kind: Its kind.

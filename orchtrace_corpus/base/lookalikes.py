@@ -25,7 +25,7 @@ _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 """Part of words in some scripts, and of emoji; nothing behind a Latin letter."""
 
 _MOST_NAMED = 4
-"""How many characters are named by their code points."""
+"""The number of characters that are named by their code points."""
 
 
 class Oddity(StrEnum):

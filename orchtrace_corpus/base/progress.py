@@ -1,10 +1,10 @@
-"""How far long work has come, as a value: the work says it, and whoever likes shows it."""
+"""Progress of long work, as a value that the caller may show."""
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Progress(NamedTuple):
-    """How far a run has come.
+    """The progress of a piece of work.
 
     Attributes:
         done: How many of what is counted are done.

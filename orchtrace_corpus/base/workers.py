@@ -85,7 +85,7 @@ class Worker:
 
     @property
     def exit_code(self) -> int | None:
-        """How the process ended: below zero, the number of the signal that killed it; None while it runs."""
+        """Return the exit code of the process: below zero for the signal that killed it; None while it runs."""
         return self._process.exitcode
 
     def _death(self) -> WorkerError:

@@ -34,31 +34,31 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 _DIFF_LINES = 40
-"""How much of each file's difference is shown; more would push the summary off the screen."""
+"""The lines shown of each file's difference; more would push the summary off the screen."""
 
 _NAMED = 4
-"""How many of the stale files, or of the claims that fall, are named."""
+"""The number of stale files, or of failing claims, that are named."""
 
 _TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
 _FIX = "corpus check --fix"
 
 _MAX_FIXES = 5
-"""How often values are fixed: a value may have several mistakes, and is fixed one at a time."""
+"""The rounds of fixes: a value may have several mistakes, and they are fixed one at a time."""
 
 _MENDS: dict[str, str] = {PartName.FORM: _FIX, PartName.ARXIV: "corpus fetch --offline --write"}
-"""What mends the parts whose findings do not say it."""
+"""The command that fixes each part whose findings do not name it."""
 
 _COUNTED = {
     "published": ("correction", "corrections"),
     "protocol": ("query", "queries"),
     "searches": ("run", "runs"),
 }
-"""What is counted in the parts of data files; entries in the others."""
+"""The nouns counted in the parts of data files; entries in the others."""
 
 
 class Stale(StrEnum):
-    """What generated files are that are older than the data: an error, or worth a notice."""
+    """The treatment of stale generated files: an error or a notice."""
 
     ERROR = "error"
     NOTICE = "notice"
@@ -315,7 +315,7 @@ def _joined(commands: Sequence[str]) -> str:
 
 
 def _claims_summary(part: Part) -> str:
-    """How many claims hold, count contested papers, and fall over the pool of today; and whether that is new."""
+    """Return how many claims hold, count contested papers, and fail over the current pool, and whether that is new."""
     summary = f"{part.total} hold{'s' * (part.total == 1)}"
     summary += f", {part.contested} of them with contested tags" if part.contested else ""
     if not part.falling:

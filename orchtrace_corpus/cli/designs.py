@@ -1,4 +1,4 @@
-"""Where the pool and the rewards of traces meet: `corpus show` and `corpus terms` name what computes a reward.
+"""Joins the pool and the rewards of traces: `corpus show` and `corpus terms` name the designs that compute a reward.
 
 A specification of a published reward has the key of its paper for a name; here the two are joined, and nowhere else.
 """
@@ -108,5 +108,5 @@ def terms(
 
 
 def _has(spec: "Spec", family: str) -> bool:
-    """Whether a term of a specification is of a family; what has terms of several is hybrid."""
+    """Return True if a term of a design is of a family; a design with terms of several is hybrid."""
     return family in spec.families or (family == "R8" and len(spec.families) > 1)

@@ -1,1 +1,1 @@
-"""What the commands of both wings share."""
+"""Commands of both wings."""

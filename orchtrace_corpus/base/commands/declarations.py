@@ -21,7 +21,7 @@ MORE = "More"
 
 
 class Place:
-    """Where a word is being written: the corpus that the global options name, and the words behind the command."""
+    """The context of a word that is being completed: the corpus of the global options, and the words of the command."""
 
     def __init__(self, root: str, words: Sequence[str]) -> None:
         self.root, self.words = root, words

@@ -9,11 +9,11 @@ from orchtrace_corpus.base.errors import OutputError
 from orchtrace_corpus.base.text.layout import ASCII, UNICODE, Glyphs, Line, plain
 
 CORPUS = "corpus"
-"""What the program is called; `orchtrace` is its group `trace`, and says so of itself."""
+"""The name of the program; `orchtrace` is its group `trace`, and uses its own name."""
 
 
 class Output:
-    """Where a command's results go, and how wide and how colourful they may be.
+    """The output of a command: its streams, width and colours.
 
     Attributes:
         quiet: Leave out what is neither a result nor an error.

@@ -141,7 +141,7 @@ def _value(parameter: Parameter, text: str) -> Any:
 
 
 class Line:
-    """Where the words of a command line lead.
+    """The command that a command line leads to.
 
     Attributes:
         head: The words in front of the first command, by the global options that they give.

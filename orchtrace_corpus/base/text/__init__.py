@@ -17,5 +17,5 @@ class Format(StrEnum):
 
     @property
     def is_exact(self) -> bool:
-        """Whether programs read it, so that figures keep every digit."""
+        """Return True if programs read the format, so that figures keep every digit."""
         return self in (Format.JSON, Format.CSV)

@@ -36,7 +36,7 @@ LINES = ("page", "rule", "muted", "series0", "series1")
 """The colours that lines and outlines can have."""
 
 SERIES = 6
-"""How many colours there are for things that have no order."""
+"""The number of colours for things without an order."""
 
 _FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Helvetica Neue',Arial,sans-serif"
 _BOLD = 1.2
@@ -54,11 +54,11 @@ _ADVANCE = {
     **dict.fromkeys("\u2018\u2019\u2013\u00b7\u00a0", 0.65),
     **dict.fromkeys("\u201c\u201d\u2014\u2026\u00d7", 1.02),
 }
-"""How far a usual character moves the pen, in parts of the size; at least as far as in DejaVu Sans, a wide font."""
+"""The advance of usual characters, in parts of the font size; at least that of DejaVu Sans, a wide font."""
 
 
 def advance(character: str) -> float:
-    """How far a character moves the pen, at most, in parts of the size of the text."""
+    """Return the largest advance of a character, in parts of the font size."""
     known = _ADVANCE.get(character)
     if known is not None:
         return known
@@ -73,7 +73,7 @@ def advance(character: str) -> float:
 
 
 def text_width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
-    """How many pixels a text takes on one line, at most."""
+    """Return the largest width of a text on one line, in pixels."""
     known = _ADVANCE
     try:
         total = sum([known[c] for c in text])

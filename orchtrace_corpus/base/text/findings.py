@@ -103,7 +103,7 @@ def data(findings: Sequence[Finding], limit: int | None = None) -> str:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How many there are, in words."""
+    """Return the number of findings, in words."""
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
     parts = [pluralize(count, noun) for count, noun in ((errors, "error"), (warnings, "warning")) if count]

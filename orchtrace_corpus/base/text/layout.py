@@ -53,7 +53,7 @@ def pluralize(count: int, noun: str, plural: str = "") -> str:
 
 
 def display_width(text: str) -> int:
-    """How many terminal cells the text takes: wide characters two, combining ones none."""
+    """Return the width of a text in terminal cells: two for wide characters, none for combining ones."""
     if text.isascii():
         return len(text)
     return sum(map(_cells, text))
@@ -108,7 +108,7 @@ def wrapped(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
 
 
 MOST_LINES = 4
-"""How many lines a message lists before it counts the others."""
+"""The number of lines that a message lists before it counts the others."""
 
 
 def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:

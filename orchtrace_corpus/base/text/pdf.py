@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text.drawing import PALETTE, SIZE
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _CURVE = 0.5523
-"""How far the control points of a quarter of a circle are from its ends, in parts of its radius."""
+"""The distance of the control points of a quarter circle from its ends, in parts of its radius."""
 
 _WIDTHS = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 "
@@ -24,7 +24,7 @@ _WIDTHS = (
 )
 _ADVANCES = {chr(code): int(width) for code, width in enumerate(_WIDTHS.split(), 32)}
 _BOLD = 1.07
-"""How much wider the bold letters are, at most."""
+"""The largest ratio of the widths of bold and regular letters."""
 
 
 def pdf(picture: str) -> bytes:

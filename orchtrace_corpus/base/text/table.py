@@ -25,7 +25,7 @@ Cell: TypeAlias = str | int | float | tuple[str, ...] | Missing | None
 SCHEMA_VERSION = 1
 
 _NARROWEST = 4
-"""How many cells of a column are left at least beside one that is kept whole."""
+"""The least width of a column beside one that is kept whole."""
 
 
 class Table(NamedTuple):
@@ -112,7 +112,7 @@ _ACTIVE = (
     r"|[\w./-]*#\d+|(?i:\bGH-\d+)"
     rf"|{_EMOJI})(?:[\w@#/+-]|{_EMOJI})*)"
 )
-"""What GitHub makes a link, a mention, a reference or a picture of, and does so although it is escaped.
+"""Text that GitHub turns into a link, a mention, a reference or a picture although it is escaped.
 
 What follows without a blank goes with it: behind code, GitHub looks at it as at the beginning of a text.
 
@@ -209,7 +209,7 @@ def _csv_cell(cell: Cell) -> str:
 
 
 _LATEX_LINE = 62.0
-"""How many small letters fit into a line of LaTeX: of Computer Modern at 10 pt, in the class `article`."""
+"""The number of small letters in a line of LaTeX: Computer Modern at 10 pt, in the class `article`."""
 _SEPARATION = 6
 """Half of the gap between two columns, in points."""
 _SIZES = (

@@ -30,7 +30,7 @@ MAX_DEPTH = 16
 
 _ITEM = r"\n\s*-[ A-Za-z]"
 _DOUBTFUL = r"[^\s#][ \t]#|^( *+)(?:- )?[^\n]*[^\n:]\n(?: *\n)*\1 +-[ A-Za-z]"
-"""Where a comment may cut off a text, or an item may be a part of the text above."""
+"""Places where a comment may cut off a text, or an item may be a part of the text above."""
 _NO_ITEM = r"^ *-(?=[A-Za-z_]+:(?:[ \t]|$))"
 _NO_BLANK = "a blank after '-' is missing"
 _NO_COLON = "a ':' with a blank after it is missing"
@@ -53,7 +53,7 @@ class Source(Protocol):
 
 
 class Parser:
-    """What reads one text; whatever it refuses becomes a finding, and reading goes on wherever that makes sense."""
+    """The parser of one text; what it refuses becomes a finding, and reading goes on where that makes sense."""
 
     def __init__(self, file: Source) -> None:
         self._file = file
@@ -234,7 +234,7 @@ class _Fold:
         return Mapping(entries, _place(event))
 
     def _is_cut(self, event: Any) -> bool:
-        """Whether a comment that may be a part of it follows a plain text: canonical form has two blanks before one."""
+        """Return True if a comment after a plain text may belong to it: canonical form has two blanks before one."""
         return bool(event.value and not event.style and self._file.text.startswith((" #", "\t#"), event.end_mark.index))
 
     def refuse_properties(self, event: Any) -> None:
@@ -254,7 +254,7 @@ def _place(event: Any) -> int:
 
 
 def explained(error: yaml.MarkedYAMLError, text: str, merge_command: str = "") -> tuple[int, str]:
-    """Where a syntax error was made, rather than where the parser noticed, and what to do about it."""
+    """Return where a syntax error was made, rather than noticed, and what to do about it."""
     at = _index(error.problem_mark or error.context_mark, 0)
     problem, context, hint = error.problem or "", error.context or "", ""
     lines = f"\n{text}"

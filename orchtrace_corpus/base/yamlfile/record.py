@@ -32,7 +32,7 @@ class _Field(NamedTuple):
 
 
 def content_end(file: YamlFile, at: int, limit: int) -> int:
-    """Where the last line of the node that begins at an index ends: up to `limit`, no content follows it."""
+    """Return the end of the last line of the node that begins at an index: up to `limit`, no content follows it."""
     return _line_end(file, [at, *_ends(file, at, limit)][-1], limit)
 
 
@@ -149,7 +149,7 @@ def _kept_comments(file: YamlFile, field: _Field, node: Node, column: int) -> di
 
 
 def _moved(old: Node, new: Node, path: Path) -> Path | None:
-    """Where the value at a path of the old node is in the new one; None if it is gone."""
+    """Return the path in the new node of a value of the old one; None if it is gone."""
     name, *steps = path
     goes_to: list[str | int] = [name]
     for step in steps:
@@ -181,7 +181,7 @@ def _counterpart(old: Sequence, new: Sequence, number: int) -> int | None:
 
 
 def _at(record: Mapping, path: Path) -> int:
-    """Where the value at a path begins."""
+    """Return where the value at a path begins."""
     node: Node = record
     for step in path:
         if type(node) is Mapping and isinstance(step, str):
@@ -192,7 +192,7 @@ def _at(record: Mapping, path: Path) -> int:
 
 
 def _ends(file: YamlFile, at: int, limit: int) -> list[int]:
-    """Where each key, each text and each bracket between two indexes ends: what is not comment or blank, in order."""
+    """Yield the ends of keys, texts and brackets between two indexes, in order; comments and blanks are skipped."""
     from yaml._yaml import CParser
 
     column = file.location(at).column - 1
@@ -206,7 +206,7 @@ def _ends(file: YamlFile, at: int, limit: int) -> list[int]:
 
 
 def _line_end(file: YamlFile, at: int, limit: int) -> int:
-    """Where the line ends on which something ends at an index; a block text ends behind its last line."""
+    """Return the end of the line of an index; a block text ends after its last line."""
     if file.text[at - 1] == "\n":
         return at
     newline = file.text.find("\n", at, limit)

@@ -140,7 +140,7 @@ def _records(file: YamlFile) -> list[Node]:
 
 
 def _span(file: YamlFile, records: list[Node], index: int) -> tuple[int, int]:
-    """Where a record's lines begin and end, without the comments and blank lines around it.
+    """Return the lines of a record, without the comments and blank lines around it.
 
     Raises:
         DataFileError: The records are not a block list, one `- ` at the beginning of a line each.

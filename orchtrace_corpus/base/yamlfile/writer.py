@@ -32,7 +32,7 @@ _WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"}
 
 
 class Style(NamedTuple):
-    """How a kind of record is written.
+    """The written form of a kind of record.
 
     Attributes:
         order: The fields in their order; others follow as they come.
@@ -155,7 +155,7 @@ def rank(name: str, style: Style) -> int:
 
 
 def _sort_key(record: Node, style: Style) -> str:
-    """What a record is sorted by; an empty text where its file is not sorted, or it has no key."""
+    """Return the sort key of a record; empty if its file is not sorted, or it has no key."""
     entry = record.entries.get(style.key) if type(record) is Mapping else None
     return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""
 
@@ -267,7 +267,7 @@ def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, lis
 
 
 def _top(field: str, node: Node, style: Style) -> str:
-    """What stands behind a field's name on its line."""
+    """Return the text after a field's name on its line."""
     if type(node) is not Scalar:
         return _flow(node, top=True)
     return scalar_text(node.text, bare=True) if field in style.bare else _shown(node.text, False)
@@ -285,7 +285,7 @@ def _flow(node: Node, *, top: bool = False) -> str:
 
 
 def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
-    """Where each key and value begins, in file order, and whether it is a key."""
+    """Yield where each key and value begins, in file order, and whether it is a key."""
     if type(node) is Mapping:
         for key, (key_at, value) in node.entries.items():
             yield key_at, (*path, key), True

@@ -17,7 +17,7 @@ _MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
 
 
 def outcome(found: Outcome) -> list[str]:
-    """What a build has done, in words."""
+    """Describe the result of a build."""
     parts = [f"{counted(len(found.plan.sources), 'source')} read", f"{found.plan.unchanged:,} as they were"]
     if found.plan.kept:
         parts.append(f"{found.plan.kept:,} kept whose logs are gone or were not named (--prune drops them)")
@@ -40,7 +40,7 @@ _COUNTED = (
     *("traces", "different trace_ids", "events", "edges", "warnings of the graph rules"),
     *("records left out at import", "records of unknown kinds", "other problems of the import"),
 )
-"""What the numbers of an overview count, in their order."""
+"""The nouns of an overview's numbers, in their order."""
 
 
 def tables(found: Statistics, *, exact: bool) -> list[Table]:

@@ -201,7 +201,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _turn_wait(wait: TurnWait, diagnosis: Diagnosis) -> dict[str, Any]:
-    """What the stated duration of a turn leaves out, and the calls in which that lies, at least and at most."""
+    """Return the time that the stated duration of a turn omits, and the calls that it lies in, as a range."""
     events, turn = diagnosis.view.trace.events, wait.turn
     return {
         "agent": turn.agent,
@@ -224,7 +224,7 @@ def _turn_wait(wait: TurnWait, diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _shares(diagnosis: Diagnosis) -> dict[str, Any] | None:
-    """How much happened at once, in both readings of the open calls: the most events, and shares of the time."""
+    """Return the parallelism with open calls as work and as waiting: most events at once, shares of the time."""
     found, waiting = diagnosis.parallelism, diagnosis.parallelism_if_waiting
     if found is None or waiting is None:
         return None

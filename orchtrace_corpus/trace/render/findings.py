@@ -1,4 +1,4 @@
-"""What went wrong between agents, in sentences and as figures."""
+"""The problems between agents, in sentences and as figures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ NOUNS = {
     FindingKind.LARGE_CONTEXT: "contexts past half their window",
     FindingKind.UNAPPROVED_EFFECT: "side effects after untrusted content that nobody approved",
 }
-"""What the findings of a kind are called."""
+"""The nouns of the findings of each kind."""
 
 
 def paragraphs(run: Diagnosis, name: Callable[[str], str]) -> Iterator[tuple[str, str]]:
@@ -165,7 +165,7 @@ def _named(parts: Sequence[str]) -> str:
 
 
 def _cost(run: Diagnosis, kind: FindingKind, found: Sequence[TeamFinding]) -> str:
-    """What findings of a kind cost together, as far as it is known."""
+    """Return the known cost of all findings of a kind."""
     seconds, tokens = cost(run.view, {number for one in found for number in one.cost_events})
     seconds = sum(one.seconds or 0.0 for one in found) if kind is FindingKind.IDLE_LEAD else seconds
     parts = [_time(run, seconds)] if seconds else []

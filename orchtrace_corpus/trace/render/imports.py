@@ -1,4 +1,4 @@
-"""What an import did with every record of a log, in plain words for a sceptic."""
+"""Reports what an import did with every record of a log."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -193,14 +193,14 @@ def prices_of(day: str, last_day: str, source: str = "") -> str:
 
 
 def unused_prices(models: Sequence[str]) -> str:
-    """Which models of a price table a run does not have; one of them may be a misspelt name of a model that it has."""
+    """Name the models of a price table that a run does not have; one may be a misspelt name of a model that it has."""
     named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
     more = ", …" if len(models) > _MOST_SHOWN else ""
     return f"The price table names {named}{more}, of which the run has no event"
 
 
 def without_hour(models: Sequence[str]) -> str:
-    """Which models have no price for what caches keep for an hour."""
+    """Name the models without a price for one-hour cache writes."""
     named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
     more = ", …" if len(models) > _MOST_SHOWN else ""
     return f"Cache writes kept for an hour are priced as kept for five minutes, without a price of {named}{more}."

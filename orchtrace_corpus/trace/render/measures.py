@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Form = TypeVar("Form")
 MEANT = {"waited": "for people"}
-"""What the name of a measure leaves open: agents wait for one another, a run waits for people."""
+"""Additions to the names of measures: agents wait for one another, a run waits for people."""
 
 
 def unit_of(name: str, trace: Trace) -> str:
@@ -108,7 +108,7 @@ _ORIGIN = ("task_id", "system", "format", "file")
 
 
 def _origin(view: TraceView) -> dict[str, str | None]:
-    """Where a trace is from: its task, what ran, the format of its log, and its file."""
+    """Describe the origin of a trace: its task, what ran, the format of its log, and its file."""
     trace = view.trace
     source = trace.events[0].source if trace.events else None
     form = source.format if isinstance(source, Source) else ""

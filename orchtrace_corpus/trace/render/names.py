@@ -1,4 +1,4 @@
-"""What agents, durations and acts are called on a page for people."""
+"""Names of agents, durations and acts on a page for people."""
 
 import re
 from collections import Counter
@@ -62,12 +62,12 @@ def money(usd: float) -> str:
 
 
 def names_in(view: TraceView) -> dict[str, str]:
-    """What each agent of a trace is called wherever people read it; programs are given its id."""
+    """Return the name of each agent of a trace for people; programs get its id."""
     return names(view.agents, frozenset(agent.id for agent in view.trace.agents if agent.kind is AgentKind.HUMAN))
 
 
 def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
-    """What each agent is called: by its role where its own name is only an id, and each by another name.
+    """Return a distinct name for each agent: its role if its own name is only an id.
 
     Args:
         team: The agents.

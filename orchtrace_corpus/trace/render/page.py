@@ -130,7 +130,7 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
 
 
 def _act(event: Event, names: Mapping[str, str]) -> str:
-    """What an event is, who did it, and to whom."""
+    """Describe an event: its type, its agent, and the other agent."""
     what = event.type.value.replace("_", " ") + (f" {printable(event.tool, limit=40)}" if event.tool else "")
     target = names.get(event.target) or printable(event.target, limit=40)
     agent = names.get(event.agent) or printable(event.agent, limit=40)
@@ -258,7 +258,7 @@ _ROOM_FOR_COUNTERS = 70
 
 
 def replay_heading(width: int | None) -> list[Line]:
-    """What stands above the columns of a replay; nothing where there are none."""
+    """Return the heading of a replay's columns; empty if there are none."""
     if width is None or width < _ROOM_FOR_COUNTERS:
         return []
     counters = "".join(name.rjust(room) for name, room in _COUNTERS.items())
@@ -300,7 +300,7 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
 
 
 def standing(state: State, view: TraceView, names: Mapping[str, str], width: int | None) -> list[Line]:
-    """Who is active after an event, which calls are open, and which messages nobody has read."""
+    """Return the active agents after an event, the open calls, and the unread messages."""
     calls = {of.call_id: of for of in view.trace.events if of.type is EventType.TOOL_CALL and of.call_id}
     known = {of.id: of for of in view.trace.events} | calls
     rows = {"Active": [names.get(agent) or printable(agent, limit=40) for agent in state.live]}

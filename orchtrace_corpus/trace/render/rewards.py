@@ -29,7 +29,7 @@ _WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given wi
 
 
 class Paid(NamedTuple):
-    """What some specifications pay for a run: its name, its task, a reward of each, and how its agents are called."""
+    """The rewards of some designs for a run, with its name, its task, and the names of its agents."""
 
     trace_id: str
     task_id: str
@@ -46,7 +46,7 @@ class Values(NamedTuple):
 
 
 def present(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, named: bool = False) -> Paid:
-    """What some specifications pay for a trace. Workers import it from here.
+    """Compute the rewards of some designs for a trace. Workers import it from here.
 
     Args:
         specs: The specifications.
@@ -75,7 +75,7 @@ def present_csv(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None
 
 
 def present_data(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> dict[str, Any]:
-    """What some specifications pay for a trace, for programs."""
+    """Compute the rewards of some designs for a trace, for programs."""
     return data(specs, present(specs, outcome, view), is_design=is_design)
 
 
@@ -152,7 +152,7 @@ def refusal(paid: Paid, *, is_design: bool) -> str:
 
 
 def terms(specs: Sequence[Spec], paid: Paid, *, exact: bool) -> list[Table]:
-    """What each specification pays for one run, term by term; the terms add up to the reward.
+    """Render the reward of each design for one run, term by term; the terms add up to the reward.
 
     For programs in one table, whose first column names the design.
     """
@@ -200,7 +200,7 @@ def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
 
 
 def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool) -> list[Table]:
-    """What each specification pays for one run by agent or by event: a column for each term, and, of a design, the sum.
+    """Render the reward of each design by agent or event: a column for each term and, of a design, the sum.
 
     Terms that pay nothing are left out.
     """
@@ -241,7 +241,7 @@ def _parts(reward: Reward, by: str) -> list[tuple[Term, dict[str, float]]]:
 
 
 def data(specs: Sequence[Spec], paid: Paid, *, is_design: bool) -> dict[str, Any]:
-    """What each specification pays for a run, for programs; the whole run has the empty name among shares.
+    """Return the reward of each design for a run, for programs; the whole run has the empty name among shares.
 
     Functions that are no design have no sum.
     """
@@ -259,7 +259,7 @@ def data(specs: Sequence[Spec], paid: Paid, *, is_design: bool) -> dict[str, Any
 
 
 def compared(specs: Sequence[Spec], given: Sequence[Values], found: Comparison, *, exact: bool) -> list[Table]:
-    """How two specifications rank runs of one task, those that they rank most differently first; what each pays for."""
+    """Compare how two designs rank runs of one task, the largest differences first, and what each rewards."""
     first, second = (printable(spec.name) for spec in specs)
     moved = sorted((one for one in found.runs if one.moved), key=lambda one: (-abs(one.moved), one.run))
     shown = moved if exact else moved[:MOST_RUNS]
@@ -296,7 +296,7 @@ def _said(found: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterato
 
 
 def _spending(specs: Sequence[Spec], given: Sequence[Values], *, exact: bool) -> Table:
-    """What each specification pays for: the mean of each term over the runs that it has a value for."""
+    """Return what each design rewards: the mean of each term over the runs with a value of it."""
     rows: list[tuple[Cell, ...]] = []
     for place, spec in enumerate(specs):
         for number, name in enumerate(("reward", *(term.name for term in spec.terms))):

@@ -32,7 +32,7 @@ _LEAST_IDLE = 1e-6
 
 
 class Sentences:
-    """What is said of a run.
+    """The sentences about a run.
 
     Attributes:
         names: What its agents are called.
@@ -44,7 +44,7 @@ class Sentences:
         self._roles = {one.agent: one.role for one in diagnosis.view.agents}
 
     def head(self) -> str:
-        """How many agents and events, and how long."""
+        """Return the number of agents and events, and the duration."""
         run = self._run
         waited = f", without {self._time(run.waited)} waited for people" if run.waited else ""
         elapsed = run.summary.elapsed
@@ -65,7 +65,7 @@ class Sentences:
         yield from self._log()
 
     def lever(self) -> Iterator[tuple[str, str]]:
-        """What would shorten the run most; nothing where nothing took time."""
+        """Return what would shorten the run most; nothing if nothing took time."""
         found = biggest_lever(self._run)
         if found is None:
             return
@@ -88,11 +88,11 @@ class Sentences:
         return keep(self.names.get(agent) or printable(agent, limit=60))
 
     def _role(self, agent: str) -> str:
-        """What an agent is, for a sum over many; its name where it has no role."""
+        """Return the role of an agent, for a sum over many; its name if it has none."""
         return keep(printable(self._roles.get(agent, ""), limit=30)) or self._name(agent)
 
     def _team(self) -> str:
-        """Who spawned whom, in numbers by role."""
+        """Return who spawned whom, in numbers by role."""
         if len(self._run.team) < 2:
             return "One agent; nobody was spawned."
         spawned, alone = self._run.spawned, self._run.unspawned
@@ -189,7 +189,7 @@ class Sentences:
         return keep(name if event.type in ASKED else f"{_tool(event.tool)} of {name}")
 
     def _turns(self) -> Iterator[tuple[str, str]]:
-        """What the stated durations of turns say of waits and sleep."""
+        """Return the waits and the sleep that the stated durations of turns imply."""
         for excluded, words in _EXCLUDED.items():
             turns = [wait for wait in self._run.view.timing.stated.waits if wait.turn.excludes is excluded]
             if not turns:
@@ -263,7 +263,7 @@ class Sentences:
             yield "", " ".join(notes)
 
     def _spenders(self, spent: Sequence[tuple[str, float]], known: float) -> str:
-        """Who spent the tokens: the agents, or where they are many, their roles."""
+        """Return who spent the tokens: the agents, or their roles if they are many."""
         sums: dict[str, float] = {}
         are_many = len(spent) > 8
         for agent, number in spent:
@@ -326,7 +326,7 @@ class Sentences:
         return max(times.starts[number] - times.begin, 0.0)
 
     def _log(self) -> Iterator[tuple[str, str]]:
-        """What the log lacks, or was not understood of it."""
+        """Return what is missing in the log, and what was not understood."""
         of_log = [one for one in self._run.problems if one.kind is not ProblemKind.FAILED_EVENT]
         found = sorted(of_log, key=lambda one: -one.number)
         label = "Log"
@@ -351,7 +351,7 @@ def _shares(found: Sequence[tuple[str, float]], known: float) -> str:
 
 
 def _costs(kind: str, found: Sequence[tuple[str, float]]) -> str:
-    """What the largest of some models or tools cost; nothing where there is no choice."""
+    """Return the costs of the most expensive models or tools; nothing if there is only one."""
     parts = [keep(f"{printable(name, limit=40) or f'no {kind}'} {money(usd)}") for name, usd in found]
     return f"{keep(f'By {kind}:')} {first_names_and_more(parts, _MOST_SHARES, ', …')}. " if len(parts) > 1 else ""
 

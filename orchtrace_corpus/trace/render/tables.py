@@ -22,7 +22,7 @@ CODES = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
 
 
 def label_summary(trace: Trace, found: Sequence[Label]) -> Table:
-    """How often each sub-decision is taken, by rule; one that does not occur has a row, too."""
+    """Count how often each sub-decision is taken, by rule, also those that do not occur."""
     counts = Counter((label.decision, label.rule) for label in found)
     rows = []
     for decision in Decision:
@@ -46,7 +46,7 @@ def labelled_events(trace: Trace, found: Sequence[Label], names: Mapping[str, st
 
 
 _PART_OF = {"token": "event"}
-"""What the rows are where they are not the parts of the unit."""
+"""The rows of units that are not shown by their own parts."""
 
 
 def credit_tables(
@@ -143,7 +143,7 @@ def _credits(
 
 
 def _basis(one: Assignment, unit: str) -> Iterator[str]:
-    """What the figures rest on, how exact they are, and whether they sum up."""
+    """Return the basis of the figures, how exact they are, and whether they sum up."""
     if unit == "token":
         yield "Every token of an event has the credit of the event; a trace has no single tokens."
     yield f"Basis: {one.basis}."
@@ -192,13 +192,13 @@ MOST_DIFFERENCES = 15
 
 SAME = "The traces are the same.\n"
 ALIKE = "No differences except in ids, times of single events and contents, which are not compared.\n"
-"""What is said where there is nothing to show."""
+"""The sentence for two traces without a difference."""
 
 
 def difference_table(
     differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], *, exact: bool, most: int | None = None
 ) -> Table:
-    """What differs: a row for each count or figure, with its unit.
+    """Return the differences: a row for each count or figure, with its unit.
 
     Args:
         differences: What was found.
@@ -221,7 +221,7 @@ def difference_table(
 
 
 def path_table(first: Diagnosis, second: Diagnosis) -> Table:
-    """Which of two runs is faster, and what makes the difference on their critical paths, the largest first."""
+    """Return which of two runs is faster, and the differences on their critical paths, the largest first."""
     unit, of_first, of_second = first.summary.unit, _on_path(first), _on_path(second)
     pairs = {name: (of_first.get(name, 0.0), of_second.get(name, 0.0)) for name in {**of_first, **of_second}}
     shown = sorted(pairs.items(), key=lambda pair: -abs(pair[1][1] - pair[1][0]))[:MOST_DIFFERENCES]
@@ -233,7 +233,7 @@ def path_table(first: Diagnosis, second: Diagnosis) -> Table:
 
 
 def verdict(first: Summary, second: Summary) -> str:
-    """Which of two runs is faster, and by how much; where one counts seconds and the other steps, that."""
+    """Return which of two runs is faster, and by how much, or that one counts seconds and the other steps."""
     unit, before, after = second.unit, first.elapsed, second.elapsed
     if first.unit != unit:
         counted = ("seconds", "B steps") if unit == "step" else ("steps", "B seconds")

@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.render.imports import prices_of
 from orchtrace_corpus.trace.render.names import break_lines, counted, duration, money, quantity
 
 USUAL = (Grouping.DAY, Grouping.PROJECT, Grouping.MODEL)
-"""What totals are by where nothing else is asked for."""
+"""The default groupings of totals."""
 
 AT_LEAST = "+"
 """Stands behind a figure that is only known in part."""
