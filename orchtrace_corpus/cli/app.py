@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from orchtrace_corpus.base.commands import typer_commands
-from orchtrace_corpus.base.commands.declarations import command_spec
+from orchtrace_corpus.base.commands.declarations import CommandGroup, command_spec
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.cli.table import program
@@ -34,8 +34,15 @@ def _takes_fields(parameters: Sequence[Any]) -> bool:
     return any("FIELD=VALUE" in (argument.metavar or "") for argument in arguments)
 
 
-def _option_names(parameters: Sequence[Any]) -> set[str]:
-    return {name for parameter in parameters for name in parameter.opts}
+def _form_of_several(group: CommandGroup, program_name: str, words: Sequence[str], option: str) -> str:
+    """Return the form of an option that takes several words, of which some were missing; empty for any other."""
+    command = next((word for word in words if word in group.names()), "")
+    found = group.find(command)
+    if found is None or isinstance(function := found.find(), CommandGroup):
+        return ""
+    spec = command_spec(function, f"{program_name} {command}")
+    several = (parameter for parameter in spec.parameters if option in parameter.names and parameter.word_count > 1)
+    return next((f"{program_name} {command} {option} {parameter.form}" for parameter in several), "")
 
 
 def run(arguments: list[str], output: Output) -> int:
@@ -56,13 +63,15 @@ def run(arguments: list[str], output: Output) -> int:
         error.show(file=sys.stderr)
         # The words that have no option in front of them.
         bare = [word for before, word in zip(["", *arguments], arguments, strict=False) if not before.startswith("-")]
-        context = getattr(error, "ctx", None)
+        context: Any = getattr(error, "ctx", None)
         parameters = context.command.params if context else ()
         takes_filters = any("--where" in parameter.opts for parameter in parameters)
         has_filter = any(word[:1] != "-" and not {*"=<>~"}.isdisjoint(word) for word in bare)
         if not option and takes_filters and has_filter:
             output.tell("A filter needs --where in front of it.")
-        elif option and context and _takes_fields(parameters) and option not in _option_names(parameters):
+        elif not context and (form := _form_of_several(group, output.program, bare, option)):
+            output.tell(f"Write: {form}")
+        elif option and _takes_fields(parameters) and not any(option in parameter.opts for parameter in parameters):
             output.tell(f"Fields are set without an option: {context.command_path} KEY field=value")
         elif type(error) is _UseError and (form := _output_form(error.ctx)):
             output.tell(f"Name where to write with -o: {form}")

@@ -279,6 +279,7 @@ def test_version() -> None:
     ("words", "message"),
     [
         (["lst"], "corpus: there is no command 'lst' (did you mean 'list'? allowed: "),
+        (["stats", "--by", "style", "--cross", "size"], "requires 2 arguments.\nWrite: corpus stats --cross A B\n"),
         (["stats", "--root", "x"], "corpus: --root is a global option; write it before the command: corpus --root DIR"),
         (
             ["list", "--quiet"],

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -118,6 +119,11 @@ def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, serv
     assert run_corpus("check", "form").code == 0
 
 
+def test_a_summary_gets_the_period_that_it_was_left_without(corpus: Path) -> None:
+    assert add("2401.00007", *TAGS, "--summary", " Cuts hedges").stderr.startswith("wrote data/papers.yaml\n")
+    assert paper(corpus, "hedge").summary == "Cuts hedges."
+
+
 def test_everything_can_be_said_in_options(corpus: Path) -> None:
     result = add(
         *("2401.00007", "--key", "hedges", "--title", "Hedges", "--authors", "Doe, Jo; Roe, Al and others"),
@@ -208,6 +214,7 @@ def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(corpus: P
         ),
         ("2401.99999", 1, "arXiv has no paper 2401.99999"),
         ("2101.0001", 2, "did you mean 2101.00001, which is in the pool as 'rose-garden'?"),
+        ("", 2, "'' is not an arXiv id, DOI, OpenReview or ACL id, or web address"),
         ("roses", 2, "'roses' is not an arXiv id, DOI, OpenReview or ACL id, or web address"),
         ("ftp://example.org/x", 2, "is not a web address; begin it with https://"),
     ],
@@ -1115,6 +1122,27 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert (refused.code, refused.stdout) == (code, ""), name
             assert reason in refused.stderr
     assert (root / "data" / "papers.yaml").read_text(encoding="utf-8") == after
+
+
+def test_the_record_in_the_guide_is_the_one_that_its_command_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    command = guide[guide.index("corpus add 2601.01234") :].partition("   ```")[0].replace("\\\n", "")
+    shown = textwrap.dedent(guide.partition("   ```yaml\n")[2].partition("   ```")[0])
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1796083200")  # 2026-12-01
+    paper = record(
+        "2601.01234", title="A Team That Stops", authors=("Jo Doe", "Al Roe"), published="2026-01-05T09:00:00Z"
+    )
+    with ArxivServer([paper]) as server:
+        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
+
+        assert run_corpus(*shlex.split(command)[1:]).code == 0
+
+    assert f"\n{shown}\n" in (tmp_path / "data" / "papers.yaml").read_text(encoding="utf-8")
 
 
 def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: ArxivServer, tmp_path: Path) -> None:

@@ -75,8 +75,10 @@ def test_a_change_without_its_correction_fails(tmp_path: Path, change: tuple[str
     code, lines = check(tmp_path, change=change)
 
     assert code == 1
-    ending = "; restore it, or add a row to data/corrections.csv with its source"
-    assert lines[0].startswith(finding + ending)
+    assert lines[0].startswith(f"{finding}; restore it, or add to data/corrections.csv: ")
+    row = lines[0].partition("corrections.csv: ")[2].partition(" [")[0]
+    corrected = check(tmp_path / "corrected", corrections=f"{DOI}{row}\n", change=change)
+    assert [line for line in corrected[1] if "P102" in line] == lines[1:]
 
 
 def test_the_year_stays_as_published(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
-from orchtrace_corpus.corpus.model.tagging import read_value, settable_fields
+from orchtrace_corpus.corpus.model.tagging import read_value, sentence, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
@@ -164,7 +164,7 @@ def exclude(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     tags = read_coding(coded, pool.taxonomy, pool.taxonomy.exclusions, options.tags, interview.problems).tags
-    said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=reason)
+    said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=sentence(reason.strip()))
     key = name.strip().casefold()
     if paper := next((paper for paper in pool.papers if paper.key.casefold() == key), None):
         refuse_all([problem.error for problem in interview.problems])
@@ -175,7 +175,7 @@ def exclude(
     found = name_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
     if found.awaiting is not None:
         given = found.awaiting.reason if found.awaiting.proposal is Decision.EXCLUDE else ""
-        said = said._replace(tags={**found.awaiting.screening, **tags}, reason=reason or given)
+        said = said._replace(tags={**found.awaiting.screening, **tags}, reason=said.reason or given)
     candidates = [found]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
@@ -298,7 +298,7 @@ def _details(
     said: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy, values: dict[str, FieldValue]
 ) -> Details:
     """What the options say of a paper beside its tags; their mistakes go to `problems`."""
-    given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ())}
+    given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ()), "summary": sentence(said.summary.strip())}
     try:
         given["supported"] = split_names(said.supported) if said.supported else ()
     except CommandUseError as error:

@@ -181,7 +181,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
     that is to become a paper, whose title is looked up anew where it has an identifier.
     """
     for record in pool.papers:
-        if word.casefold() in (record.key.casefold(), (record.cite_key or "").casefold()):
+        if word.casefold() in (record.key.casefold(), (record.cite_key or record.key).casefold()):
             return NamedPaper(word, record)
     for exclusion in pool.exclusions:
         if word.casefold() == exclusion.id.casefold():

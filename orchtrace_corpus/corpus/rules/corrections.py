@@ -1,8 +1,10 @@
 """The published pool's bibliography against the published table: each difference needs its row of corrections."""
 
+import csv
 from collections.abc import Iterator
+from io import StringIO
 
-from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, quote
+from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, printable, quote
 from orchtrace_corpus.corpus.model.corrections import (
     COMPARED,
     IDENTIFIERS,
@@ -68,7 +70,7 @@ def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterat
             for published, now in _differences(row, paper, field):
                 if not any((row.published, row.now) == (published, now) for row in known):
                     place = loaded.paper_places.locate(index, *_PLACES.get(field, (field,)))
-                    yield Finding("P102", _uncorrected(field, published, now), place, paper.key)
+                    yield Finding("P102", _uncorrected(paper.key, field, published, now), place, paper.key)
 
 
 def _differences(row: PublishedRow, paper: Paper, field: str) -> Iterator[tuple[str, str]]:
@@ -89,7 +91,7 @@ def value_of(paper: Paper, field: str) -> str:
     return str(getattr(paper, field) or "")
 
 
-def _uncorrected(field: str, published: str, now: str) -> str:
+def _uncorrected(key: str, field: str, published: str, now: str) -> str:
     """Return the message about a published value that changed."""
     if field == "year":
         return f"year was published as {published}, and stays so; write venue_year for citations"
@@ -99,7 +101,9 @@ def _uncorrected(field: str, published: str, now: str) -> str:
         change = f"{field} {quote(published)}, which was published, is missing"
     else:
         change = f"{field} was published as {quote(published)}"
-    return f"{change}; restore it, or add a row to data/corrections.csv with its source"
+    row = StringIO()
+    csv.writer(row, lineterminator="").writerow((key, field, published, now, "SOURCE"))
+    return f"{change}; restore it, or add to data/corrections.csv: {printable(row.getvalue(), limit=300)}"
 
 
 def _check_corrections(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
