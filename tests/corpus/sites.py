@@ -81,6 +81,7 @@ def hostile_source(root: Path) -> Source:
     source.candidates = (
         Candidate(papers[0], Decision.INCLUDE, HOSTILE, "2026-01-01", {}, (reading,), frozenset({"style"})),
     )
+    source.proposed = source.candidates
     source.has_candidates = True
     source.verdicts = evaluate((claim,), source.pool, source.disputes, source.candidates)
     source.codings = (Coding("style", (HOSTILE,), (HOSTILE,), (HOSTILE,)),)

@@ -3,12 +3,12 @@
 import errno
 import html
 import json
+import posixpath
 import re
 import shutil
 import struct
 import tempfile
 import xml.etree.ElementTree as ET
-import zlib
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,7 +25,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
-from orchtrace_corpus.corpus.site import feed
+from orchtrace_corpus.corpus.site import cards
 from orchtrace_corpus.corpus.site.metadata import page_title
 from orchtrace_corpus.corpus.site.papers import count_pairs, read_fields
 from orchtrace_corpus.corpus.site.source import Place
@@ -95,11 +95,13 @@ def test_a_site_has_these_files_and_the_same_bytes_each_time(tmp_path: Path) -> 
         if path.is_file()
     }
     assert sorted(written) == sorted(
-        "404.html bibtex.js card.png feed.xml figures/papers-by-year.svg figures/screening-flow.svg icon.svg index.html "
-        "papers-data-1.js papers-data.js papers.html papers.js papers/long-grass.html papers/mixed-borders.html papers/rose-garden.html papers/terminal-yard.html "
-        "robots.txt screening.html site.css site.js taxonomy.html".split()
+        "404.html bibtex.js feed.xml figures/papers-by-year.svg figures/screening-flow.svg gaps.js gaps/prune.daily.html "
+        "gaps/style.cottage.size.large.html gaps/style.formal.size.large.html gaps/style.gravel.html "
+        "gaps/style.gravel.size.large.html gaps/style.gravel.size.small.html gaps/style.meadow.size.small.html "
+        "icon.svg index.html papers-data-1.js papers-data.js papers.html papers.js papers/long-grass.html papers/mixed-borders.html "
+        "papers/rose-garden.html papers/terminal-yard.html robots.txt screening.html site.css site.js taxonomy.html".split()
     )
-    assert outcome == (0, "", f"wrote {tmp_path}/one: 21 files\nOpen {tmp_path}/one/index.html in a browser.\n")
+    assert outcome == (0, "", f"wrote {tmp_path}/one: 28 files\nOpen {tmp_path}/one/index.html in a browser.\n")
     assert again.code == 0
     assert written == {
         str(path.relative_to(tmp_path / "two")): path.read_bytes()
@@ -165,61 +167,246 @@ def test_a_disputed_tag_says_who_reads_what_and_why(of_real: dict[str, str | byt
     assert "O5 Stop: Implicit stands. Open.\nImplicit by adjudication\nDesigned by first coder\n" in text
 
 
+def test_the_front_page_says_what_the_survey_is_and_lacks(of_toy: dict[str, str | bytes]) -> None:
+    start = main_text(str(of_toy["index.html"]))
+
+    assert (
+        start
+        == """\
+A toy garden
+4 papers, tagged and sourced by style and care: what there is, and which combinations no paper has.
+updated 2023-06-07
+Search the papers
+Cite
+@misc{a-toy-garden,
+title = {A toy garden},
+year = {2023},
+}
+Copy
+4 papers read and tagged
+0 papers with C2 Pruning: Daily
+2 records screened and left out
+4 of 7 combinations of style and size have no paper
+Rows StyleC1 WateringC2 PruningToolsSizeEvidence levelConfidenceVerdictYear
+Columns StyleC1 WateringC2 PruningToolsSizeEvidence levelConfidenceVerdictYear
+Swap
+SmallLarge
+S1 Formal10
+S2 Cottage10
+S2 Meadowcannot arise1
+S3 Gravel00
+Not applicable10
+few to many papers; a number lists them
+nobody yet: what would count, and what comes near
+cannot arise by the definitions
+What there is, and what is missing
+4 papers by Style and Size: 4 of 7 cells are empty, 3 hold 1 or 2 papers. The largest: S1 Formal with Small, 1.
+4 papers by Style: S1 Formal 1; S2 Cottage 1; S2 Meadow 1; S3 Gravel 0; Not applicable 1. Empty: S3 Gravel. Sparse, with 1 or 2 papers: S1 Formal, S2 Cottage, S2 Meadow.
+4 papers by level. C1 Watering 1 Daily, 1 Weekly. C2 Pruning 0 Daily, 2 Weekly.
+Care by level
+DailyWeekly
+C1 Watering11
+C2 Pruning02
+Papers by year
+1<2014
+2014
+2015
+2016
+2017
+2018
+2019
+2020
+12021
+2022
+22023
+Added last
+Borders without Lines 2023-06-07
+Long Grass and How to Keep It 2023-02-03
+Röses: A Garden in Four Beds 2021-05-01
+The Yard 2021-05-01
+Feed of added papers"""
+    )
+
+
+def test_an_empty_cell_leads_to_what_is_known_of_the_gap(of_real: dict[str, str | bytes]) -> None:
+    start = str(of_real["index.html"])
+    name = "gaps/reward_family.orchestration.credit_unit.agent.html"
+
+    assert '<h2 id="matrix">54 of 69 combinations of reward family and credit unit have no paper</h2>' in start
+    matrix = re.findall(r'<table class="matrix dense".*?</table>', start, re.DOTALL)[0]
+    kinds = re.findall(r'<td class="(empty|impossible)"><a href="(gaps/[^"]+)">', matrix)
+    assert [kind for kind, _ in kinds].count("empty") == 54
+    assert [kind for kind, _ in kinds].count("impossible") == 3
+    assert {path for _, path in kinds} <= of_real.keys()
+    page = main_text(str(of_real[name]))
+    assert page.startswith("""\
+Gaps
+Nobody has done this
+R7 Orchestration × Agent
+None of the 84 papers here has both R7 Orchestration (reward family) and Agent (credit unit).
+About 3.4 would be expected if the two were independent.
+What would count
+R7 Orchestration
+A reward for orchestration decisions, such as parallel speed-up, a good split or a good merge.
+""")
+    assert (
+        page.partition("Do you know one?\n")[2].partition("\n10 records left out that came close\n")[0]
+        == """\
+In a clone, corpus add ADDRESS takes it in; one page or line of code that shows both is enough.
+Nearest papers
+HALO: Hierarchical Autonomous Logic-Oriented Orchestration for Multi-Agent LLM Systems 2025 · R7 Orchestration · Role
+Agent Q-Mix: Selecting the Right Action for LLM Multi-Agent Systems through Reinforcement Learning 2026 · R8 Hybrid · Agent
+AgentSpawn: Adaptive Multi-Agent Collaboration Through Dynamic Spawning for Long-Horizon Code Generation 2026 · R7 Orchestration · Orchestrator
+All papers with R7 Orchestration, or with Agent.
+Candidates that may fill it
+Found, and not yet decided on.
+Recursive Agent Optimization by a reading of an open tag
+Disputes that decide on it
+Another reading of the tag would put a paper here.
+HALO: Hierarchical Autonomous Logic-Oriented Orchestration for Multi-Agent LLM Systems Credit unit: Role stands"""
+    )
+
+
+def test_a_level_that_nobody_has_says_what_comes_near(of_real: dict[str, str | bytes]) -> None:
+    assert '<td class="empty"><a href="gaps/stop.explicit.html">0</a>' in str(of_real["index.html"])
+    assert '<td class="number"><a href="gaps/stop.explicit.html">0</a>' in str(of_real["taxonomy.html"])
+    page = main_text(str(of_real["gaps/stop.explicit.html"]))
+    assert page.startswith("""\
+Gaps
+Nobody has done this
+O5 Stop: Explicit
+None of the 84 papers here has O5 Stop: Explicit.
+What would count
+O5 Stop: Explicit
+When a run, branch or discussion ends. Explicit asks that the source itself states ending as what is rewarded. A trained component takes the decision, and a part of the training signal is aimed at that decision.
+""")
+    assert (
+        page.partition("Do you know one?\n")[2].partition("\n10 records left out that came close\n")[0]
+        == """\
+In a clone, corpus add ADDRESS takes it in; one page or line of code that shows both is enough.
+Nearest papers
+Dr. MAS: Stable Reinforcement Learning for Multi-Agent LLM Systems 2026 · O5 Stop: Implicit
+Agent Q-Mix: Selecting the Right Action for LLM Multi-Agent Systems through Reinforcement Learning 2026 · O3 Communicate: Explicit
+Small Model as Master Orchestrator: Learning Unified Agent-Tool Orchestration with Parallel Subtask Decomposition 2026 · O5 Stop: Implicit · O3 Communicate: Explicit
+Disputes that decide on it
+Another reading of the tag would put a paper here.
+CriticLean: Critic-Guided Reinforcement Learning for Mathematical Formalization O5 Stop: Designed stands
+MarsRL: Advancing Multi-Agent Reasoning System via Reinforcement Learning with Agentic Pipeline Parallelism O5 Stop: Implicit stands
+Multi-Agent Collaboration via Evolving Orchestration O5 Stop: Implicit stands
+Claims about it
+Seven published entries let a trained component end a run or a branch.
+In what was read, no published entry states stopping (O5) as a training objective of its own and evaluates it separately."""
+    )
+
+
+def test_a_cell_that_cannot_arise_says_why(of_real: dict[str, str | bytes]) -> None:
+    page = main_text(str(of_real["gaps/reward_family.role.credit_unit.team.html"]))
+    assert page.startswith("""\
+Gaps
+Cannot arise
+R3 Role-specific × Team
+None of the 84 papers here has both R3 Role-specific (reward family) and Team (credit unit). An individual, role-specific or hybrid reward differs between agents, so credit does not go to the undivided team.
+What would count
+R3 Role-specific
+A reward shaped to the role an agent plays, such as planner, worker or critic.
+""")
+    assert page.endswith("""\
+All papers with R3 Role-specific.
+Claims about it
+No published entry gives credit to single tokens, to tool calls or to the team as a whole.""")
+
+
 def test_what_speaks_against_a_claim_is_said_beside_it(of_real: dict[str, str | bytes]) -> None:
-    start, claims = main_text(str(of_real["index.html"])), str(of_real["claims.html"])
+    start, claims = str(of_real["index.html"]), str(of_real["claims.html"])
 
-    assert start.partition("What there is, and what is missing\n")[2].partition("Two fields crossed")[0] == (
-        "Eight published entries give credit to an orchestrator, five of them to a trained one. "
-        "strong counter-evidence falls by the reading of the sources outdated by any addition Why\n"
-        "No published entry gives credit to single tokens, to tool calls or to the team as a whole. "
-        "strong counter-evidence falls by the reading of the sources falls with the candidates Why\n"
-        "No published entry has a reward for tool calls (R5). moderate counter-evidence Why\n"
+    lines = re.findall(
+        r"<li><span class=\"verdict (\w+)\">.*?</svg>([^<]+)</span> <a href=\"([^\"]+)\">([^<]+)</a></li>", start
     )
-    table = [re.findall(r">([^<>]+)</t[hd]>|>([^<>]+)</a></th>", row) for row in claims.split("<tr>")[1:]]
-    cells = {plain or linked: [one for one, _ in rest] for (plain, linked), *rest in table if rest}
-    assert cells["Claim"] == [
-        "Published",
-        "Today",
-        "Candidates",
-        "By the sources",
-        "Against it",
-        "Records",
-        "Contested",
+    assert [(kind, path) for kind, _, path, _ in lines] == [
+        ("doubted", "claims/message-credit-sparse.html"),
+        ("doubted", "claims/orchestrator-credit-sparse.html"),
+        ("doubted", "claims/no-token-tool-team-credit.html"),
+        ("doubted", "claims/no-tool-reward.html"),
+        ("doubted", "claims/spawn-anchored.html"),
+        ("holds", "claims/delegate-anchored.html"),
+        ("doubted", "claims/communicate-anchored.html"),
     ]
-    wanted = {
-        "The published pool has 84 entries.": ["holds", "-", "-", "holds", "-", "84", "0"],
-        "No published entry gives credit to single tokens, to tool calls or to the team as a whole.": [
-            *("holds", "holds", "falls at 1/2", "falls", "strong", "0", "7")
-        ],
-    }
-    assert {claim: cells[claim] for claim in wanted} == wanted
-    tags = "matpo credit_unit team, not role", "sirius2025 credit_unit team, not turn"
-    linked = [f'<a href="papers/{tag.split()[0]}.html#dispute-credit_unit">{tag}</a>; ' for tag in tags]
-    assert f"<dt>Falls by the sources</dt><dd>{''.join(linked)}<a href=" in claims
-
-
-def test_claims_come_in_the_order_of_the_command_line_and_name_none_of_its_options(
-    of_real: dict[str, str | bytes],
-) -> None:
-    page = str(of_real["claims.html"])
-    listed = run_corpus("--root", str(ROOT), "claims", "--all").stdout.splitlines()[1:33]
-
-    assert re.findall(r'<section class="claim" aria-labelledby="([^"]+)">', page) == [
-        line.split()[0] for line in listed
-    ]
-    assert re.findall(r'<p class="muted">(.*)</p>', page)[-1] == (
-        "falls at N/M: the first N of M candidates make it fall"
+    folded = re.findall(
+        r'<details class="claim" id="([^"]+)">\n<summary>.*?</svg>([^<]+)</span> <span class="sentence">([^<]+)</span>'
+        r'(?: <span class="muted">([^<]+)</span>)?</summary>',
+        claims,
     )
+    outcomes = [outcome for _, outcome, _, _ in folded]
+    assert outcomes == sorted(outcomes, key=["fails", "in doubt", "holds"].index)  # the most doubtful first
+    told = {claim: (outcome, sentence, doubts) for claim, outcome, sentence, doubts in folded}
+    assert told["papers-total"] == ("holds", "The published pool has 84 entries.", "")
+    assert told["no-token-tool-team-credit"] == (
+        "in doubt",
+        "No published entry gives credit to single tokens, to tool calls or to the team as a whole.",
+        "falls with the candidates; falls by the reading of the sources; strong counter-evidence",
+    )
+    assert len(told) == len(folded) == len(re.findall("^- id:", (ROOT / "data/claims.yaml").read_text(), re.MULTILINE))
+
+
+def test_a_claim_has_a_page_of_its_own_with_titles_for_keys(of_real: dict[str, str | bytes]) -> None:
+    page = main_text(str(of_real["claims/no-token-tool-team-credit.html"]))
+
+    assert (
+        page
+        == """\
+Claims › no-token-tool-team-credit
+in doubt
+No published entry gives credit to single tokens, to tool calls or to the team as a whole.
+Doubts
+falls with the candidates; falls by the reading of the sources; strong counter-evidence
+Expected
+none
+Found
+0
+Verdicts
+published holds · today holds · candidates falls at 1/2 · by the sources falls
+With candidates
+counts 2 candidates, falls from the 1st on (general-learned-delegation); open tags leave out 49
+Falls by
+General learned delegation by clones; Learning Adaptive Parallel Reasoning with Language Models
+Falls by the sources
+Multi-Agent Tool-Integrated Policy Optimization: Credit unit Team, not Role; SiriuS: Self-improving Multi-agent Systems via Bootstrapped Reasoning: Credit unit Team, not Turn; WideSeek-R1: Exploring Width Scaling for Broad Information Seeking via Multi-Agent Reinforcement Learning: Credit unit Team, not Orchestrator
+Does not say
+No such tag in the retained pool. The survey's figure names papers for these rungs; its table does not.
+Against it
+Moderate: The survey's figure puts these three on the rung of tool calls. (data/disputes.yaml)
+Against it
+Strong: Two readers of their sources agree that the team is credited as a whole. (data/disputes.yaml)
+In another reading
+Agent Lightning: Train ANY AI Agents with Reinforcement Learning; Learning Decentralized LLM Collaboration with Multi-Agent Actor Critic; The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games; Multi-Agent Tool-Integrated Policy Optimization; Who Deserves the Reward? SHARP: Shapley Credit-based Optimization for Multi-Agent System; SiriuS: Self-improving Multi-agent Systems via Bootstrapped Reasoning; WideSeek-R1: Exploring Width Scaling for Broad Information Seeking via Multi-Agent Reinforcement Learning would count, too
+Breaks by
+1 change: agent-lightning: credit_unit read as tool
+Disputes
+9 break it alone: agent-lightning, matpo, sharp: credit_unit read as tool; collm-maac2026, mappo2022, sirius2025, wideseek-r1-2026: credit_unit read as team; context-folding: credit_unit read as token (settled); qmix2018: credit_unit read as team (settled); all at once break it
+Near misses
+10 break it alone: E003, E006, E007, E013, E020, E021, E022, E025, E030, E032 taken in with credit_unit token; all at once break it
+Rows left out
+none breaks it alone
+Source
+arxiv.org/abs/2605.02801"""
+    )
+
+
+def test_claims_name_no_option_of_the_command_line(of_real: dict[str, str | bytes]) -> None:
+    notes = re.findall(r'<p class="muted">(.*)</p>', str(of_real["claims.html"]))
+
+    assert notes == [
+        "over the pool of today 21 of 21 hold",
+        "with the candidates 7 of 21 fall; 4 are exact counts, outdated by any addition",
+        "falls at N/M: the first N of M candidates make it fall",
+    ]
 
 
 def test_the_page_of_scale_shows_the_verdicts_of_its_claims(of_real: dict[str, str | bytes]) -> None:
-    rows = re.findall(r'<a href="claims.html#([a-z0-9-]+)">.*?</th>(.*)</tr>', str(of_real["scale.html"]))
-    assert {claim: re.findall(r"<td[^>]*>([^<]*)</td>", cells) for claim, cells in rows} == {
-        "reported-beyond-experiments": ["holds", "holds", "holds", "holds", "strong", "2", "0"],
-        "experiments-up-to-20-agents": ["holds", "holds", "holds", "holds", "weak", "0", "0"],
-    }
-    counted = str(of_real["claims.html"]).partition('<h2 id="reported-beyond-experiments">')[2]
-    assert '<li><a href="scale.html">Kimi K2.6 Agent Swarm: agents</a></li>' in counted
+    rows = re.findall(r'</svg>([^<]+)</span> <a href="claims/([a-z0-9-]+).html">', str(of_real["scale.html"]))
+    assert rows == [("in doubt", "reported-beyond-experiments"), ("holds", "experiments-up-to-20-agents")]
+    counted = str(of_real["claims/reported-beyond-experiments.html"])
+    assert '<li><a href="../scale.html">Kimi K2.6 Agent Swarm: agents</a></li>' in counted
 
 
 def test_the_start_page_says_how_many_more_papers_are_of_the_last_day(
@@ -227,20 +414,41 @@ def test_the_start_page_says_how_many_more_papers_are_of_the_last_day(
 ) -> None:
     real, toy = (main_text(str(files["index.html"])).partition("Added last\n")[2] for files in (of_real, of_toy))
 
-    assert real.endswith("2026-05-04\nAnd 76 further papers of 2026-05-04.\nFeed of added papers")
+    assert real.endswith("2026-05-04\nAnd 79 further papers of 2026-05-04.\nFeed of added papers")
     assert toy == (
         "Borders without Lines 2023-06-07\nLong Grass and How to Keep It 2023-02-03\n"
         "Röses: A Garden in Four Beds 2021-05-01\nThe Yard 2021-05-01\nFeed of added papers"
     )
 
 
+def test_years_are_a_chart_without_holes_that_leads_to_papers(of_real: dict[str, str | bytes]) -> None:
+    chart = str(of_real["index.html"]).partition('<ol class="bars">')[2].partition("</ol>")[0]
+    bars = re.findall(r'<li>(?:<a href="([^"]+)">)?<span>(\d*)</span>.*?<span class="muted">([^<]+)</span>', chart)
+
+    assert [(label, number) for _, number, label in bars] == [
+        ("&lt;2017", "3"),
+        ("2017", "2"),
+        ("2018", "3"),
+        ("2019", ""),
+        ("2020", "2"),
+        ("2021", ""),
+        ("2022", "2"),
+        ("2023", "4"),
+        ("2024", "9"),
+        ("2025", "36"),
+        ("2026", "23"),
+    ]
+    assert bars[0][0] == "papers.html#year=1994%2C2001%2C2002"
+
+
 def test_no_cell_is_called_a_gap_where_a_field_does_not_apply(of_real: dict[str, str | bytes]) -> None:
-    table = re.findall(r'<table class="matrix".*?</table>', str(of_real["index.html"]), re.DOTALL)[0]
-    heads = re.findall(r"<th [^>]*>([^<]+)</th>", table.partition("</thead>")[0])
+    table = re.findall(r'<table class="matrix dense".*?</table>', str(of_real["index.html"]), re.DOTALL)[0]
+    heads = re.findall(r"<th [^>]*><span>([^<]+)</span></th>", table.partition("</thead>")[0])
     for row in table.partition("<tbody>")[2].split("<tr>")[1:]:
         label = re.findall(r"<th [^>]*>([^<]+)</th>", row)[0]
         kinds = re.findall(
-            r'<td class="(\w+)">0</td>', re.sub(r'<td class="(heat|imp).*?</td>', '<td class="x">0</td>', row)
+            r'<td class="(\w+)">(?:<a href="[^"]+">)?0<',
+            re.sub(r'<td class="(heat|imp).*?</td>', '<td class="x">0</td>', row),
         )
         for head, kind in zip(heads, kinds, strict=True):
             assert kind in ("x", "aside" if "Not applicable" in (head, label) else "empty"), (label, head)
@@ -316,8 +524,7 @@ def test_links_stay_in_the_site_and_lead_somewhere(of_real: dict[str, str | byte
                     assert address is None or tag == "a", (name, address)
                     continue
                 path, _, fragment = address.partition("#")
-                target = str(Path(Path(name).parent, path)) if path else name
-                target = target.replace("papers/../", "")
+                target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
                 assert target in of_real, (name, address)
                 assert not fragment or "=" in fragment or fragment in ids[target], (name, address)
 
@@ -373,7 +580,7 @@ def test_hostile_texts_become_no_markup(tmp_path: Path) -> None:
         "pre",
         "dl",
     }
-    allowed |= {"dt", "dd", "section", "strong", "code", "ol", "br", "q", "kbd"}
+    allowed |= {"dt", "dd", "section", "strong", "code", "ol", "br", "q", "kbd", "svg", "path", "rect"}
     for name, content in files.items():
         if not name.endswith(".html"):
             continue
@@ -420,7 +627,6 @@ def test_a_base_url_gives_previews_and_a_map(
     assert metas["og:title"] == "Long Grass and How to Keep It"
     assert metas["og:description"] == "Keeps a meadow without any tool."
     assert metas["og:url"] == "https://owner.example/corpus/papers/long-grass.html"
-    assert metas["og:image"] == "https://owner.example/corpus/card.png"
     addresses = re.findall("<loc>(.*)</loc>", str(files["sitemap.xml"]))
     assert addresses == [
         f"https://owner.example/corpus/{name}"
@@ -433,6 +639,13 @@ def test_a_base_url_gives_previews_and_a_map(
             "papers/long-grass.html",
             "papers/mixed-borders.html",
             "papers/terminal-yard.html",
+            "gaps/style.gravel.html",
+            "gaps/prune.daily.html",
+            "gaps/style.formal.size.large.html",
+            "gaps/style.cottage.size.large.html",
+            "gaps/style.gravel.size.small.html",
+            "gaps/style.gravel.size.large.html",
+            "gaps/style.meadow.size.small.html",
         )
     ]
     assert 'href="https://owner.example/corpus/site.css"' in str(files["404.html"])  # shown at any address
@@ -523,23 +736,61 @@ def test_the_feed_has_the_latest_papers_first_under_lasting_names(
     ]  # fmt: skip
 
 
-def test_the_picture_shows_the_counts() -> None:
-    png = feed.picture([[0, 12], [3, 0]])
+def png_size(content: str | bytes) -> tuple[int, int]:
+    """The width and the height of a PNG, by its header."""
+    assert isinstance(content, bytes)
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
 
-    assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    chunks, at = {}, 8
-    while at < len(png):
-        size, name = struct.unpack(">I4s", png[at : at + 8])
-        data = png[at + 8 : at + 8 + size]
-        assert struct.unpack(">I", png[at + 8 + size : at + 12 + size])[0] == zlib.crc32(name + data)
-        chunks[name] = data
-        at += 12 + size
-    assert chunks[b"IHDR"] == struct.pack(">IIBBBBB", 1200, 630, 8, 3, 0, 0, 0)
-    pixels = zlib.decompress(chunks[b"IDAT"])
-    rows = [pixels[line * 1201 + 1 : (line + 1) * 1201] for line in range(630)]
-    # A corner of each square: none, many, few, none; as indices into the palette.
-    assert [rows[y][x] for y, x in ((35, 35), (35, 605), (320, 35), (320, 605))] == [1, 5, 2, 1]
-    assert {7, 5} == set(rows[160][605:1160])  # the digits of 12, and what they stand on
+
+def test_each_paper_claim_and_gap_has_a_picture_for_links(
+    toy: Corpus, of_toy: dict[str, str | bytes], of_real: dict[str, str | bytes]
+) -> None:
+    pytest.importorskip("PIL")
+    source = source_of(toy, TOY)
+    files, again = files_of(source, BASE), files_of(source, BASE)
+
+    pictures = {name: content for name, content in files.items() if name.endswith(".png")}
+    pages = [name for name in files if name.startswith(("papers/", "claims/", "gaps/")) and name.endswith(".html")]
+    assert sorted(pictures) == sorted(["card.png", *(name.replace(".html", ".png") for name in pages)])
+    assert {png_size(content) for content in pictures.values()} == {(1200, 630)}
+    assert pictures == {name: again[name] for name in pictures}
+    for name in pages:
+        metas = {meta.get("property"): meta.get("content") for meta in Elements(str(files[name])).all("meta")}
+        assert metas["og:image"] == f"https://owner.example/corpus/{name.replace('.html', '.png')}"
+    assert not [name for name in (*of_toy, *of_real) if name.endswith(".png")]  # no address to show them by
+
+
+def test_a_title_in_other_letters_has_the_picture_of_the_site(toy: Corpus) -> None:
+    pytest.importorskip("PIL")
+    source = source_of(toy, TOY)
+    papers = tuple(paper._replace(title="花园的四张床") for paper in source.pool.papers)
+    source.pool = source.pool._replace(papers=papers)
+
+    files = files_of(source, BASE)
+
+    assert "papers/long-grass.png" not in files
+    assert 'content="https://owner.example/corpus/card.png"' in str(files["papers/long-grass.html"])
+
+
+def test_without_the_library_a_site_has_no_pictures(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "is_available", lambda: False)
+
+    files = files_of(source_of(toy, TOY), BASE)
+
+    assert not [name for name in files if name.endswith(".png")]
+    assert "og:image" not in str(files["index.html"])
+
+
+def test_titles_are_short_enough_to_be_shown_whole(of_real: dict[str, str | bytes]) -> None:
+    for name, page in of_real.items():
+        if name.endswith(".html"):
+            title = html.unescape(re.findall("<title>(.*)</title>", str(page))[0])
+            assert 0 < len(title) < 70, (name, title)
+    assert "<title>Claims · Reinforcement learning for LLM-based multi-agent systems</title>" in str(
+        of_real["claims.html"]
+    )
 
 
 def test_a_new_corpus_with_other_axes_has_a_site(tmp_path: Path) -> None:
@@ -549,8 +800,10 @@ def test_a_new_corpus_with_other_axes_has_a_site(tmp_path: Path) -> None:
 
     assert outcome.code == 0, outcome.stderr
     text = main_text((tmp_path / "site" / "index.html").read_text(encoding="utf-8"))
-    assert text.startswith("Retrieval-augmented generation (an example)\n3 papers and 1 exclusion: 4 audited records.")
-    assert "Papers by Retriever and " in text
+    assert text.startswith(
+        "Retrieval-augmented generation (an example)\n3 papers, tagged and sourced by retriever, knowledge source and "
+    )
+    assert re.search(r"\n\d+ of \d+ combinations of retriever and [a-z ]+ have no paper\n", text)
 
 
 def test_a_folder_without_its_option_is_refused_with_the_option(tmp_path: Path) -> None:

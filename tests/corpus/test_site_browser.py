@@ -31,7 +31,8 @@ pytestmark = pytest.mark.external
 
 COMPLETE = "return window.corpusPapers.isComplete()"
 FOUND = "return window.corpusPapers.keys()"
-PAGES = "index papers claims scale screening candidates taxonomy protocol 404 papers/puppeteer papers/agent-lightning".split()
+PAGES = "index papers claims scale screening candidates taxonomy protocol 404 papers/puppeteer papers/agent-lightning "
+PAGES += "claims/stop-rows gaps/stop.explicit gaps/reward_family.role.credit_unit.team gaps/reward_family.role.credit_unit.agent"
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +139,8 @@ def test_every_cell_leads_to_its_papers(site: Path, browser: Browser) -> None:
     browser.open(site / "index.html")
     for one, other in asked:
         browser.run("location.hash = arguments[0]", f"matrix-rows={one.name}&matrix-columns={other.name}")
-        wait_until(lambda: browser.texts("#matrix-caption") == [f"{one.label} and {other.label}"])  # noqa: B023
+        pair = " and ".join(f"{field.label[0].lower()}{field.label[1:]}" for field in (one, other))
+        wait_until(lambda: f" of {pair} ha" in browser.texts("#matrix")[0])  # noqa: B023
         cells = browser.run(
             "return [...document.querySelectorAll('#matrix-table tbody tr')].map(r => [...r.querySelectorAll('td')].map("
             "d => d.className === 'impossible' ? -1 : Number(d.textContent)))"
@@ -151,7 +153,7 @@ def test_every_cell_leads_to_its_papers(site: Path, browser: Browser) -> None:
     assert gaps  # the default pair is that of the start page
     browser.open(site / "index.html")
     links = browser.run(
-        "return [...document.querySelectorAll('#matrix-table td a')].map(a => [a.href, Number(a.textContent)])"
+        "return [...document.querySelectorAll('#matrix-table td[class^=heat] a')].map(a => [a.href, Number(a.textContent)])"
     )
     for address, number in links[:: 1 if FULL else 5]:
         browser.open(address)
@@ -172,6 +174,65 @@ def test_cells_that_cannot_arise_are_told_apart(site: Path, browser: Browser) ->
     ]
     assert "impossible" not in (*classes[0], *classes[1])
     assert browser.texts("#matrix-table td.impossible")[0] == "cannot arise"
+
+
+def test_every_empty_cell_leads_to_its_gap(site: Path, browser: Browser) -> None:
+    """With and without a script, also of fields that a reader crosses, for which the site has no page of a gap."""
+    links = "return [...document.querySelectorAll('#matrix-table td.empty, #matrix-table td.impossible')].map(d => d.firstChild.href)"
+    browser.open(site / "index.html")
+    written = browser.run(links)
+    assert len(written) == 57
+    browser.run("location.hash = 'matrix-rows=credit_unit&matrix-columns=reward_family'")
+    wait_until(lambda: browser.texts("#matrix")[0].startswith("54 of 69 combinations of credit unit and reward"))
+    assert sorted(browser.run(links)) == sorted(written)
+
+    browser.run("location.hash = 'matrix-rows=topology&matrix-columns=stop'")
+    wait_until(lambda: "topology and stop" in browser.texts("#matrix")[0].lower().replace("o5 ", ""))
+    assert all("papers.html#topology=" in address and "&stop=" in address for address in browser.run(links))
+
+
+def test_explicit_stopping_is_one_click_away(site: Path, browser: Browser) -> None:
+    browser.open(site / "index.html")
+    browser.one(".numbers a[href='gaps/stop.explicit.html']").click()
+
+    assert browser.texts("h1") == ["O5 Stop: Explicit"]
+
+
+def test_an_empty_result_says_whether_it_is_a_known_gap(site: Path, browser: Browser) -> None:
+    browser.open(site / "papers.html", "#stop=explicit&topology=debate")
+    wait_until(lambda: browser.all("#nearest-gap dl"))
+    said = browser.run("return document.getElementById('nearest').innerText").split("\n")
+    assert [line for line in said if line] == [
+        "No paper passes all of these filters.",
+        "Without O5 Stop: 8 papers",
+        "Nobody has done this: what would count, and what comes near",
+        "O5 Stop: Explicit",
+        "A trained component takes the decision, and a part of the training signal is aimed at that decision.",
+        "Topology: Debate",
+        "Peers argue, play against or judge one another, also as a committee.",
+    ]
+    browser.open(site / "papers.html", "#reward_family=tool&credit_unit=token")
+    wait_until(lambda: browser.all("#nearest-gap a.button"))
+    browser.one("#nearest-gap a.button").click()
+    assert browser.texts("h1") == ["R5 Tool use × Token"]
+    browser.open(site / "papers.html", "#search-text=zzzz&stop=designed")
+    wait_until(lambda: browser.one("#nearest").is_displayed())
+    assert browser.texts("#nearest-gap *") == []  # words are no tags
+
+
+def test_a_claim_unfolds_where_a_link_names_it(site: Path, browser: Browser) -> None:
+    browser.open(site / "claims.html", "#stop-rows")
+    wait_until(lambda: browser.run("return document.getElementById('stop-rows').open"))
+
+    assert len(browser.all("details.claim[open]")) == 1
+
+
+def test_a_citation_is_copied(site: Path, browser: Browser) -> None:
+    browser.open(site / "index.html")
+    browser.one(".hero .menu summary").click()
+    browser.one("[data-copy]").click()
+
+    wait_until(lambda: browser.texts("[data-copy]")[0] == "Copied")
 
 
 def test_a_state_is_in_the_address_and_back_leaves_it(site: Path, browser: Browser) -> None:
@@ -379,7 +440,7 @@ OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable
 """The rules of axe whose result depends on colours and widths."""
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PAGES.split())
 def test_axe_finds_no_violation(page: str, site: Path, browser: Browser) -> None:
     for number, (scheme, width) in enumerate(LOOKS):
         browser.scheme(scheme)
@@ -401,7 +462,7 @@ def test_markup_is_valid_before_and_after_the_scripts(site: Path, browser: Brows
     assert markup_errors(*(site / f"{page}.html" for page in PAGES), *rendered) == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PAGES.split())
 def test_no_page_is_wider_than_the_screen(page: str, site: Path, browser: Browser) -> None:
     for width in (360, 768, 1200, 1600):
         browser.resize(width)

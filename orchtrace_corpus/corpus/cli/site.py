@@ -11,7 +11,7 @@ from orchtrace_corpus.base.html import web_address
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli.options import option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.site import Site, is_site
+from orchtrace_corpus.corpus.site import Site, cards, is_site
 from orchtrace_corpus.corpus.site.source import Place, Source
 
 
@@ -26,12 +26,13 @@ def site(
     """Write the corpus as a static site.
 
     A folder of pages that work from the file system, a web server or GitHub Pages: the papers with
-    search, filters and export, a page for each paper, two fields crossed, claims, scale, screening,
-    candidates, taxonomy and protocol, and a feed. The pages load nothing from elsewhere. The same
-    data gives the same files.
+    search, filters and export, two fields crossed, a page for each paper, each claim and each
+    combination that no paper has, scale, screening, candidates, taxonomy and protocol, and a feed. The
+    pages load nothing from elsewhere. The same data gives the same files.
 
-    With --base-url, the site also has a sitemap and pictures in link previews. The folder is replaced as a
-    whole: your own files in it are lost.
+    With --base-url, the site also has a sitemap, and pictures for links to it, to each paper, claim and gap;
+    drawing them takes Pillow: pip install "orchtrace-corpus[cards]". The folder is replaced as a whole: your
+    own files in it are lost.
 
     \b
     Examples:
@@ -48,6 +49,8 @@ def site(
     made = Site(Source(session.files, session.pool()), place)
     number = replace_folder(output, made.files(), is_site)
     session.output.note(f"wrote {printable(output, limit=300)}: {pluralize(number, 'file')}")
+    if base_url and not cards.is_available():
+        session.output.note('no pictures for links were drawn; to draw them: pip install "orchtrace-corpus[cards]"')
     session.output.note(f"Open {printable(os.path.join(output, 'index.html'), limit=300)} in a browser.")
     return ExitCode.DONE
 

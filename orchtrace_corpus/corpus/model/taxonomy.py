@@ -279,7 +279,8 @@ class Taxonomy(NamedTuple):
     `by_key` says whether the file of papers is sorted by their keys. `fields` are those of the survey's own that
     papers have beside their tags, `omit` the fixed ones that it has no use for, `optional` the required ones
     that a paper may lack. A section of the README's list that
-    takes more than `page_above` KiB is a page of its own.
+    takes more than `page_above` KiB is a page of its own. `purpose` says in a sentence what the survey is for,
+    `authors` and `license` who made it and under which terms; the site shows them.
     """
 
     title: str
@@ -297,6 +298,9 @@ class Taxonomy(NamedTuple):
     fields: tuple[RecordField, ...] = ()
     omit: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    purpose: str = ""
+    authors: tuple[str, ...] = ()
+    license: str = ""
 
     @property
     def paper_fields(self) -> tuple[RecordField, ...]:

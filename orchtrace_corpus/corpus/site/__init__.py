@@ -7,6 +7,7 @@ run. Nothing in a page depends on anything but the data and where the site will 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from orchtrace_corpus.base import __version__
@@ -26,11 +27,13 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw
-from orchtrace_corpus.corpus.site import feed, pages, papers
+from orchtrace_corpus.corpus.site import cards, feed, pages, papers
+from orchtrace_corpus.corpus.site.gaps import GapPages
 from orchtrace_corpus.corpus.site.metadata import dataset, page_title
 from orchtrace_corpus.corpus.site.source import Place, Source, term_label
 
 START = "index.html"
+CARD = "card.png"
 GENERATOR = "orchtrace-corpus"
 """The maker that the start page names; a folder without it is none of ours."""
 
@@ -72,8 +75,12 @@ class Site:
         figures = (figure for figure in plan.figures_of(source.drawn) if figure.kind in _FIGURES)
         # Of sketches there may be several, each of a facet.
         self._figures = {figure.field or figure.kind.value: _drawn(figure, source) for figure in figures}
+        self._gaps = GapPages(source)
         self._pages = list(self._named_pages())
         title = source.taxonomy.title
+        self._cards: cards.Cards | None = None
+        if place.base_url and cards.is_available():
+            self._cards = cards.Cards(title, self._pages[0][-1]["matrix"])
         self._environment.globals |= {
             "site": title,
             "version": __version__,
@@ -81,8 +88,12 @@ class Site:
             "policy": content_security_policy([OWN_FILES], [OWN_FILES], [OWN_FILES]),
             "navigation": [(name, label) for name, label, *_ in self._pages if label],
             "place": place,
-            "has_claims": bool(source.verdicts),
+            "license": source.taxonomy.license,
+            "claim_address": pages.claim_address,
+            "has_cards": self._cards is not None,
             "term_label": term_label,
+            "tag_labels": source.tag_labels,
+            "value_label": source.value_label,
             "noun": source.taxonomy.noun,
             "pluralize": pluralize,
             "figures": self._figures,
@@ -106,6 +117,8 @@ class Site:
             fields, taxonomy = papers.candidate_fields(listed, self._source.taxonomy), self._source.taxonomy
             yield "candidates-data.js", papers.data_script(papers.filter_data(fields, len(listed), taxonomy.noun))
         yield from self._papers()
+        yield from self._claims()
+        yield from self._gap_pages()
         yield from self._for_programs()
 
     def _named_pages(self) -> Iterator[tuple[str, str, str, str, str, Mapping[str, Any]]]:
@@ -116,7 +129,8 @@ class Site:
         text = f"{title}: {total}, tagged and sourced."
         newest = max((paper.added for paper in source.pool.papers), default="")
         described = dataset(source, text, self._place.address(""), newest)
-        yield START, "Start", "start", title, text, {**pages.start(source, self._fields), "dataset": described}
+        start = pages.start(source, self._fields, self._gaps, self._place.base_url)
+        yield START, "Start", "start", title, text, {**start, "dataset": described}
         columns = papers.read_columns(self._fields, source.taxonomy)
         shown = [column for column in columns if column.is_shown]
         rows = list(papers.table_rows(source, self._fields, shown, self._environment))
@@ -145,7 +159,7 @@ class Site:
             ("scale", source.scale, sized, pages.scale_page),
             ("screening", source.drawn.is_screened, screened, pages.screening),
             ("candidates", source.has_candidates, found, pages.candidates),
-            ("taxonomy", True, tagged, lambda source: pages.taxonomy(source, self._fields)),
+            ("taxonomy", True, tagged, lambda source: pages.taxonomy(source, self._fields, self._gaps)),
             ("protocol", source.protocol, admitted, pages.protocol),
         )
         for page, has_page, text, read_values in named:
@@ -153,21 +167,73 @@ class Site:
                 yield f"{page}.html", page.capitalize(), page, page.capitalize(), text, read_values(source)
         yield "404.html", "", "missing", "Not found", "There is no such page.", {}
 
-    def _papers(self) -> Iterator[tuple[str, str]]:
+    def _papers(self) -> Iterator[tuple[str, str | bytes]]:
         """A page for each paper, and the entries for BibTeX that the script exports."""
         made = papers.PaperPages(self._source, self._environment, self._place.repository)
-        template = self._environment.get_template("paper.html.jinja")
-        shell = self._shell("../")
+        noun = self._source.taxonomy.noun.heading_one
+        rows, columns = (self._pages[0][-1][name] for name in ("rows", "columns"))
         entries = []
-        for paper in self._source.pool.papers:
+        whole = self._whole("paper")
+        for number, paper in enumerate(self._source.pool.papers):
             entry = made.bibtex(paper)
             entries.append(entry)
+            cells = list(product(rows.column[number], columns.column[number]))
+            card = (f"{noun} {paper.year or ''}", paper.title, paper.summary, cells, "series0")
             name = f"papers/{paper.key}.html"
             item = csl_item(paper, self._source.taxonomy)
             metadata = made.metadata(paper, item, self._place.address(name))
-            main = template.render(made.values(paper, entry, item))
-            yield name, shell(name, paper.title, paper.summary, metadata, main)
+            yield from whole(name, paper.title, paper.summary, made.values(paper, entry, item), card, metadata)
         yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"
+
+    def _claims(self) -> Iterator[tuple[str, str | bytes]]:
+        """A page for each claim, so that it can be shared."""
+        colours = {pages.Outcome.HOLDS: "series3", pages.Outcome.DOUBTED: "series1", pages.Outcome.FAILS: "series5"}
+        whole = self._whole("claim")
+        for judged in pages.judge(self._source, self._source.verdicts):
+            claim, outcome = judged["verdict"].claim, judged["outcome"]
+            doubts = ": " * bool(judged["doubts"]) + "; ".join(judged["doubts"])
+            text = f"{outcome.capitalize()}{doubts}. {claim.boundary}"
+            card = (f"Claim: {outcome}", claim.claim, text, (), colours[outcome])
+            yield from whole(pages.claim_address(judged["verdict"]), claim.claim, text, {"one": judged}, card)
+
+    def _gap_pages(self) -> Iterator[tuple[str, str | bytes]]:
+        """A page for each gap, and the addresses of all for what readers cross or filter at will."""
+        axes = [self._pages[0][-1][name] for name in ("rows", "columns")]
+        places = [{value.id: place for place, value in enumerate(field.values)} for field in axes]
+        whole = self._whole("gap")
+        for name, cell in self._gaps.cells.items():
+            label, sentence = self._gaps.label(cell), self._gaps.sentence(cell)
+            kind = "Cannot arise" if cell.why else "Nobody has done this"
+            title = f"{'Cannot arise' if cell.why else f'No {self._source.taxonomy.noun.one}'}: {label}"
+            is_crossed = [filter_name for filter_name, _ in cell.filters] == [field.name for field in axes]
+            cells = [(places[0][cell.filters[0][1]], places[1][cell.filters[1][1]])] if is_crossed else []
+            values = self._gaps.values(cell, self._place.repository)
+            yield from whole(name, title, sentence, values, (kind, label, sentence, cells, "series5"))
+        yield "gaps.js", f"window.corpusGaps = {inert_json(self._gaps.data())};\n"
+
+    def _whole(self, template: str) -> Callable[..., Iterator[tuple[str, str | bytes]]]:
+        """Return a function that yields a page in its folder, and its picture where one can be drawn.
+
+        It takes the name, the title, the description and the values of a page, what its picture shows, and further
+        metadata.
+        """
+        main, shell = self._environment.get_template(f"{template}.html.jinja"), self._shell("../")
+
+        def whole(
+            name: str,
+            title: str,
+            description: str,
+            values: Mapping[str, Any],
+            card: tuple[Any, ...],
+            metadata: str = "",
+        ) -> Iterator[tuple[str, str | bytes]]:
+            picture = self._cards.draw(*card) if self._cards else None
+            path = CARD if picture is None else f"{name.removesuffix('.html')}.png"
+            yield name, shell(name, title, description, metadata, main.render(values), path)
+            if picture is not None:
+                yield path, picture
+
+        return whole
 
     def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
         newest, taxonomy = pages.newest_first(self._source.pool.papers), self._source.taxonomy
@@ -178,39 +244,36 @@ class Site:
             "entries": [(feed.permanent_id(next(iter(paper.urls), ""), paper.key), paper) for paper in recent],
         }
         yield "feed.xml", self._environment.get_template("feed.xml.jinja").render(values)
-        yield "card.png", feed.picture(self._counts())
+        statement = f"{self._pages[0][-1]['statement']}."
+        if self._cards and (card := self._cards.draw("", taxonomy.title, statement, (), "series0")):
+            yield CARD, card
         yield "robots.txt", self._environment.get_template("robots.txt.jinja").render()
         if self._place.base_url:
-            keys = (f"papers/{paper.key}.html" for paper in self._source.pool.papers)
+            keys = [f"papers/{paper.key}.html" for paper in self._source.pool.papers]
+            keys += [*map(pages.claim_address, self._source.verdicts), *self._gaps.cells]
             names = [name for name, *_ in self._pages if name != "404.html"]
             values = {"addresses": [f"{self._place.base_url}/{name}" for name in (*names, *keys)]}
             yield "sitemap.xml", self._environment.get_template("sitemap.xml.jinja").render(values)
 
-    def _counts(self) -> list[list[int]]:
-        """Return the fields of the start page crossed, without the values that say that there is nothing to say."""
-        rows, columns = (self._pages[0][-1][name] for name in ("rows", "columns"))
-        kept = [index for index, value in enumerate(columns.values) if not value.is_aside]
-        counted = zip(rows.values, papers.count_pairs(rows, columns), strict=True)
-        return [[numbers[at] for at in kept] for value, numbers in counted if not value.is_aside]
-
-    def _shell(self, root: str) -> Callable[[str, str, str, str, str], str]:
+    def _shell(self, root: str) -> Callable[..., str]:
         """Return a function that puts the frame around the main part of a page.
 
-        It takes name, title, description, further metadata and the part. Made once for many pages: a frame costs as
-        much as what is in it.
+        It takes name, title, description, further metadata, the part, and the picture for links. Made once for many
+        pages: a frame costs as much as what is in it.
         """
-        marks = ("name", "title", "document_title", "description", "metadata", "main")
+        marks = ("name", "title", "document_title", "description", "metadata", "card", "main")
         frame = self._render("shell", "", {mark: f"\0{mark}\0" for mark in marks}, root)
         parts = frame.split("\0")  # which no text of the data holds: its reader refuses it
         places = [(at, part) for at, part in enumerate(parts) if at % 2]
 
-        def fill(name: str, title: str, description: str, metadata: str, main: str) -> str:
+        def fill(name: str, title: str, description: str, metadata: str, main: str, card: str) -> str:
             texts = {
                 "name": escaped(name),
                 "title": escaped(title),
                 "document_title": escaped(page_title(title, self._source.taxonomy.title)),
                 "description": escaped(description),
                 "metadata": metadata,
+                "card": escaped(card),
                 "main": main,
             }
             filled = parts.copy()
@@ -225,7 +288,7 @@ class Site:
 
         A missing page is shown at any address: its links are whole if they can be, else a script of its own mends them.
         """
-        context = {"root": root, "name": name, **values}
+        context = {"root": root, "name": name, "card": CARD, **values}
         if template == "missing":
             script = "" if self._place.base_url else text_beside(__file__, "missing.js")
             sources = [OWN_FILES, source_hash(script)] if script else [OWN_FILES]

@@ -1,23 +1,28 @@
 """The pages of a site that are not about papers one by one: what the template of each is filled with."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from orchtrace_corpus.base.html import web_address
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Table, cell_text
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.statistics import LevelCounts
+from orchtrace_corpus.corpus.analysis.gaps import claims_about
+from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
-from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName, Strength
+from orchtrace_corpus.corpus.model.claim_file import Over, PoolName, Strength
+from orchtrace_corpus.corpus.model.disputes import Dispute
+from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.scale import Observation
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claims import (
-    agreed_text,
     doubt_rank,
     pool_summary,
     pool_word,
@@ -27,9 +32,13 @@ from orchtrace_corpus.corpus.render.claims import (
     stress_entries,
 )
 from orchtrace_corpus.corpus.render.figures import plan
-from orchtrace_corpus.corpus.render.statistics import levels_matrix, totals
+from orchtrace_corpus.corpus.render.statistics import levels_matrix
+from orchtrace_corpus.corpus.site.gaps import GapPages
 from orchtrace_corpus.corpus.site.papers import (
     Field,
+    MatrixCell,
+    MatrixRow,
+    Value,
     candidate_fields,
     grouped,
     impossible_pairs,
@@ -38,7 +47,9 @@ from orchtrace_corpus.corpus.site.papers import (
 )
 from orchtrace_corpus.corpus.site.source import Source, term_label
 
-_LATEST = 8
+_LATEST = 5
+_CLAIMS_SHOWN = 7
+_YEARS_SHOWN = 10
 
 
 class Grid(NamedTuple):
@@ -73,113 +84,255 @@ def newest_first(papers: Iterable[Paper]) -> list[Paper]:
     return sorted(papers, key=lambda paper: paper.added, reverse=True)
 
 
-def start(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
-    """The start page: what the field has and lacks, two fields crossed, levels, years, what is new."""
-    named = {field.name: field for field in fields}
-    pairs = [pair for pair in source.taxonomy.crosstabs if {*pair} <= named.keys()]
-    rows, columns = (named[name] for name in pairs[0]) if pairs else (fields[0], fields[1 if len(fields) > 1 else 0])
+class Outcome(StrEnum):
+    """The verdict on a claim at a glance."""
+
+    HOLDS = "holds"
+    DOUBTED = "in doubt"
+    FAILS = "fails"
+
+
+def outcome(verdict: Verdict, source: Source) -> Outcome:
+    """Return the verdict on a claim: it fails over its own pool, holds with a doubt, or holds."""
+    if not verdict.holds:
+        return Outcome.FAILS
+    return Outcome.DOUBTED if any(doubts(verdict, source)) else Outcome.HOLDS
+
+
+def doubts(verdict: Verdict, source: Source) -> Iterator[str]:
+    """Yield what speaks against a claim that holds: evidence that is more than weak, and what makes it fall.
+
+    A claim that counts is outdated by any addition, which is no doubt about it.
+    """
+    today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
+    if not verdict.claim.is_exact:
+        if today is not None and not today.holds:
+            yield "falls today"
+        elif awaited is not None and not awaited.holds:
+            yield "falls with the candidates"
+    if verdict.claim.id in source.by_sources and source.by_sources[verdict.claim.id].falls_by:
+        yield "falls by the reading of the sources"
+    strengths = {counter.strength for counter in verdict.claim.counter} - {Strength.WEAK}
+    if strengths:
+        yield f"{max(strengths, key=list(Strength).index).value} counter-evidence"
+
+
+def claim_address(verdict: Verdict, root: str = "") -> str:
+    """Return the page of a claim."""
+    return f"{root}claims/{verdict.claim.id}.html"
+
+
+def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str) -> dict[str, Any]:
+    """Return the start page: what the survey is, two fields crossed, claims, levels, years, what is new."""
+    rows, columns = front_pair(source.taxonomy, fields)
     impossible = impossible_pairs(fields, source.taxonomy)
+    crossed = matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset()), gaps.address)
     by_day = newest_first(source.pool.papers)
     newest = by_day[:_LATEST]
+    levels = [level_matrix(facet, fields, gaps) for facet in source.taxonomy.axes if facet.kind is Kind.LEVELS]
     return {
-        "totals": totals(source.summary),
-        "sentences": list(_sentences(source)),
+        "purpose": source.taxonomy.purpose or _purpose(source),
+        "authors": [bare_author(author) for author in source.taxonomy.authors],
+        "updated": newest[0].added if newest else "",
+        "numbers": list(_numbers(source, gaps)),
         "source": web_address(source.taxonomy.source),
         "fields": fields,
         "rows": rows,
         "columns": columns,
-        "matrix": matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset())),
-        "levels": [level_grid(level, source.taxonomy.noun) for level in source.summary.levels],
-        "years": [(one.id, number) for one, number in zip(named["year"].values, named["year"].counts(), strict=True)],
+        "matrix": crossed,
+        "column_heads": [(value.label, value.is_aside) for value in columns.values],
+        "citation": _citation(source, newest[0].added if newest else "", base_url),
+        "statement": statement(rows, columns, crossed, source.taxonomy.noun),
+        "levels": levels,
+        "years": list(_years(fields)),
+        "sentences": [(verdict, outcome(verdict, source)) for verdict in _telling(source)],
+        "captions": [] if source.verdicts else list(_captions(source)),
         "newest": newest,
         "further": sum(paper.added == newest[-1].added for paper in by_day[_LATEST:]) if newest else 0,
         "data": {
+            "noun": [source.taxonomy.noun.one, source.taxonomy.noun.many],
             "fields": [field.data(is_short=True) for field in fields],
             "impossible": {" ".join(names): sorted(pairs) for names, pairs in impossible.items()},
         },
     }
 
 
-def _sentences(source: Source) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Yield what the corpus has and lacks, its address, and what speaks against it: claims, else the axes.
-
-    Of the claims that hold over the pool of today, too, the one with the most records, and two with none.
-    """
-    general = []
-    for verdict in source.verdicts:
-        today = verdict.pools.get(PoolName.TODAY)
-        if verdict.holds and today is not None and today.holds:
-            general.append(verdict)
-    most = sorted((verdict for verdict in general if verdict.rows), key=lambda verdict: -len(verdict.rows))[:1]
-    for verdict in (*most, *[verdict for verdict in general if not verdict.rows][:2]):
-        yield verdict.claim.claim, f"claims.html#{verdict.claim.id}", tuple(_doubts(verdict, source))
-    if not general:
-        kinds = (plan.FigureKind.COVERAGE, plan.FigureKind.TERMS, plan.FigureKind.LEVELS)
-        figures = [one for one in plan.plan(source.taxonomy, with_scale=False) if one.kind in kinds]
-        yield from ((plan.caption(figure, source.drawn).text, "taxonomy.html", ()) for figure in figures[:3])
+def front_pair(taxonomy: Taxonomy, fields: Sequence[Field]) -> tuple[Field, Field]:
+    """Return the two fields that the start page crosses: the first pair of the taxonomy, else the first two."""
+    named = {field.name: field for field in fields}
+    for one, other in taxonomy.crosstabs:
+        if one in named and other in named:
+            return named[one], named[other]
+    return fields[0], fields[1 if len(fields) > 1 else 0]
 
 
-def _doubts(verdict: Verdict, source: Source) -> Iterator[str]:
-    """Yield the doubts about a claim that holds: the strongest evidence against it, and where it falls."""
-    if strength := _strongest(verdict.claim):
-        yield f"{strength} counter-evidence"
-    if verdict.claim.id in source.by_sources and source.by_sources[verdict.claim.id].falls_by:
-        yield "falls by the reading of the sources"
-    awaited = verdict.pools.get(PoolName.CANDIDATES)
-    if awaited is not None and not awaited.holds:
-        yield "outdated by any addition" if verdict.claim.is_exact else "falls with the candidates"
+def statement(rows: Field, columns: Field, crossed: Sequence[MatrixRow], noun: Noun) -> str:
+    """Return what two crossed fields show, in a sentence, as the script writes it, too."""
+    cells = [cell for row in crossed for cell in row.cells if not cell.is_aside and not cell.is_impossible]
+    empty = sum(not cell.number for cell in cells)
+    pair = " and ".join(f"{label[:1].lower()}{label[1:]}" for label in (rows.label, columns.label))
+    if not empty:
+        return f"Every combination of {pair} has {noun.with_article}"
+    return f"{empty:,} of {len(cells):,} combinations of {pair} {'has' if empty == 1 else 'have'} no {noun.one}"
 
 
-def _strongest(claim: Claim) -> str:
-    """Return the strength of the strongest evidence against a claim; empty where there is none."""
-    return max((one.strength for one in claim.counter), key=list(Strength).index).value if claim.counter else ""
+def _numbers(source: Source, gaps: GapPages) -> Iterator[tuple[int, str, str]]:
+    """Yield the three numbers that stand large on the start page, each with what it counts and where it leads."""
+    noun, papers = source.taxonomy.noun, len(source.pool.papers)
+    outcomes = Counter(outcome(verdict, source) for verdict in source.verdicts)
+    levels = {term.id for facet in source.taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms}
+    alone = [(path, cell) for path, cell in gaps.cells.items() if len(cell.wanted) == 1]
+    # The gap that most claims are about, of levels if there is one.
+    alone.sort(
+        key=lambda gap: (gap[1].filters[0][0] in levels, len(claims_about(gap[1], source.verdicts))), reverse=True
+    )
+    known = [(papers, f"{noun.one if papers == 1 else noun.many} read and tagged", "papers.html")]
+    known += [(0, f"{noun.many} with {gaps.label(cell)}", path) for path, cell in alone[:1]]
+    if source.verdicts:
+        held = len(source.verdicts) - outcomes[Outcome.FAILS]
+        text = f"of {pluralize(len(source.verdicts), 'claim')} hold, {outcomes[Outcome.DOUBTED] or 'none'} in doubt"
+        known.append((held, text, "claims.html"))
+    if source.candidates:
+        known.append((len(source.candidates), "candidates await a decision", "candidates.html"))
+    if source.pool.exclusions:
+        known.append((len(source.pool.exclusions), "records screened and left out", "screening.html"))
+    terms = sum(len(facet.terms) for facet in source.taxonomy.papers)
+    known.append((terms, "tags, each with its definition", "taxonomy.html"))
+    yield from known[:3]
 
 
-def level_grid(levels: LevelCounts, noun: Noun) -> Grid:
-    """The terms of a facet with levels, by level, each number with a link to its papers."""
-    facet = levels.facet
-    rows = []
-    for term in facet.terms:
-        row = [(term_label(term), f"taxonomy.html#{facet.field}")]
-        for level, count in levels.counts[term.id].items():
-            row.append((str(count), papers_address((term.id, level)) if count else ""))
-        rows.append(row)
-    columns = ("", *(level.label for level in facet.levels))
-    return Grid(f"{facet.label}: {noun.many} by level", columns, rows, (False, *(True,) * len(facet.levels)))
+def _purpose(source: Source) -> str:
+    """Return what the survey is for, for one that does not say so."""
+    noun, labels = source.taxonomy.noun, [facet.label.lower() for facet in source.taxonomy.axes]
+    tagged = f"{noun.counted(len(source.pool.papers))}, tagged and sourced"
+    by = f" by {', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else ""
+    return f"{tagged}{by}: what there is, and which combinations no {noun.one} has."
+
+
+def _telling(source: Source) -> list[Verdict]:
+    """Return claims for the start page: those that fail, then theses, then counts, as the survey orders them."""
+    return sorted(source.verdicts, key=lambda verdict: (verdict.holds, verdict.claim.is_exact))[:_CLAIMS_SHOWN]
+
+
+def _captions(source: Source) -> Iterator[str]:
+    """Yield what the axes have and lack, for a corpus without claims."""
+    kinds = (plan.FigureKind.COVERAGE, plan.FigureKind.TERMS, plan.FigureKind.LEVELS)
+    figures = [figure for figure in plan.plan(source.taxonomy, with_scale=False) if figure.kind in kinds]
+    yield from (plan.caption(figure, source.drawn).text for figure in figures[:3])
+
+
+class Bar(NamedTuple):
+    """A year, or all before one, of a chart: its label, papers, height in per cent of the highest, and address."""
+
+    label: str
+    papers: int
+    height: int
+    address: str
+
+
+def _years(fields: Sequence[Field]) -> Iterator[Bar]:
+    """Yield the years without holes, the latest ones each; those before them together."""
+    year = next((field for field in fields if field.name == "year"), None)
+    if year is None:
+        return
+    counts = {int(value.id): number for value, number in zip(year.values, year.counts(), strict=True) if value.id}
+    if not counts:
+        return
+    first = max(min(counts), max(counts) - _YEARS_SHOWN + 1)
+    older = [number for number in counts if number < first]
+    shown = [(f"<{first}", sum(counts[number] for number in older), ",".join(map(str, older)))] if older else []
+    shown += [(str(number), counts.get(number, 0), str(number)) for number in range(first, max(counts) + 1)]
+    most = max(number for _, number, _ in shown)
+    for label, number, value in shown:
+        yield Bar(label, number, round(100 * number / most), papers_address(("year", value)) if number else "")
+
+
+def level_matrix(
+    facet: Facet, fields: Sequence[Field], gaps: GapPages
+) -> tuple[Facet, list[MatrixRow], list[tuple[str, bool]]]:
+    """Return the terms of a facet with levels, each level with the papers that have it, as a matrix."""
+    by_term = [field for field in fields if field.facet is facet]
+    counts = [dict(zip((value.id for value in field.values), field.counts(), strict=True)) for field in by_term]
+    most = max((row.get(level.id, 0) for row in counts for level in facet.levels), default=0)
+    shown = []
+    for field, row in zip(by_term, counts, strict=True):
+        cells = []
+        for level in facet.levels:
+            number, pair = row.get(level.id, 0), (field.name, level.id)
+            address = papers_address(pair) if number else gaps.address(pair)
+            cells.append(MatrixCell(number, -(-4 * number // most) if number else 0, False, False, address))
+        shown.append(MatrixRow(Value(field.name, field.label), tuple(cells)))
+    return facet, shown, [(level.label, False) for level in facet.levels]
+
+
+def _citation(source: Source, updated: str, base_url: str) -> str:
+    """Return the survey's own entry for BibTeX, by its title, its authors and the day of its latest paper."""
+    taxonomy = source.taxonomy
+    survey = Paper(
+        re.sub(r"[^a-z0-9]+", "-", taxonomy.title.lower()).strip("-")[:40].rstrip("-") or "survey",
+        taxonomy.title,
+        authors=taxonomy.authors,
+        year=int(updated[:4] or 0),
+        urls=(base_url or web_address(taxonomy.source),),
+        notes=f"Data of {updated}" if updated else None,
+    )
+    return str(registry.find("bibtex").write((survey,), taxonomy, "", {}))
 
 
 def claims(source: Source) -> dict[str, Any]:
-    """Every claim, the most doubtful first: its verdicts, the records behind it, what is against it or breaks it."""
-    pools = pools_of(source.verdicts)
-    later = (name for name in pools if name is not PoolName.PUBLISHED)
+    """Return every claim, the most doubtful first, with how many come to each verdict."""
+    later = (name for name in pools_of(source.verdicts) if name is not PoolName.PUBLISHED)
+    judged = judge(source, source.verdicts)
+    counts = Counter(claim["outcome"] for claim in judged)
     return {
-        **_judged(source, source.verdicts),
-        "agreed_text": agreed_text,
-        "reach_text": reach_text,
-        "notes": [note for name in later for note in pool_summary(source.verdicts, name, hint="")],
-        "candidate_keys": {candidate.name for candidate in source.candidates},
+        "claims": judged,
+        "counts": [(verdict, counts[verdict]) for verdict in Outcome if counts[verdict]],
+        "notes": [note for name in later for note in pool_summary(source.verdicts, name, is_named=False, hint="")],
     }
 
 
-def _judged(source: Source, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return claims with their verdicts, the most doubtful first, and the names of the pools they are judged over."""
+def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Return claims for readers, by outcome and doubt: verdicts, the records behind each, what is against it."""
     pools = pools_of(source.verdicts)
+    candidates = {candidate.name: candidate.paper.title for candidate in source.candidates}
     shown = []
-    for verdict in sorted(verdicts, key=doubt_rank):
+    worst_first = list(Outcome)[::-1]
+    for verdict in sorted(
+        verdicts, key=lambda verdict: (worst_first.index(outcome(verdict, source)), doubt_rank(verdict))
+    ):
         robust, compared = source.robust.get(verdict.claim.id), source.by_sources.get(verdict.claim.id)
+        awaited = verdict.pools.get(PoolName.CANDIDATES)
+        falling = [("Falls by", awaited.falls_by), ("Could fall by", awaited.could_fall_by)] if awaited else []
+        beside = [key for key in verdict.contested if key not in verdict.rows]
+        words = [(name.value, pool_word(verdict, name)) for name in pools]
+        agreed: Sequence[Dispute] = ()
+        if compared:
+            words.append(("by the sources", reading_word(compared)))
+            agreed = compared.falls_by
         shown.append(
             {
                 "verdict": verdict,
-                "words": [(name.value, pool_word(verdict, name)) for name in pools],
-                "by_sources": reading_word(compared) if compared else "",
-                "agreed": compared.falls_by if compared else (),
-                "against": _strongest(verdict.claim),
+                "outcome": outcome(verdict, source),
+                "doubts": list(doubts(verdict, source)) if verdict.holds else [],
+                "words": [(name, word) for name, word in words if word != "-"],
+                "reach": reach_text(awaited) if awaited else "",
+                "falling": [(label, [_candidate(key, candidates) for key in keys]) for label, keys in falling if keys],
+                "agreed": [(dispute, _title(dispute.record, source)) for dispute in agreed],
+                "readings": [
+                    (reading, [_counted_record(key, source) for key in reading.keys])
+                    for reading in verdict.claim.readings
+                ],
                 "records": [_counted_record(name, source) for name in verdict.rows],
-                "awaited": verdict.pools.get(PoolName.CANDIDATES),
+                "beside": [_counted_record(key, source) for key in beside],
                 "stress": list(stress_entries(robust)) if robust is not None and robust.holds else [],
             }
         )
-    return {"claims": shown, "pools": [name.value for name in pools], "has_reading": bool(source.by_sources)}
+    return shown
+
+
+def _candidate(key: str, titles: Mapping[str, str]) -> tuple[str, str]:
+    """Return the title of a candidate, and its address; of another record its name alone."""
+    return titles.get(key, key), f"candidates.html#{key}" if key in titles else ""
 
 
 def _counted_record(name: str, source: Source) -> tuple[str, str, str]:
@@ -188,7 +341,14 @@ def _counted_record(name: str, source: Source) -> tuple[str, str, str]:
         return name, source.keys[name].title, f"papers/{name}.html"
     if any(name == observation.name for observation in source.scale):
         return name, name, "scale.html"
-    return name, name, f"screening.html#{name}"
+    return name, _title(name, source), f"screening.html#{name}"
+
+
+def _title(name: str, source: Source) -> str:
+    """Return the title of a paper or of an exclusion; its name where there is neither."""
+    if name in source.keys:
+        return source.keys[name].title
+    return next((exclusion.title for exclusion in source.pool.exclusions if exclusion.id == name), name)
 
 
 def scale_page(source: Source) -> dict[str, Any]:
@@ -203,7 +363,7 @@ def scale_page(source: Source) -> dict[str, Any]:
         "amount": scale.amount,
         "status": scale.status,
         "keys": source.keys,
-        **_judged(source, [verdict for verdict in source.verdicts if Over.SCALE in verdict.claim.over]),
+        "claims": judge(source, [verdict for verdict in source.verdicts if Over.SCALE in verdict.claim.over]),
     }
 
 
@@ -238,8 +398,6 @@ def candidates(source: Source) -> dict[str, Any]:
         "candidates": listed,
         "proposals": [(decision.value, counts[decision]) for decision in Decision if counts[decision]],
         "groups": grouped(candidate_fields(by_proposal(source.candidates), source.taxonomy)),
-        "tag_labels": source.tag_labels,
-        "value_label": source.value_label,
     }
 
 
@@ -261,26 +419,31 @@ def _candidate_tags(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[
             yield facet.label, ", ".join(f"{names[term]}: {levels[level]}" for term, level in tag.items())
 
 
-def taxonomy(source: Source, fields: Sequence[Field]) -> dict[str, Any]:
+def taxonomy(source: Source, fields: Sequence[Field], gaps: GapPages) -> dict[str, Any]:
     """Every facet with its terms, how many papers have each, and how it is coded."""
     counts = {field.name: dict(zip((one.id for one in field.values), field.counts(), strict=True)) for field in fields}
     by_tag = {coding.tag: coding for coding in source.codings}
     papers = {key: f"papers/{key}.html" for key in source.keys}
     by_record = [levels for levels in source.summary.levels if levels.by_record]
     matrices = {levels.facet.field: grid(levels_matrix(levels), papers) for levels in by_record}
+
+    def counted(name: str, value: str) -> tuple[int, str]:
+        """Return the papers with a value, and the page that lists them, or that says what is known of the gap."""
+        number = counts[name].get(value, 0)
+        return number, papers_address((name, value)) if number else gaps.address((name, value))
+
     sections = []
     for facet in source.taxonomy.papers:
         names, numbers = [facet.field], []
         for term in facet.terms:
             if facet.kind is Kind.LEVELS:
                 names.append(term.id)
-                numbers.append((term, [(level, counts[term.id].get(level.id, 0)) for level in facet.levels]))
+                numbers.append((term, [counted(term.id, level.id) for level in facet.levels]))
             else:
-                numbers.append((term, [(term, counts[facet.field].get(term.id, 0))]))
+                numbers.append((term, [counted(facet.field, term.id)]))
         codings = [by_tag[name] for name in names if name in by_tag]
         sections.append((facet, numbers, codings, matrices.get(facet.field)))
-    labels = {"tag_labels": source.tag_labels, "value_label": source.value_label}
-    return {**labels, "sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
+    return {"sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
 
 
 def protocol(source: Source) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy } = window.corpusPage;
+  const { withGaps, gapAddress, ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy } = window.corpusPage;
 
   const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
@@ -375,6 +375,31 @@
       }
       byId("nearest").hidden = bits.some(Boolean);
       byId("nearest-offers").replaceChildren(...offers);
+      if (data.parts) showGap(bits.some(Boolean) || state.text);
+    }
+
+    // Where no paper has the chosen values: whether that is a known gap, and what the values mean.
+    function showGap(isNone) {
+      const place = byId("nearest-gap");
+      place.replaceChildren();
+      const chosen = fields.flatMap((field, index) => (state.chosen[index].size ? [[field, [...state.chosen[index]]]] : []));
+      if (isNone || !chosen.length || chosen.some(([, values]) => values.length > 1)) return;
+      const pairs = chosen.map(([field, [value]]) => [field.name, field.values[value][0]]);
+      const asked = location.hash;
+      withGaps(() => {
+        if (asked !== location.hash) return;
+        const pages = [pairs, ...pairs.map((pair) => [pair])].map(gapAddress);
+        const page = pages.find((address) => !address.startsWith("papers.html"));
+        if (page) {
+          const text = "Nobody has done this: what would count, and what comes near";
+          place.append(make("p", {}, make("a", { class: "button", href: page }, text)));
+        }
+        const meant = chosen.flatMap(([field, [value]], at) => {
+          const meaning = window.corpusGaps.meanings[pairs[at][0]]?.[pairs[at][1]];
+          return meaning ? [make("dt", {}, field.label + ": " + field.values[value][1]), make("dd", {}, meaning)] : [];
+        });
+        if (meant.length) place.append(make("dl", { class: "terms" }, ...meant));
+      });
     }
 
     function showFilters(counts) {

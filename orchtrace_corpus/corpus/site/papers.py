@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain, permutations
 from typing import TYPE_CHECKING, Any
@@ -222,13 +222,15 @@ class MatrixCell(NamedTuple):
 
     Attributes:
         heat: 1 to 4 by its part of the largest cell; 0 for none, and where one of the values says nothing.
-        is_impossible: Whether a rule of the taxonomy forbids the pair.
-        address: The page that lists them.
+        is_impossible: True if a rule of the taxonomy forbids the pair.
+        is_aside: True if one of the values says nothing, so that nothing is missing where there is no paper.
+        address: The page that lists them, or that says what is known of the gap; empty without either.
     """
 
     number: int
     heat: int
     is_impossible: bool
+    is_aside: bool
     address: str
 
 
@@ -249,13 +251,16 @@ def count_pairs(rows: Field, columns: Field) -> list[list[int]]:
     return counted
 
 
-def matrix(rows: Field, columns: Field, impossible: frozenset[tuple[str, str]]) -> tuple[MatrixRow, ...]:
+def matrix(
+    rows: Field, columns: Field, impossible: frozenset[tuple[str, str]], gap_address: Callable[..., str]
+) -> tuple[MatrixRow, ...]:
     """Two fields crossed, for the page as it is before a script runs.
 
     Args:
         rows: The one field.
         columns: The other.
         impossible: The pairs of values that cannot arise.
+        gap_address: Returns the page of a pair that no paper has; empty where it has none.
     """
     counted = count_pairs(rows, columns)
     aside = [[row.is_aside or column.is_aside for column in columns.values] for row in rows.values]
@@ -267,8 +272,14 @@ def matrix(rows: Field, columns: Field, impossible: frozenset[tuple[str, str]]) 
         for column, number, is_aside in zip(columns.values, numbers, asides, strict=True):
             heat = 0 if is_aside or not number else -(-4 * number // most)
             is_impossible = not number and (row.id, column.id) in impossible
-            address = papers_address((rows.name, row.id), (columns.name, column.id))
-            cells.append(MatrixCell(number, heat, is_impossible, address))
+            pair = (rows.name, row.id), (columns.name, column.id)
+            if number:
+                address = papers_address(*pair)
+            elif is_aside:
+                address = ""
+            else:
+                address = gap_address(*pair) or papers_address(*pair)
+            cells.append(MatrixCell(number, heat, is_impossible, is_aside, address))
         shown.append(MatrixRow(row, tuple(cells)))
     return tuple(shown)
 
@@ -513,8 +524,6 @@ class PaperPages:
             "tags": self._tag_rows(paper),
             "evidence": [(item, evidence_about(item, source.tag_labels)) for item in paper.evidence],
             "disputes": source.disputes_of.get(paper.key, ()),
-            "tag_labels": source.tag_labels,
-            "value_label": source.value_label,
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
             "near": joined(map(self._item, near)),
             "related": related,

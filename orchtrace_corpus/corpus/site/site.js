@@ -72,6 +72,18 @@ document.documentElement.classList.add("scripted"); // before anything is painte
 
   const asList = (given) => (typeof given === "number" ? [given] : given);
 
+  // The addresses of the gaps, which only those need who cross or filter at will.
+  function withGaps(then) {
+    if (window.corpusGaps) return then();
+    const script = make("script", { src: "gaps.js" });
+    script.addEventListener("load", then);
+    document.head.append(script);
+  }
+
+  // The page of a gap; where the site has none, the papers with these values, of which there are none, and what is near.
+  const gapAddress = (pairs) =>
+    window.corpusGaps.addresses[pairs.map((pair) => pair.join("=")).sort().join("&")] || papersAddress(pairs);
+
   // ---- Two fields crossed -------------------------------------------------------------------------------------------
 
   function startMatrix(data) {
@@ -99,15 +111,30 @@ document.documentElement.classList.add("scripted"); // before anything is painte
           const heat = isBeside(row, column) ? 0 : Math.ceil((4 * number) / most);
           return make("td", { class: "heat" + heat }, make("a", { href: address }, String(number)));
         }
-        if (!impossible.has(pair.join(" "))) return make("td", { class: isBeside(row, column) ? "aside" : "empty" }, "0");
-        return make("td", { class: "impossible" }, make("span", { class: "unseen" }, "cannot arise"));
+        if (isBeside(row, column)) return make("td", { class: "aside" }, "0");
+        const isImpossible = impossible.has(pair.join(" "));
+        const address = gapAddress([[one.name, pair[0]], [other.name, pair[1]]]);
+        const text = isImpossible ? make("span", { class: "unseen" }, "cannot arise") : "0";
+        return make("td", { class: isImpossible ? "impossible" : "empty" }, make("a", { href: address }, text));
       };
-      const heading = (value, scope) => make("th", { scope, class: isAside(value[0]) && "aside" }, value[1]);
+      const heading = (value, scope) =>
+        make("th", { scope, class: isAside(value[0]) && "aside" }, scope === "col" ? make("span", {}, value[1]) : value[1]);
       table.tHead.replaceChildren(make("tr", {}, make("td"), ...other.values.map((value) => heading(value, "col"))));
       table.tBodies[0].replaceChildren(
         ...one.values.map((value, row) =>
           make("tr", {}, heading(value, "row"), ...other.values.map((_, column) => cell(row, column)))));
-      byId("matrix-caption").textContent = one.label + " and " + other.label;
+      const open = counts.flatMap((numbers, row) => numbers.filter((_, column) => !isBeside(row, column) &&
+        (numbers[column] || !impossible.has([one.values[row][0], other.values[column][0]].join(" ")))));
+      byId("matrix").textContent = statement(one.label, other.label, open.filter((number) => !number).length, open.length);
+    }
+
+    // What the fields show, as the page says it before a script runs.
+    function statement(rows, columns, empty, total) {
+      const pair = [rows, columns].map((label) => label[0].toLowerCase() + label.slice(1)).join(" and ");
+      const one = data.noun[0];
+      if (!empty) return "Every combination of " + pair + " has " + (/^[aeiou]/i.test(one) ? "an " : "a ") + one;
+      return empty.toLocaleString("en") + " of " + total.toLocaleString("en") + " combinations of " + pair +
+        (empty === 1 ? " has no " : " have no ") + one;
     }
 
     function show() {
@@ -115,7 +142,8 @@ document.documentElement.classList.add("scripted"); // before anything is painte
       const index = (name, otherwise) => Math.max(0, names.indexOf(asked.get(name) ?? names[otherwise]));
       rowChoice.selectedIndex = index("matrix-rows", chosen[0]);
       columnChoice.selectedIndex = index("matrix-columns", chosen[1]);
-      draw(rowChoice.selectedIndex, columnChoice.selectedIndex);
+      const redraw = () => draw(rowChoice.selectedIndex, columnChoice.selectedIndex);
+      withGaps(redraw);
     }
 
     function choose() {
@@ -157,5 +185,5 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     });
   });
 
-  window.corpusPage = { ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy };
+  window.corpusPage = { withGaps, gapAddress, ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy };
 })();

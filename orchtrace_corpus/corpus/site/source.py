@@ -61,12 +61,12 @@ class Source:
         self.protocol: Protocol | None = files.protocol.sound()
         awaiting = files.candidates
         self.has_candidates = awaiting.places is not None
-        proposed = select_proposed(awaiting.sound())
+        self.proposed: tuple[Candidate, ...] = select_proposed(awaiting.sound())
         self.candidates: tuple[Candidate, ...] = awaiting.items
         claim_file = files.claims
         require_none("the claims have errors:", claim_file.findings)
         self.verdicts: tuple[Verdict, ...] = evaluate(
-            claim_file.claims, pool, self.disputes, proposed if self.has_candidates else None
+            claim_file.claims, pool, self.disputes, self.proposed if self.has_candidates else None
         )
         self.robust: Mapping[str, Robustness] = {
             one.claim.id: one for one in stress(claim_file.claims, pool, self.disputes)

@@ -1,0 +1,169 @@
+"""What is known about a combination of values that no paper has: what is near it, what may fill it, what decides it.
+
+`statistics.coverage` finds the gaps of two axes; here each is described by itself, and so is a value that no paper has
+at all, such as the level `explicit` of `stop`.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, product, zip_longest
+
+from orchtrace_corpus.base.findings import Severity
+from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.corpus.analysis.attributes import Attribute
+from orchtrace_corpus.corpus.analysis.claims import Verdict
+from orchtrace_corpus.corpus.analysis.statistics import MOST_NEAREST, NO_CELLS, count, coverage, fills
+from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.claim_file import Over
+from orchtrace_corpus.corpus.model.disputes import Dispute, State
+from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.model.tag_rules import Condition
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
+
+
+class Wanted(NamedTuple):
+    """A value of a field that a paper would need."""
+
+    attribute: Attribute
+    value: str
+
+
+class EmptyCell(NamedTuple):
+    """A value that no paper has, or two that no paper has together, and what is known about it.
+
+    Attributes:
+        wanted: The values: two for a cell of a matrix, one for a value by itself.
+        why: Why it cannot arise; empty where it can.
+        expected: How many papers would have both values if the fields were independent; 0.0 where that is unknown.
+        nearest: The keys of papers near it.
+        candidates: The keys of the candidates with these values; with `?` behind where that takes a reading of an
+            open tag.
+        disputes: The open disputes in one of whose readings a paper has these values.
+    """
+
+    wanted: tuple[Wanted, ...]
+    why: str = ""
+    expected: float = 0.0
+    nearest: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    disputes: tuple[Dispute, ...] = ()
+
+    @property
+    def filters(self) -> tuple[tuple[str, str], ...]:
+        """The filters that papers with these values pass, each a field and a value."""
+        return tuple((wanted.attribute.name, wanted.value) for wanted in self.wanted)
+
+
+def empty_cells(
+    papers: Sequence[Paper],
+    rows: Attribute,
+    columns: Attribute,
+    impossible: Mapping[tuple[str, str], str],
+    *,
+    disputes: Sequence[Dispute] = (),
+    candidates: Iterable[Candidate] = (),
+) -> Iterator[EmptyCell]:
+    """Yield the cells of two axes that no paper is in, those that cannot arise last.
+
+    Args:
+        papers: The papers to count.
+        rows: The one axis.
+        columns: The other.
+        impossible: The cells that cannot arise, and why.
+        disputes: The disputes about tags.
+        candidates: The candidates proposed for inclusion.
+    """
+    covered = coverage(papers, rows, columns, sparse_limit=0, impossible=impossible)
+    gaps = {(gap.row, gap.column): gap for gap in covered.gaps}
+    filling = fills(candidates, rows, columns)
+    moving = _moves(papers, disputes, rows, columns)
+    for pair in covered.empty:
+        wanted, gap = (Wanted(rows, pair[0]), Wanted(columns, pair[1])), gaps[pair]
+        yield EmptyCell(wanted, "", gap.expected, gap.nearest, filling.get(pair, ()), tuple(moving.get(pair, ())))
+    for pair in covered.impossible:
+        yield EmptyCell((Wanted(rows, pair[0]), Wanted(columns, pair[1])), impossible[pair])
+
+
+def empty_values(
+    papers: Sequence[Paper],
+    attribute: Attribute,
+    beside: Sequence[Attribute] = (),
+    *,
+    disputes: Sequence[Dispute] = (),
+    candidates: Iterable[Candidate] = (),
+) -> Iterator[EmptyCell]:
+    """Yield the values of a field that no paper has.
+
+    Near them are papers with other values of the field, the closest in the order of its vocabulary first, and in turn
+    those that have the same value in a field `beside` it; arguments otherwise as for `empty_cells`.
+    """
+    counts = count(papers, attribute).counts
+    missing = [value for value in attribute.allowed if not counts[value] and value not in NO_CELLS]
+    if not missing:
+        return
+    filling = fills(candidates, attribute, attribute)
+    moving = _moves(papers, disputes, attribute, attribute)
+    newest = sorted(papers, key=lambda paper: -paper.year)
+    places = {value: place for place, value in enumerate(attribute.allowed) if value not in NO_CELLS}
+    holding = {value: [paper.key for paper in newest if value in attribute.values(paper)] for value in places}
+    for value in missing:
+        close = sorted(places, key=lambda other: abs(places[other] - places[value]))
+        own = (key for other in close for key in holding[other])
+        alike = (paper.key for paper in newest if any(value in other.values(paper) for other in beside))
+        in_turn = (key for key in chain.from_iterable(zip_longest(own, alike)) if key is not None)
+        nearest = tuple(islice(dict.fromkeys(in_turn), MOST_NEAREST))
+        pair = (value, value)
+        moved = tuple(moving.get(pair, ()))
+        yield EmptyCell((Wanted(attribute, value),), "", 0.0, nearest, filling.get(pair, ()), moved)
+
+
+def _moves(
+    papers: Iterable[Paper], disputes: Iterable[Dispute], rows: Attribute, columns: Attribute
+) -> dict[tuple[str, str], list[Dispute]]:
+    """Return the open disputes that decide on each pair of values: a paper has it in some of their readings."""
+    by_paper: dict[str, list[Dispute]] = {}
+    for dispute in disputes:
+        if dispute.state is State.OPEN and dispute.tag in (rows.name, columns.name):
+            by_paper.setdefault(dispute.record, []).append(dispute)
+    moving: dict[tuple[str, str], list[Dispute]] = {}
+    for paper in papers:
+        own = by_paper.get(paper.key)
+        if own is None:
+            continue
+        values: list[dict[str, list[Dispute]]] = []
+        for axis in (rows, columns):
+            possible: dict[str, list[Dispute]] = {value: [] for value in axis.values(paper)}
+            for dispute in own:
+                if dispute.tag == axis.name:
+                    agreed = (dispute.agreed.value,) if dispute.agreed else ()
+                    for value in {*dispute.alternatives, *agreed} - possible.keys():
+                        possible[value] = [dispute]
+            values.append(possible)
+        for row, column in product(*values):
+            deciding = dict.fromkeys((*values[0][row], *values[1][column]))
+            moving.setdefault((row, column), []).extend(deciding)
+    return moving
+
+
+def demands(cell: EmptyCell, taxonomy: Taxonomy) -> list[str]:
+    """Return what rules of the taxonomy demand of a paper with these values; nothing where they forbid it."""
+    if cell.why:
+        return []
+    given = set(cell.filters)
+    for facet in taxonomy.papers:
+        if facet.kind is Kind.LEVELS:  # a rule can name the facet for any of its terms
+            terms = {term.id for term in facet.terms}
+            given |= {(facet.field, value) for name, value in cell.filters if name in terms}
+    rules = (rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and rule.when)
+    return [rule.message for rule in rules if _are_met(rule.when, given)]
+
+
+def claims_about(cell: EmptyCell, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return the verdicts of the claims about papers with one of these values, or with both, and no other filter."""
+    given = set(cell.filters)
+    about = (verdict for verdict in verdicts if verdict.claim.over == (Over.PAPERS,) and verdict.claim.where)
+    return [verdict for verdict in about if _are_met(verdict.claim.where, given)]
+
+
+def _are_met(conditions: Iterable[Condition], given: Collection[tuple[str, str]]) -> bool:
+    """Return True if the given fields and values meet every condition."""
+    return all(any((condition.field, value) in given for value in condition.alternatives) for condition in conditions)
