@@ -550,7 +550,7 @@ def test_no_result_offers_what_each_filter_keeps_out(site: Path, browser: Browse
 
 
 def test_candidates_are_searched_and_filtered_as_papers_are(site: Path, browser: Browser) -> None:
-    listed = store.CorpusFiles(str(ROOT)).candidates.candidates
+    listed = store.CorpusFiles(str(ROOT)).candidates.items
 
     def shown() -> list[str]:
         return list(

@@ -169,7 +169,7 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     if (crossed) startMatrix(JSON.parse(crossed.textContent));
     // A link to a folded part, or into it, unfolds it.
     const unfold = () => {
-      const target = document.querySelector(":target");
+      const target = byId(location.hash.slice(1)); // ":target" is not set yet when a page is opened
       let isMoved = false;
       for (let part = target?.closest("details"); part; part = part.parentElement.closest("details")) {
         isMoved = isMoved || !part.open;
