@@ -459,7 +459,7 @@ def test_markup_is_valid_before_and_after_the_scripts(site: Path, browser: Brows
         markup = browser.run("return document.documentElement.outerHTML")
         rendered[-1].write_text(f"<!doctype html>\n{markup}", encoding="utf-8")
 
-    assert markup_errors(*(site / f"{page}.html" for page in PAGES), *rendered) == []
+    assert markup_errors(*(site / f"{page}.html" for page in PAGES.split()), *rendered) == []
 
 
 @pytest.mark.parametrize("page", PAGES.split())
