@@ -82,11 +82,11 @@ def sort_topologically(
 def _circle(later: list[list[int]], waiting: list[int]) -> list[int]:
     """One circle among the nodes that still wait for another."""
     earlier: dict[int, int] = {}
-    for number, targets in enumerate(later):
-        if waiting[number]:
+    for index, targets in enumerate(later):
+        if waiting[index]:
             for target in targets:
                 if waiting[target]:
-                    earlier[target] = number
+                    earlier[target] = index
     place = min(earlier)
     seen: dict[int, int] = {}
     path: list[int] = []

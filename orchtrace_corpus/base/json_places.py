@@ -47,9 +47,9 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
     between = re.compile(rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
     at = _end_of(between, document, at + 1)
     if opening == b"[":
-        for number, item in enumerate(items_of.decode(text)):
+        for index, item in enumerate(items_of.decode(text)):
             value = memoryview(item)
-            yield number, at, value
+            yield index, at, value
             at = _end_of(between, document, at + len(value))
     elif opening == b"{":
         members = members_of.decode(text)

@@ -19,7 +19,7 @@ else:
 
     @cache
     def _constructor_code(count):
-        names = ", ".join(f"_{number}" for number in range(count))
+        names = ", ".join(f"_{index}" for index in range(count))
         return eval(f"lambda _cls, {names}: _new(_cls, ({names},))", _GLOBALS).__code__
 
     class _Constructor:

@@ -170,9 +170,9 @@ def in_order(
         return list(results)
 
     try:
-        for number, batch in enumerate(_batches(documents, size_bytes)):
+        for index, batch in enumerate(_batches(documents, size_bytes)):
             size = sum(map(size_bytes, batch))
-            if number == 0 or jobs == 1 or size > MOST_SENT_BYTES:
+            if index == 0 or jobs == 1 or size > MOST_SENT_BYTES:
                 pending.append([work(document) for document in batch])
             else:
                 if len(workers) < jobs:

@@ -51,9 +51,9 @@ def pdf(picture: str) -> bytes:
     ]
     data = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"
     offsets = []
-    for number, body in enumerate(objects, 1):
+    for position, body in enumerate(objects, 1):
         offsets.append(len(data))
-        data += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+        data += f"{position} 0 obj\n".encode() + body + b"\nendobj\n"
     table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
     size = len(objects) + 1
     trailer = f"trailer\n<< /Size {size} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"

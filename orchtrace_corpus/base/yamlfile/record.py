@@ -66,7 +66,7 @@ def changed_lines(
         return f"{newline}{indent}".join(field_lines(name, node, style, comments, at)) + newline
 
     for name in sorted(changes, key=lambda name: rank(name, style)):
-        place = next((number for number, field in enumerate(fields) if field.name == name), None)
+        place = next((index for index, field in enumerate(fields) if field.name == name), None)
         node = changes[name]
         if node is None:
             fields = [field for field in fields if field.name != name]
@@ -117,7 +117,7 @@ def _taken_apart(file: YamlFile, record: Mapping, end: int, newline: str) -> lis
 
 def _place(name: str, fields: list[_Field], style: Style) -> int:
     """The place of a new field: behind the nearest of those that come before it in canonical order."""
-    before = [(rank(field.name, style), number) for number, field in enumerate(fields)]
+    before = [(rank(field.name, style), index) for index, field in enumerate(fields)]
     before = [pair for pair in before if pair[0] <= rank(name, style)]
     return max(before)[1] + 1 if before else 0
 

@@ -254,8 +254,8 @@ def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, lis
         yield one_line, [(node, (name,))]
     else:
         yield f"{_shown(name, False)}:", [(Scalar("", node.at), (name,))]
-        for number, item in enumerate(node.items):
-            path: Path = (name, number)
+        for index, item in enumerate(node.items):
+            path: Path = (name, index)
             if type(item) is Mapping and item.entries:
                 for position, (field, (_, value)) in enumerate(item.entries.items()):
                     mark = "    " if position else "  - "
@@ -291,9 +291,9 @@ def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
             yield key_at, (*path, key), True
             yield from _places(value, (*path, key))
     elif type(node) is Sequence:
-        for number, item in enumerate(node.items):
-            yield item.at, (*path, number), False
-            yield from _places(item, (*path, number))
+        for index, item in enumerate(node.items):
+            yield item.at, (*path, index), False
+            yield from _places(item, (*path, index))
     else:
         yield node.at, path, False
 

@@ -85,9 +85,9 @@ def credit(
     shown = _ITS_NAME if values == _STANDARD_INPUT else values
     choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, with_people)
     assignments = assign(traces, unit, method, choices)
-    for one in assignments:
-        for warning in one.warnings:
-            session.output.note(f"corpus: {printable(one.trace_id)}: {warning}")
+    for assignment in assignments:
+        for warning in assignment.warnings:
+            session.output.note(f"corpus: {printable(assignment.trace_id)}: {warning}")
     known = evidence(unit, method, has_values=bool(values))
     if output_format is Format.JSON:
         session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel, known), 2))

@@ -52,9 +52,9 @@ def traces(
     read = 0
 
     def followed() -> Iterator["importers.Session"]:
-        for number, one in enumerate(runs):
+        for index, one in enumerate(runs):
             if show is not None:
-                show(Progress(number, len(runs)))
+                show(Progress(index, len(runs)))
             yield one
 
     with progress.shown(session.output, "sessions") if is_shown else nullcontext() as show:
@@ -157,7 +157,7 @@ def tell_unused(session: Session, known: "Outcomes | None") -> None:
         session.output.tell(f"corpus: {outcome.place}: none of the runs read is called {quote(name)}")
     if known and unused:
         session.output.is_partial = True
-        named = first_names_and_more([printable(one) for one in known.runs], 5, ", …")
+        named = first_names_and_more([printable(run) for run in known.runs], 5, ", …")
         session.output.tell(f"corpus: the runs read are called {named}")
 
 
@@ -197,7 +197,7 @@ def pass_over(session: Session, said: Sequence[str], others: Sequence["LogFile"]
     for one in said:
         session.output.note(f"corpus: {one}")
     if others:
-        named = first_names_and_more([printable(one.name, limit=100) for one in others], 8, ", …")
+        named = first_names_and_more([printable(other.name, limit=100) for other in others], 8, ", …")
         what = "file that is not a log" if len(others) == 1 else "files that are not logs"
         session.output.note(f"corpus: skipped {len(others):,} {what} in a known format ({named})")
 
@@ -264,7 +264,7 @@ def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bo
 
     there = importers.find(unclear, form)
     is_all = not there.sessions and not (is_log and there.traces)  # then mistakes are shown, whatever it shall be
-    others = [one for one in there.others if is_all and not importers.is_binary(head(one))]
+    others = [other for other in there.others if is_all and not importers.is_binary(head(other))]
     if is_all and not traces and (is_log or not others + there.traces):
         importers.refuse(unclear, there)
     pass_over(session, there.passed_over, [one for one in there.others if one not in others])

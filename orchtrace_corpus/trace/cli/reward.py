@@ -109,7 +109,9 @@ def _show_several(
     if len(specs) == 2:
         values = list(derive_each(session, given, partial(render.present_short, specs)))
         found = compare(
-            [one.values[0][0] for one in values], [one.values[1][0] for one in values], [one.task_id for one in values]
+            [value.values[0][0] for value in values],
+            [one.values[1][0] for one in values],
+            [one.task_id for one in values],
         )
         if output_format is Format.JSON:
             session.output.write(envelope("trace-rewards-compared", render.compared_data(found, values)))

@@ -112,7 +112,7 @@ def _warn_of_stopping(session: Session, runs: Sequence[Trajectory]) -> None:
         groups.setdefault(run.task_id, []).append([turn.reward for turn in run.turns])
     found = []
     for task, rewards in groups.items():
-        biases = [one for one in stopping_biases(rewards) if abs(one.bias) > 1e-12]
+        biases = [stopping_biase for stopping_biase in stopping_biases(rewards) if abs(stopping_biase.bias) > 1e-12]
         if biases:
             found.append((max(biases, key=lambda one: abs(one.bias)), task))
     found.sort(key=lambda one: -abs(one[0].bias))

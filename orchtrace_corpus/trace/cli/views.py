@@ -59,8 +59,8 @@ def show(
             raise CommandUseError(f"--event is of one trace, and there are {len(found)}", "Name one with --session.")
         session.output.show(page.event_page(found[0], event, session.output.width))
         return ExitCode.DONE
-    for number, (_, view) in enumerate(sound_traces(session, documents_of(session, paths, name))):
-        blank = [()] if number else []
+    for index, (_, view) in enumerate(sound_traces(session, documents_of(session, paths, name))):
+        blank = [()] if index else []
         lines = page.page(view, session.output.width, session.output.glyphs, most_agents=agents)
         session.output.show([*blank, *lines])
     return ExitCode.DONE

@@ -163,9 +163,9 @@ def parts_if_any(view: TraceView, unit: str, *, with_people: bool = False) -> di
     if unit == "team":
         return {"team": list(range(len(events)))}
     if unit in ("token", "turn"):
-        return {events[number].id: [number] for number in steps(trace)}
+        return {events[step].id: [step] for step in steps(trace)}
     unpaid = frozenset() if with_people else people(trace)
-    numbers = [number for number, event in enumerate(events) if event.agent not in unpaid]
+    numbers = [index for index, event in enumerate(events) if event.agent not in unpaid]
     if unit in ("message", "tool"):
         kind = EventType.MESSAGE if unit == "message" else EventType.TOOL_CALL
         return {events[number].id: [number] for number in numbers if events[number].type is kind}
@@ -215,9 +215,7 @@ def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[A
     def shares(view: TraceView, advantage: float) -> dict[str, Share]:
         return dict.fromkeys(parts(view, unit, with_people=choices.with_people), Share(advantage))
 
-    return [
-        Assignment(view.trace.trace_id, shares(view, advantage[number]), basis) for number, view in enumerate(views)
-    ]
+    return [Assignment(view.trace.trace_id, shares(view, advantage[index]), basis) for index, view in enumerate(views)]
 
 
 def _tasks(views: Sequence[TraceView]) -> str:

@@ -52,7 +52,7 @@ def stopping_biases(runs: Sequence[Sequence[float]]) -> list[StoppingBias]:
     prefix, totals = _baselines(runs), [fsum(run) for run in runs]
     found = []
     for turn in sorted({len(run) for run in runs})[:-1]:  # after the others nobody stops, or nobody goes on
-        reached = [number for number, run in enumerate(runs) if len(run) >= turn]
+        reached = [index for index, run in enumerate(runs) if len(run) >= turn]
         further = [number for number in reached if len(runs[number]) > turn]
         go_on = len(further) / len(reached)
         price = fsum(prefix[len(runs[number])] - prefix[turn] for number in further) / len(further)
@@ -118,7 +118,7 @@ def simulate(
                 for place, baseline in enumerate((mean, weighted, prefix[len(run)])):
                     sums[place] += score * (one - baseline)
         estimates.append((sums[0] / (size - 1), sums[1] / (size - 1), sums[2] / (size - 1)))
-    by_run, by_sample, by_turn = (_mean([one[place] for one in estimates]) for place in range(3))
+    by_run, by_sample, by_turn = (_mean([estimate[place] for estimate in estimates]) for place in range(3))
     return Simulated(by_run[0], by_sample[0], by_turn[0], (by_run[1], by_sample[1], by_turn[1]))
 
 

@@ -67,12 +67,12 @@ class Supplied:
         for where, row in file.rows("values"):
             members = file.member(row, where, "members", list)
             coalition: set[str] = set()
-            for number in range(len(members)):
-                name = file.member(members, (*where, "members"), number, str)
+            for index in range(len(members)):
+                name = file.member(members, (*where, "members"), index, str)
                 if name in coalition:
-                    raise file.wrong((*where, "members", number), f"{quote(name)} is named twice in one coalition")
+                    raise file.wrong((*where, "members", index), f"{quote(name)} is named twice in one coalition")
                 coalition.add(name)
-                named.setdefault(name, (*where, "members", number))
+                named.setdefault(name, (*where, "members", index))
             if frozenset(coalition) in self._known:
                 shown = ", ".join(map(printable, members)) or "nobody"
                 raise file.wrong(where, f"a second value of the coalition of {shown}", "Keep one of them.")
@@ -168,8 +168,8 @@ class _File:
         if not isinstance(self._content, dict):
             raise self.wrong((), f"{_KINDS[type(self._content)]}, where an object with {quote(name)} is wanted")
         rows = self.member(self._content, (), name, list)
-        for number in range(len(rows)):
-            yield (name, number), self.member(rows, (name,), number, dict)
+        for index in range(len(rows)):
+            yield (name, index), self.member(rows, (name,), index, dict)
 
     def member(self, inside: Any, where: Path, name: str | int, kind: type) -> Any:
         """A member of an object or list, which is of a kind."""

@@ -85,7 +85,8 @@ def _of_trace(scene: Scene) -> Iterator[Row]:
         scene.key, trace.trace_id, trace.task_id, trace.system or None, trace.topology, source.format or None,
         source.version or None, leading_model(trace) or None, trace.clock.unit, trace.clock.epoch or None,
         len(trace.events), len(trace.edges), trace.costs["tokens"], trace.costs["wall_clock_s"], trace.rewards,
-        trace.metrics, trace.reasons, *map(decisions.count, DECISIONS), *[one.value for one in measures.values()],
+        trace.metrics, trace.reasons, *map(decisions.count, DECISIONS),
+        *[measure.value for measure in measures.values()],
         {name: one.reason for name, one in measures.items() if one.reason},
         *[measures[name].at_least for name in BOUNDED],
         scene.warnings, *[_count(trace.import_report.get(name)) for name in _REPORTED],
@@ -97,16 +98,16 @@ def _of_events(scene: Scene) -> Iterator[Row]:
     decisions, rules = scene.labels_of
     return (
         (
-            key, number, event.id, event.seq, event.t * scale, None if event.t_end is None else event.t_end * scale,
+            key, index, event.id, event.seq, event.t * scale, None if event.t_end is None else event.t_end * scale,
             event.type, event.agent, event.role or None, event.sender or None, event.target or None,
             event.parent_agent or None, event.tool or None, event.call_id or None, event.content_ref or None,
             event.model or None, tokens.input, tokens.output, tokens.cache_read, tokens.cache_write, tokens.reasoning,
             basis if (basis := event.token_basis or unknown) is not unknown or event.tokens else None,
             event.cost_usd, event.status, event.error_type or None,
             None if event.trusted is UNSET else event.trusted, event.copied_context, event.inferred,
-            decisions[number], rules[number], source.file or None, source.line,
+            decisions[index], rules[index], source.file or None, source.line,
         )
-        for number, event in enumerate(scene.trace.events)
+        for index, event in enumerate(scene.trace.events)
         for tokens, source in ((event.tokens or _NO_TOKENS, event.source or _NO_SOURCE),)
     )  # fmt: skip
 
@@ -119,7 +120,7 @@ def _of_edges(scene: Scene) -> Iterator[Row]:
 def _of_agents(scene: Scene) -> Iterator[Row]:
     key, parents, spent = scene.key, scene.view.lifecycle.parents, spent_by_agent(scene.trace)
     nothing: list[float | None] = [None] * (len(KINDS) + 1)
-    kinds = {one.id: one.kind for one in scene.trace.agents if one.kind is not AgentKind.UNKNOWN}
+    kinds = {agent.id: agent.kind for agent in scene.trace.agents if agent.kind is not AgentKind.UNKNOWN}
     return (
         (
             key, one.agent, one.role or None, one.model or None, kinds.get(one.agent), parents.get(one.agent),

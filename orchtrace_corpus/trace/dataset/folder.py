@@ -350,7 +350,7 @@ def _copy(old: str, new: str, keys: Collection[str]) -> None:
     from pyarrow import parquet
 
     with parquet.ParquetFile(old) as source, parquet.ParquetWriter(new, source.schema_arrow, compression="zstd") as to:
-        for number in range(source.num_row_groups):
-            rows = source.read_row_group(number)
+        for index in range(source.num_row_groups):
+            rows = source.read_row_group(index)
             kept = [str(trace).rpartition("-")[0] in keys for trace in rows.column("trace").to_pylist()]
             to.write_table(rows.filter(pyarrow.array(kept, pyarrow.bool_())))

@@ -148,8 +148,8 @@ def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "lis
         if any, and the `cause` that is behind it: a file, a version or an error.
     """
     os.makedirs(folder, exist_ok=True)
-    for number, order in enumerate(orders):
-        with open(os.path.join(folder, str(number)), "wb") as file:
+    for index, order in enumerate(orders):
+        with open(os.path.join(folder, str(index)), "wb") as file:
             pickle.dump(order, file)
     replies = session.range(0, len(orders), 1, len(orders)).mapInArrow(
         _on_executor(folder, __version__), "number long, executor string, trouble string, cause string"

@@ -143,8 +143,8 @@ def _write(task: Task, place: str, left_out: LeftOut, job: Job, note: Callable[[
     read = 0
     os.mkdir(place)
     with Writer(place) as writer:
-        for number, source in enumerate(task.sources):
-            note(number)
+        for index, source in enumerate(task.sources):
+            note(index)
             found.append(_read(source, job, writer, answers))
             read += sum(max(file.size, 0) for file in found[-1].files)
             if read > _COLLECT_BYTES:  # what importers leave behind goes round in circles

@@ -121,7 +121,7 @@ class Spent(NamedTuple):
     @property
     def total(self) -> int:
         """All tokens; reasoning is a part of the output."""
-        return sum(number or 0 for number in self.tokens[:COUNTED])
+        return sum(token or 0 for token in self.tokens[:COUNTED])
 
 
 class Outlier(NamedTuple):

@@ -58,7 +58,9 @@ def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosi
     origin = origin or Origin(has_prices=any(event.cost_usd is not None for event in events))
     people = frozenset(agent.id for agent in view.trace.agents if agent.kind is AgentKind.HUMAN)
     machines = [one for one in view.agents if one.agent not in people]
-    team = tuple(one for one in machines if not one.events or any(not events[n].warm_up for n in one.events))
+    team = tuple(
+        machine for machine in machines if not machine.events or any(not events[n].warm_up for n in machine.events)
+    )
     spawned = _spawned(team)
     assumed, summary = _assumed(view.timing), summarize(view, origin.file)
     ledgers = ledger(view.trace, "agent"), ledger(view.trace, "model")
@@ -125,7 +127,7 @@ def first_words(trace: Trace) -> str:
 def has_statuses(trace: Trace) -> bool:
     """Return True if a call of a trace states how it ended; otherwise errors are unknown."""
     calls = (EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT)
-    return any(one.type in calls and one.status is not Status.UNKNOWN for one in trace.events)
+    return any(event.type in calls and event.status is not Status.UNKNOWN for event in trace.events)
 
 
 def _day(run: Trace, times: Timing) -> str:
@@ -171,7 +173,7 @@ def _assumed(times: Timing) -> frozenset[int]:
     """The numbers of events that only stand for the life of an agent of which no record is: its time is assumed."""
     of = times.of
     found = {number for number in of.of_type.get(EventType.INFERENCE, ()) if stands_for_life(of.events[number])}
-    seen = {event.agent for number, event in enumerate(of.events) if times.works[number] > 0 and number not in found}
+    seen = {event.agent for index, event in enumerate(of.events) if times.works[index] > 0 and index not in found}
     return frozenset(number for number in found if of.events[number].agent not in seen)
 
 
@@ -192,7 +194,7 @@ def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> val
         sum(times.works),
         sum(times.works[number] for number in times.of.of_type.get(EventType.TOOL_CALL, ())),
         sum(times.works[number] for number in assumed),
-        sum(times.works[one.number] for one in view.open_calls),
+        sum(times.works[open_call.number] for open_call in view.open_calls),
     )
 
 
@@ -207,7 +209,7 @@ def _path(view: TraceView, assumed: frozenset[int]) -> values.CriticalPath:
 
     def work_path(times: Timing) -> values.WorkPath:
         path = longest_path(times, times.works, overlapping=True)
-        parts = [times.works[number] for number in path.events]
+        parts = [times.works[event] for event in path.events]
         for place, (number, later) in enumerate(pairwise(path.events)):  # work that goes on beside its successor
             parts[place] -= max(times.starts[number] + times.works[number] - times.starts[later], 0.0)
         no_gaps = Chain(path.events, parts, [0.0] * len(parts), 0.0)
@@ -287,7 +289,7 @@ def _tokens(view: TraceView, agents: Sequence[Entry], models: Sequence[Entry]) -
         bool(reason or unsure or missing),
         {kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in kinds},
         tuple((entry.name, entry.total) for entry in entries if entry.total),
-        tuple((one.agent, one.tokens) for one in view.agents if one.tokens),
+        tuple((agent.agent, agent.tokens) for agent in view.agents if agent.tokens),
         frozenset(entry.name for entry in agents if entry.at_least),
         reason,
         missing,
@@ -334,7 +336,7 @@ def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
 def _further_files(view: TraceView) -> Iterator[values.Problem]:
     """Return the files in which an agent without a spawn goes on, long after the file before."""
     events, ends, found = view.trace.events, view.timing.ends, list[Source]()
-    for earlier, later in (pair for one in view.agents if not one.depth for pair in pairwise(one.events)):
+    for earlier, later in (pair for agent in view.agents if not agent.depth for pair in pairwise(agent.events)):
         before, after = events[earlier].source, events[later].source
         if isinstance(before, Source) and isinstance(after, Source) and before.file != after.file:
             found += [after] if ends[later] - ends[earlier] >= _LONG_PAUSE_S else []

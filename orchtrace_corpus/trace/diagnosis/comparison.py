@@ -101,7 +101,7 @@ def structure(trace: Trace | TraceView, names: Mapping[str, str] = MappingProxyT
             if (model := event.model or (declared.get(event.agent, "") if event.type in ASKED else ""))
         ),
         statuses=Counter(event.status.value for event in trace.events),
-        decisions=Counter(one.decision.value for one in labels(view)),
+        decisions=Counter(label.decision.value for label in labels(view)),
         events=Counter(event.type.value for event in trace.events),
         edges=Counter(edge.type.value for edge in trace.edges),
         handovers=Counter(
@@ -167,7 +167,7 @@ def largest_first(differences: Sequence[Difference]) -> list[Difference]:
     sums: dict[str, float] = {}
     for one in differences:
         sums[one.part] = sums.get(one.part, 0.0) + abs(one.change or 0.0)
-    measured = {(one.before, one.after) for one in differences if one.part == "measures"}
+    measured = {(difference.before, difference.after) for difference in differences if difference.part == "measures"}
 
     def weight(one: Difference) -> tuple[bool, int, float]:
         is_leading = one.part == "measures" and one.name in _LEADING_MEASURES

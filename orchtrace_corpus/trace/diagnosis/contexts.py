@@ -67,13 +67,13 @@ def contexts(view: TraceView) -> tuple[Context, ...]:
     if any(line in report.token_ledger for line in _SUMS):
         return ()
     events, found = view.trace.events, []
-    for one in view.agents:
+    for agent in view.agents:
         sizes = {
-            number: size
-            for number in one.events
-            if events[number].type in ASKED
-            and not events[number].copied_context
-            and isinstance(tokens := events[number].tokens, Tokens)
+            event: size
+            for event in agent.events
+            if events[event].type in ASKED
+            and not events[event].copied_context
+            and isinstance(tokens := events[event].tokens, Tokens)
             and (size := (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0))
         }
         if not sizes:
@@ -85,7 +85,7 @@ def contexts(view: TraceView) -> tuple[Context, ...]:
         past = tuple(n for n, size in sizes.items() if size > (windows[events[n].model][0] or 2 * size) / 2)
         top = max(sizes, key=sizes.__getitem__)
         model = events[top].model
-        found.append(Context(one.agent, model, sizes[top], *windows[model], past))
+        found.append(Context(agent.agent, model, sizes[top], *windows[model], past))
     return tuple(found)
 
 

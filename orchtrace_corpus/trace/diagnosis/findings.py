@@ -116,7 +116,7 @@ def find(view: TraceView) -> TeamFindings:
     """
     team = _Team(view)
     sizes = contexts(view)
-    kind, large = FindingKind.LARGE_CONTEXT, [one for one in sizes if one.past_half]
+    kind, large = FindingKind.LARGE_CONTEXT, [size for size in sizes if size.past_half]
     between = team.unread_messages(), team.unused_results(), team.without_return(), team.repeated_calls()
     by_context = (team.finding(kind, (one.agent,), one.past_half, one.past_half) for one in large)
     found = chain(*between, team.idle_leads(), by_context, team.unapproved_effects())
@@ -207,7 +207,7 @@ class _Team:
 
     def _answers_awaited(self, messages: Iterable[int]) -> set[int]:
         """The open calls of models that are what their sender did next: perhaps it waited for an answer."""
-        opened = {one.number for one in self._view.open_calls if one.cause is Cause.ANSWER}
+        opened = {open_call.number for open_call in self._view.open_calls if open_call.cause is Cause.ANSWER}
         found = set()
         for sent in messages if opened else ():
             own, start = self._times.by_agent[self._events[sent].agent], self._times.starts[sent]
@@ -313,33 +313,33 @@ class _Team:
         found: list[TeamFinding] = []
         below: list[tuple[int, _Below]] = []  # of agents to the right in the tree, with their depths
         deep = _Below([], [], [], [])
-        for one in reversed(self._view.agents):
-            own = [(if_waiting.begins[n], if_waiting.ends[n]) for n in one.events if if_waiting.works[n] > 0]
-            if one.depth > _DEEPEST:
+        for agent in reversed(self._view.agents):
+            own = [(if_waiting.begins[n], if_waiting.ends[n]) for n in agent.events if if_waiting.works[n] > 0]
+            if agent.depth > _DEEPEST:
                 deep.busy.extend(own)
-                deep.alive.extend(self._engaged(one))
-                deep.events.extend(one.events)
-                deep = deep._replace(has_unknown=deep.has_unknown or one.agent in unknown)
+                deep.alive.extend(self._engaged(agent))
+                deep.events.extend(agent.events)
+                deep = deep._replace(has_unknown=deep.has_unknown or agent.agent in unknown)
                 continue
-            parts, deep = [deep, _Below([], [], [], [], one.agent in unknown)], _Below([], [], [], [])
-            while below and below[-1][0] > one.depth:
+            parts, deep = [deep, _Below([], [], [], [], agent.agent in unknown)], _Below([], [], [], [])
+            while below and below[-1][0] > agent.depth:
                 parts.append(below.pop()[1])
             team = _joined(parts)
             busy = union([*team.busy, *own])
-            alive = union((max(a, one.begin), min(b, one.end)) for a, b in team.alive)
+            alive = union((max(a, agent.begin), min(b, agent.end)) for a, b in team.alive)
             gaps = [] if team.has_unknown else without(alive, union([*busy, *team.told]))
             idle = length(gaps)
             told = team.told
-            if idle >= self._least and one.agent not in self._people:
+            if idle >= self._least and agent.agent not in self._people:
                 told = union([*told, *gaps])
-                numbers = sorted({*one.events, *team.events}, key=starts.__getitem__)
+                numbers = sorted({*agent.events, *team.events}, key=starts.__getitem__)
                 begins = [starts[n] for n in numbers]
                 ended_by = (bisect_left(begins, end) for _, end in gaps)
                 events = tuple(dict.fromkeys(numbers[place] for place in ended_by if place < len(numbers)))
-                found.append(TeamFinding(FindingKind.IDLE_LEAD, (one.agent,), events, idle, None))
-            alive = union([*team.alive, *self._engaged(one)])
-            whole = _Below(busy, alive, told, [*team.events, *one.events], team.has_unknown)
-            below.append((one.depth, whole))
+                found.append(TeamFinding(FindingKind.IDLE_LEAD, (agent.agent,), events, idle, None))
+            alive = union([*team.alive, *self._engaged(agent)])
+            whole = _Below(busy, alive, told, [*team.events, *agent.events], team.has_unknown)
+            below.append((agent.depth, whole))
         return iter(found[::-1])
 
     def _engaged(self, one: AgentSpan) -> Iterator[tuple[float, float]]:
@@ -412,7 +412,7 @@ class _Below(NamedTuple):
 
 def _joined(parts: Sequence[_Below]) -> _Below:
     """Several parts of the tree as one."""
-    events = [number for part in parts for number in part.events]
+    events = [event for part in parts for event in part.events]
     busy = union(interval for part in parts for interval in part.busy)
     alive = union(interval for part in parts for interval in part.alive)
     told = union(interval for part in parts for interval in part.told)

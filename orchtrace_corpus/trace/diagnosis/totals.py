@@ -211,8 +211,8 @@ class Totals:
         first, last = min(view.graph.times), max([event.t if event.t_end is None else event.t_end for event in events])
         only_day = day_of(first) if day_of(first) == day_of(last) else None
         numbers: dict[_Key, list[int]] = {}
-        for number, event in enumerate(events):
-            model = models.get(number)
+        for index, event in enumerate(events):
+            model = models.get(index)
             if model is None:
                 if event.copied_context or (event.tokens is UNSET and event.cost_usd is None):
                     continue
@@ -220,7 +220,7 @@ class Totals:
             day = only_day
             if day is None:
                 day = day_of(event.t if event.t_end is None else event.t_end)
-            numbers.setdefault(_Key(session, day, model), []).append(number)
+            numbers.setdefault(_Key(session, day, model), []).append(index)
         return numbers
 
     def first_day(self, view: TraceView) -> str:
@@ -247,9 +247,9 @@ class Totals:
             group.cells[key] = cell
             if grouping is Grouping.MODEL:
                 group.work.append((key.session, key.day, cell.work))
-        for number, session in enumerate(self._sessions if grouping is not Grouping.MODEL else ()):
+        for index, session in enumerate(self._sessions if grouping is not Grouping.MODEL else ()):
             for day, work in session.work.items():
-                groups.setdefault(name_of(_Key(number, day, "")), _Group()).work.append((number, day, work))
+                groups.setdefault(name_of(_Key(index, day, "")), _Group()).work.append((index, day, work))
         if grouping is Grouping.SESSION:
             return Breakdown(
                 [self._total(session.name, groups.get(n, _Group())) for n, session in enumerate(self._sessions)]
@@ -277,7 +277,7 @@ class Totals:
 
     def all(self) -> Total:
         """Return the total of all runs."""
-        work = [(number, *part) for number, session in enumerate(self._sessions) for part in session.work.items()]
+        work = [(index, *part) for index, session in enumerate(self._sessions) for part in session.work.items()]
         return self._total("all", _Group(self._cells, work))
 
     def _work(self, view: TraceView, numbers: Iterable[int]) -> dict[str, Intervals]:

@@ -173,7 +173,7 @@ def payment(view: TraceView, reward: "Reward") -> Payment:
     """
     from orchtrace_corpus.trace.rewards import WHOLE
 
-    numbers = {event.id: number for number, event in enumerate(view.trace.events)}
+    numbers = {event.id: index for index, event in enumerate(view.trace.events)}
     whole = 0.0
     events: dict[int, float] = {}
     agents: dict[str, float] = {}

@@ -86,14 +86,14 @@ class Run:
     def spending(self) -> dict[EventType, Spending]:
         """The tokens of the events of each type that occurs; what was merely copied is not counted."""
         found = {kind: Spending() for kind in self.times.of.of_type}
-        for number, event in enumerate(self.trace.events):
+        for index, event in enumerate(self.trace.events):
             if not event.copied_context:
                 spent = found[event.type]
                 spent.events += 1
                 if event.tokens and (tokens := total(event.tokens)):
                     spent.tokens += tokens
                 elif not event.tokens or not event.tokens.is_known:
-                    spent.lacking.append(number)
+                    spent.lacking.append(index)
         return found
 
     @Derived
@@ -163,8 +163,8 @@ def steps(trace: Trace, persons: Collection[str] | None = None) -> list[int]:
     events, nobody = trace.events, people(trace) if persons is None else persons
     asked = {event.agent for event in events if event.type in ASKED}
     found = [
-        number
-        for number, event in enumerate(events)
+        index
+        for index, event in enumerate(events)
         if event.type in (ASKED if event.agent in asked else _VISIBLE_ACTS)
         and not (event.copied_context or event.warm_up)
     ]

@@ -68,7 +68,7 @@ def late_steps(run: Run) -> tuple[int | None, list[int]]:
     # Without the waiting for people, results of several moments may stand at one: then the moments themselves decide.
     moments = {n: (events[n].t_end or events[n].t, events[n].t, events[n].seq or 0) for n in results}
     last = max(results, key=lambda number: (ends[number], starts[number], *moments[number], events[number].id))
-    late = [number for number in run.steps if starts[number] > ends[last]]
+    late = [step for step in run.steps if starts[step] > ends[last]]
     if ends[last] == starts[last]:  # at one instant, `seq` may say what came later
         late += [n for n in run.steps if starts[n] == starts[last] and is_after(events[n], events[last], 0.0)]
     return last, late

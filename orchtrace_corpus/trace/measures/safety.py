@@ -46,7 +46,7 @@ def _at_most(run: Run) -> float | None:
     """Return the reach with every unmarked tool result as untrusted; None where all results are marked."""
     events = run.trace.events
     results = run.times.of.of_type.get(EventType.TOOL_RESULT, ())
-    unmarked = [number for number in results if not isinstance(events[number].trusted, bool)]
+    unmarked = [result for result in results if not isinstance(events[result].trusted, bool)]
     if not unmarked:
         return None
     widest = influence(run.trace, run.view.graph, run.view.sequence, further=unmarked)
@@ -58,7 +58,7 @@ def untrusted_events(run: Run) -> Measure:
     if refusal := _unmarked(run):
         return refusal
     found, events = run.view.influence, run.trace.events
-    carrying = [number for number, event in enumerate(events) if is_content(event)]
+    carrying = [index for index, event in enumerate(events) if is_content(event)]
     value = len(found.in_context.intersection(carrying)) / len(carrying)
     least = len(found.by_edges.intersection(carrying)) / len(carrying)
     return Measure(value, by_edges=least if least < value else None)
@@ -122,17 +122,17 @@ def time_to_containment(run: Run) -> Measure:
     tainted = [call for call in run.view.effectful_calls if call.number in found.in_context]
     if not tainted:
         return Measure(None, "nothing to contain: no call with side effects depends on untrusted content")
-    entry = min(times.starts[number] for number in found.sources)
+    entry = min(times.starts[source] for source in found.sources)
     last_effect = max([times.starts[call.number] for call in tainted if call.executed], default=entry)
     candidates = []
     for call in tainted:
         if call.outcome is Outcome.REFUSED:
-            candidates += [number for number in call.gates if times.starts[number] >= times.starts[call.number]]
+            candidates += [gate for gate in call.gates if times.starts[gate] >= times.starts[call.number]]
     for number in times.of.of_type.get(EventType.HUMAN, ()):
         if events[number].status is Status.CANCELLED:
             candidates.append(number)
     candidates += _ends_of_reached(run)
-    containing = [number for number in candidates if times.starts[number] >= max(entry, last_effect)]
+    containing = [candidate for candidate in candidates if times.starts[candidate] >= max(entry, last_effect)]
     if not containing:
         return Measure(None, f"not contained within {times.end - entry:.6g} {times.unit}")
     first = min(containing, key=lambda number: times.starts[number])
@@ -210,7 +210,7 @@ def privilege_crossings(run: Run) -> Measure:
         sender, receiver = of.agents[source], of.agents[target]
         if sender != receiver and tools.get(receiver, set()) - tools.get(sender, set()):
             crossings.append(target)
-    return Measure(float(len(crossings)), events=tuple(run.trace.events[number].id for number in crossings[:20]))
+    return Measure(float(len(crossings)), events=tuple(run.trace.events[crossing].id for crossing in crossings[:20]))
 
 
 def _unmarked(run: Run) -> Measure | None:
@@ -218,7 +218,7 @@ def _unmarked(run: Run) -> Measure | None:
     if run.view.untrusted:
         return None
     results = run.times.of.of_type.get(EventType.TOOL_RESULT, ())
-    if results and all(isinstance(run.trace.events[number].trusted, bool) for number in results):
+    if results and all(isinstance(run.trace.events[result].trusted, bool) for result in results):
         return None
     return Measure(None, _UNMARKED)
 

@@ -79,7 +79,7 @@ class Shared:
             self.without_ids += spent.count(False) - counted
         self.answers += len(copies)
         self.tokens += sum(total(one.tokens) for one in copies)
-        prices = [one.usd for one in copies if one.usd is not None]
+        prices = [copy.usd for copy in copies if copy.usd is not None]
         self.usd = sum(prices) + (self.usd or 0.0) if prices else self.usd
         return copies
 

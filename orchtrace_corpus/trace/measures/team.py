@@ -29,8 +29,8 @@ def critical_steps(run: Run) -> Measure:
     """
     parents, below, events = run.view.lifecycle.parents, run.depths, run.trace.events
     own: dict[str, list[tuple[float, int]]] = {}
-    for number in run.steps:
-        own.setdefault(events[number].agent, []).append((run.times.starts[number], number))
+    for step in run.steps:
+        own.setdefault(events[step].agent, []).append((run.times.starts[step], step))
     for taken in own.values():
         taken.sort()
     born = {agent: numbers[0] for agent, numbers in run.times.by_agent.items()}
@@ -63,11 +63,11 @@ def _steps_before(number: int, taken: Sequence[tuple[float, int]], run: Run) -> 
 def critical_step_path(run: Run) -> Measure:
     """The most steps on a path of events that depend on one another: Critical Steps of a run that is not in stages."""
     weights = [0.0] * len(run.trace.events)
-    for number in run.steps:
-        weights[number] = 1.0
+    for step in run.steps:
+        weights[step] = 1.0
     path = longest_path(run.times, weights, overlapping=False)
     events = run.trace.events
-    return Measure(path.length, events=tuple([events[number].id for number in path.events if weights[number]]))
+    return Measure(path.length, events=tuple([events[event].id for event in path.events if weights[event]]))
 
 
 def agent_count(run: Run) -> Measure:
@@ -90,7 +90,7 @@ def width(run: Run) -> Measure:
     last = {agent: ends[numbers[-1]] for agent, numbers in run.times.finished.items()}
     for agent, spawns in run.view.lifecycle.spawns.items():
         first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
-        last[agent] = max(last.get(agent, 0.0), max([ends[number] for number in spawns]))
+        last[agent] = max(last.get(agent, 0.0), max([ends[spawn] for spawn in spawns]))
     for agent, despawns in run.view.lifecycle.despawns.items():
         if agent in last:
             last[agent] = max(last[agent], starts[despawns[-1]])

@@ -38,7 +38,7 @@ def span(run: Run) -> Measure:
     if run.times.unknown:
         return _known_part(run, path.length)
     events, works = run.trace.events, run.times.works
-    return Measure(path.length, events=tuple([events[number].id for number in path.events if works[number] > 0]))
+    return Measure(path.length, events=tuple([events[event].id for event in path.events if works[event] > 0]))
 
 
 def waited(run: Run) -> Measure:
@@ -95,9 +95,9 @@ def concurrency(times: Timing) -> dict[int, float]:
     The times add up to the elapsed time, and each times its number to the work, where no duration is unknown.
     """
     changes: list[tuple[float, int]] = []
-    for number, duration in enumerate(times.works):
+    for index, duration in enumerate(times.works):
         if duration > 0:
-            changes += [(times.begins[number], 1), (times.ends[number], -1)]
+            changes += [(times.begins[index], 1), (times.ends[index], -1)]
     changes.sort()
     profile: dict[int, float] = {}
     at, active = times.begin, 0
@@ -129,7 +129,7 @@ class Profile(NamedTuple):
 def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
     times = run.times
-    working = [number for number, duration in enumerate(times.works) if duration > 0]
+    working = [index for index, duration in enumerate(times.works) if duration > 0]
     most = most_at_once([times.begins[n] for n in working], [times.ends[n] for n in working])
     return _known_part(run, float(most))
 

@@ -316,7 +316,9 @@ class ImportReport(Struct):
 
     def missing(self) -> dict[str, int]:
         """Return the kinds of records without tokens, and the number of each as far as it is known."""
-        return {one.what: one.records for one in self.entries() if one.outcome == Outcome.UNKNOWN and one.records}
+        return {
+            entry.what: entry.records for entry in self.entries() if entry.outcome == Outcome.UNKNOWN and entry.records
+        }
 
     def missing_elsewhere(self) -> bool:
         """Return True if usage is unknown of which the trace has no event."""

@@ -125,13 +125,13 @@ def _wrong_items(
     name: str, items: list[msgspec.Raw], decoder: msgspec.json.Decoder[Any], places: Places
 ) -> Iterator[Finding]:
     wrong = 0
-    for number, item in enumerate(items):
+    for index, item in enumerate(items):
         try:
             decoder.decode(item)
         except msgspec.ValidationError:
             wrong += 1
             if wrong <= MOST_PROBLEMS:
-                yield from _schema_findings(name.removesuffix("s"), loads(bytes(item)), (name, number), places)
+                yield from _schema_findings(name.removesuffix("s"), loads(bytes(item)), (name, index), places)
     if wrong > MOST_PROBLEMS:
         message = f"{wrong} of {len(items)} {name} are wrong; the first {MOST_PROBLEMS} are described"
         yield Finding("T112", message, places.locate((name,)))

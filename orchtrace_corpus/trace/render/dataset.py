@@ -71,7 +71,7 @@ def narrow(one: Table, width: int) -> Table:
 
 def _overview(found: Statistics) -> Table:
     rows = [(group, *pair) for group, *numbers in found.overviews for pair in zip(_COUNTED, numbers, strict=True)]
-    is_doubled = any(one.trace_ids < one.traces for one in found.overviews)
+    is_doubled = any(overview.trace_ids < overview.traces for overview in found.overviews)
     notes = ("Some traces have the same trace_id: is a log in the dataset twice?",) if is_doubled else ()
     return Table("overview", "Dataset", (*found.by, "what", "number"), _rows(rows, exact=True), notes)
 
@@ -83,9 +83,19 @@ def _distributions(found: Statistics, exact: bool) -> Table:
     names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
     columns = (*found.by, "measure", "unit", "n", "null", "mean", "min", *names, "max")
     rows = [
-        (one.group, one.measure, one.unit, one.n, one.null, one.mean, one.least, *one.quantiles, one.greatest)
-        for one in found.distributions
-        if one.n or exact
+        (
+            distribution.group,
+            distribution.measure,
+            distribution.unit,
+            distribution.n,
+            distribution.null,
+            distribution.mean,
+            distribution.least,
+            *distribution.quantiles,
+            distribution.greatest,
+        )
+        for distribution in found.distributions
+        if distribution.n or exact
     ]
     without = sum(not one.n for one in found.distributions)
     notes = (_OPEN, f"{without} rows without any value are left out.")[: 2 if without and not exact else 1]
@@ -106,10 +116,10 @@ def _models(found: Statistics, exact: bool) -> Table:
         return at_least(figure) if is_least and figure is not None and not exact else figure
 
     rows = [
-        (one.group, printable(one.model) or "(none named)", one.events, one.without_tokens, *one.tokens,
-         known(one.total if one.events else None, one.at_least), known(one.cost_usd, one.cost_at_least),
-         *((one.at_least, one.cost_at_least) if exact else ()))
-        for one in found.models
+        (model.group, printable(model.model) or "(none named)", model.events, model.without_tokens, *model.tokens,
+         known(model.total if model.events else None, model.at_least), known(model.cost_usd, model.cost_at_least),
+         *((model.at_least, model.cost_at_least) if exact else ()))
+        for model in found.models
     ]  # fmt: skip
     columns = (*found.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
     note = "Reasoning is a part of output. Copied context is not counted."
@@ -121,8 +131,16 @@ def _models(found: Statistics, exact: bool) -> Table:
 
 def _outliers(found: Statistics, exact: bool) -> Table:
     rows = [
-        (one.group, one.measure, one.value, one.unit, one.ranges, printable(one.trace_id), one.trace)
-        for one in found.outliers
+        (
+            outlier.group,
+            outlier.measure,
+            outlier.value,
+            outlier.unit,
+            outlier.ranges,
+            printable(outlier.trace_id),
+            outlier.trace,
+        )
+        for outlier in found.outliers
     ]
     columns = (*found.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
     rule = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {FEWEST} values or more."

@@ -140,30 +140,30 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "parallelism": _shares(diagnosis),
         "open_calls": [
             {
-                "event": events[one.number].id,
-                "agent": events[one.number].agent,
-                "tool": events[one.number].tool,
-                "cause": one.cause.value,
-                "open": works[one.number],
-                "in_waits": view.timing.waits_unseen(one.number) if one.cause is Cause.UNFINISHED else 0.0,
-                "begin": max(view.timing.starts[one.number] - view.timing.begin, 0.0),
-                "usual": one.usual,
+                "event": events[open_call.number].id,
+                "agent": events[open_call.number].agent,
+                "tool": events[open_call.number].tool,
+                "cause": open_call.cause.value,
+                "open": works[open_call.number],
+                "in_waits": view.timing.waits_unseen(open_call.number) if open_call.cause is Cause.UNFINISHED else 0.0,
+                "begin": max(view.timing.starts[open_call.number] - view.timing.begin, 0.0),
+                "usual": open_call.usual,
             }
-            for one in view.open_calls
+            for open_call in view.open_calls
         ],
         "turns": [_turn_wait(wait, diagnosis) for wait in view.timing.stated.waits],
         "agents": [
             {
-                "agent": one.agent,
-                "name": names[one.agent],
-                "role": one.role,
-                "depth": one.depth,
-                "person": one.agent in diagnosis.people,
-                **view.agent_times[one.agent]._asdict(),
-                "tokens": one.tokens,
-                "tokens_at_least": one.agent in diagnosis.tokens.least,
+                "agent": agent.agent,
+                "name": names[agent.agent],
+                "role": agent.role,
+                "depth": agent.depth,
+                "person": agent.agent in diagnosis.people,
+                **view.agent_times[agent.agent]._asdict(),
+                "tokens": agent.tokens,
+                "tokens_at_least": agent.agent in diagnosis.tokens.least,
             }
-            for one in view.agents
+            for agent in view.agents
         ],
         "critical_path": [
             {
@@ -193,9 +193,9 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "lever": None if (lever := biggest_lever(diagnosis)) is None else lever._asdict(),
         **findings.as_data(diagnosis),
         "problems": {
-            one.text or one.kind.value: one.number
-            for one in diagnosis.problems
-            if one.kind is not ProblemKind.FAILED_EVENT
+            problem.text or problem.kind.value: problem.number
+            for problem in diagnosis.problems
+            if problem.kind is not ProblemKind.FAILED_EVENT
         },
     }
 
@@ -342,7 +342,7 @@ def distinct(names: Sequence[str]) -> int:
 def _together(name: str, summaries: Sequence[Summary]) -> Summary:
     """Several runs as one; their times are not added, since they may have run side by side."""
     agents, events = sum(one.agents for one in summaries), sum(one.events for one in summaries)
-    errors = sum(one.errors for one in summaries)
+    errors = sum(summary.errors for summary in summaries)
     spent = sum_known(one.tokens for one in summaries), sum_known(one.cost_usd for one in summaries)
     is_least = any(one.has_more_tokens for one in summaries), any(one.costs_more for one in summaries)
     return Summary(name, "", agents, events, 0.0, "", errors, *spent, *is_least)

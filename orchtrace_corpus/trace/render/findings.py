@@ -48,7 +48,7 @@ def paragraphs(run: Diagnosis, name: Callable[[str], str]) -> Iterator[tuple[str
         label = ""
     if len(told) > _MOST_KINDS:
         yield "", f"{quantity(len(told) - _MOST_KINDS, 'more kind')}; {keep('--format json')} has all."
-    events = [number for one in run.between.findings for number in one.events]
+    events = [event for finding in run.between.findings for event in finding.events]
     if events:
         first = printable(run.view.trace.events[events[0]].id, limit=60)
         yield MORE, f"{keep(f'corpus trace show LOG --event {first}')} shows one of these events."
@@ -58,9 +58,9 @@ def waits(run: Diagnosis, name: Callable[[str], str]) -> Iterator[tuple[str, str
     """A sentence on who waited for whom longest; nothing where nobody did for long."""
     least = max(LEAST_SHARE * run.summary.elapsed, 1e-9)
     parts = [
-        f"{name(one.agent)} for {name(one.awaited)} {_time(run, one.seconds)}"
-        for one in run.between.waits
-        if one.seconds >= least
+        f"{name(wait.agent)} for {name(wait.awaited)} {_time(run, wait.seconds)}"
+        for wait in run.between.waits
+        if wait.seconds >= least
     ]
     if parts:
         yield WAITS, f"{first_names_and_more(parts, _MOST_WAITS, f' and {keep(_MORE)}')}."
@@ -73,7 +73,9 @@ def _findings(run: Diagnosis, name: Callable[[str], str]) -> Iterator[str]:
     for kind, found in by_kind.items():
         parts = [_cost(run, kind, found), _places(run, found)]
         yield f"{_SENTENCES[kind](run, found, name)}{': ' if any(parts) else ''}{'; '.join(filter(None, parts))}."
-    unknown = [one for one in run.between.contexts if one.window is None and one.tokens >= _NOTABLE_CONTEXT]
+    unknown = [
+        context for context in run.between.contexts if context.window is None and context.tokens >= _NOTABLE_CONTEXT
+    ]
     if unknown:
         models = [printable(model, limit=40) or "a model without a name" for model in {one.model: 0 for one in unknown}]
         sizes = keep(f"{max(one.tokens for one in unknown):,.0f} tokens")
@@ -166,7 +168,7 @@ def _named(parts: Sequence[str]) -> str:
 
 def _cost(run: Diagnosis, kind: FindingKind, found: Sequence[TeamFinding]) -> str:
     """Return the known cost of all findings of a kind."""
-    seconds, tokens = cost(run.view, {number for one in found for number in one.cost_events})
+    seconds, tokens = cost(run.view, {cost_event for one in found for cost_event in one.cost_events})
     seconds = sum(one.seconds or 0.0 for one in found) if kind is FindingKind.IDLE_LEAD else seconds
     parts = [_time(run, seconds)] if seconds else []
     parts += [keep(f"{tokens:,.15g} tokens")] if tokens else []
@@ -190,7 +192,7 @@ def as_data(run: Diagnosis) -> dict[str, Any]:
         figures = {**one._asdict(), "kind": one.kind.value, "agents": list(one.agents), "tool": one.tool or None}
         begin = min((_begin(run, number) for number in one.events), default=None)
         concerned = {"events": [ids[number] for number in one.events], "begin": begin}
-        return {**figures, **concerned, "cost_events": [ids[number] for number in one.cost_events]}
+        return {**figures, **concerned, "cost_events": [ids[cost_event] for cost_event in one.cost_events]}
 
     def wait(one: Wait) -> dict[str, Any]:
         return {**one._asdict(), "events": [ids[number] for number in one.events]}

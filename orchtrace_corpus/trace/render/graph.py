@@ -104,8 +104,8 @@ def dot(trace: Trace | TraceView) -> str:
 
 def _by_agent(trace: Trace) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for number, event in enumerate(trace.events):
-        found.setdefault(event.agent, []).append(number)
+    for index, event in enumerate(trace.events):
+        found.setdefault(event.agent, []).append(index)
     return found
 
 
@@ -172,7 +172,7 @@ def timeline(trace: Trace | TraceView) -> Picture:
         y += SMALL * 1.3
     drawing.height = y + _MARGIN
     path = first_names_and_more([printable(events[n].id) for n in on_path if times.works[n] > 0], 30)
-    acting = {one.agent for one in view.agents}
+    acting = {agent.agent for agent in view.agents}
     persons = len(acting & people(view.trace))
     team = counted(len(acting) - persons, "agent") + (f" and {counted(persons, 'person')}" if persons else "")
     description = f"{team}, {counted(len(events), 'event')}, {_time(times.elapsed, times)} elapsed."
@@ -188,7 +188,7 @@ def _draw_lane(
 ) -> None:
     trace, times = view.trace, view.timing
     left, scale = axis
-    opened = {one.number for one in view.open_calls}
+    opened = {open_call.number for open_call in view.open_calls}
 
     def place(moment: float) -> float:
         return left + (min(max(moment, times.begin), times.end) - times.begin) * scale

@@ -65,9 +65,9 @@ class Tally:
                 self._kinds[kinds][kind] += noted.number
                 if noted.for_example:
                     self._examples.setdefault(kind, noted.for_example[0])
-        for one in report.entries():
-            row = Row(one.what or one.outcome, one.records, one.tokens, outcome=one.outcome)
-            _add(self._ledger, (one.outcome, one.what), row)
+        for entry in report.entries():
+            row = Row(entry.what or entry.outcome, entry.records, entry.tokens, outcome=entry.outcome)
+            _add(self._ledger, (entry.outcome, entry.what), row)
         if reason := trace.reasons.get("costs.tokens"):
             self._unknown[reason] += 1
         if report.prices is not None:

@@ -122,7 +122,7 @@ class _Columns:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         cells = [_cells(row) for row in rows]
-        self._names = [name for name in _cells(Row("", 0, {})) if any(one[name] for one in cells)]
+        self._names = [name for name in _cells(Row("", 0, {})) if any(cell[name] for cell in cells)]
         self._widths = [max(len(name), *(len(one[name]) for one in cells)) + 2 for name in self._names]
         self.width = sum(self._widths)
 

@@ -230,7 +230,7 @@ def _readings(found: Profile) -> Iterator[tuple[int, float, float | None]]:
 def concurrent_exact(profiles: Sequence[tuple[str, Profile]]) -> Table:
     """The concurrency profiles of several traces with every digit in one table."""
     rows = tuple(
-        (printable(trace_id), number, *(round_figure(one, exact=True) for one in times), found.unit)
+        (printable(trace_id), number, *(round_figure(time, exact=True) for time in times), found.unit)
         for trace_id, found in profiles
         for number, *times in _readings(found)
     )

@@ -103,7 +103,11 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
         took = f"{duration(times.starts[number] - called, times.unit)} after its call"
     opened = not {number, *pair}.isdisjoint(perhaps_waiting(view))
     ended = next((one for one in (event, *(events[n] for n in pair)) if one.status is not Status.UNKNOWN), event)
-    kinds = [NOUNS[one.kind] for one in diagnosis.between.findings if number in (*one.events, *one.cost_events)]
+    kinds = [
+        NOUNS[finding.kind]
+        for finding in diagnosis.between.findings
+        if number in (*finding.events, *finding.cost_events)
+    ]
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
     words = KINDS | PARTS
     spent = [f"{amount:,.10g} {words[kind]}" for kind, amount in by_kind(tokens).items() if amount]
@@ -157,7 +161,7 @@ def timelines(
         names: What the agents are called.
     """
     elapsed = diagnosis.summary.elapsed
-    labels = ["  " * one.depth + names[one.agent] for one in agents]
+    labels = ["  " * agent.depth + names[agent.agent] for agent in agents]
     label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
     heading = "tokens" if any(one.tokens is not None for one in agents) else ""
     tokens = [_tokens(one, diagnosis.tokens.least) for one in agents]

@@ -147,7 +147,7 @@ def refusal(paid: Paid, *, is_design: bool) -> str:
     if any(one.value is not None if is_design else any(term.value is not None for term in one.terms)
            for one in paid.rewards):  # fmt: skip
         return ""
-    refusals = (printable(term.refusal or "", limit=300) for one in paid.rewards for term in one.terms)
+    refusals = (printable(term.refusal or "", limit=300) for reward in paid.rewards for term in reward.terms)
     return next(filter(None, refusals), "nothing was asked for")
 
 
@@ -172,7 +172,7 @@ def terms(specs: Sequence[Spec], paid: Paid, *, exact: bool) -> list[Table]:
         tables.append(Table(spec.name, title, names, tuple(rows), tuple(_notes(spec, reward)), wrapped="note"))
     if not exact:
         return tables
-    all_rows = tuple([(printable(one.name), *row) for one in tables for row in one.rows])
+    all_rows = tuple([(printable(table.name), *row) for table in tables for row in table.rows])
     return [Table("rewards", "", ("design", *names), all_rows)]
 
 
@@ -299,8 +299,8 @@ def _spending(specs: Sequence[Spec], given: Sequence[Values], *, exact: bool) ->
     """Return what each design rewards: the mean of each term over the runs with a value of it."""
     rows: list[tuple[Cell, ...]] = []
     for place, spec in enumerate(specs):
-        for number, name in enumerate(("reward", *(term.name for term in spec.terms))):
-            known = [value for one in given if (value := one.values[place][number]) is not None]
+        for index, name in enumerate(("reward", *(term.name for term in spec.terms))):
+            known = [value for one in given if (value := one.values[place][index]) is not None]
             mean = fsum(known) / len(known) if known else None
             rows.append((printable(spec.name), printable(name), len(known), round_figure(mean, exact=exact)))
     return Table("pays_for", "What each pays for, on average", ("design", "term", "runs", "mean"), tuple(rows))
@@ -309,7 +309,7 @@ def _spending(specs: Sequence[Spec], given: Sequence[Values], *, exact: bool) ->
 def compared_data(found: Comparison, given: Sequence[Values]) -> dict[str, Any]:
     """The comparison for programs."""
     moved = [
-        {"trace_id": given[one.run].trace_id, "first": one.first, "second": one.second, "moved": one.moved}
-        for one in found.runs
+        {"trace_id": given[run.run].trace_id, "first": run.first, "second": run.second, "moved": run.moved}
+        for run in found.runs
     ]
     return {**found._asdict(), "runs": moved}

@@ -41,7 +41,7 @@ class Sentences:
     def __init__(self, diagnosis: Diagnosis) -> None:
         self._run = diagnosis
         self.names = names_in(diagnosis.view)
-        self._roles = {one.agent: one.role for one in diagnosis.view.agents}
+        self._roles = {agent.agent: agent.role for agent in diagnosis.view.agents}
 
     def head(self) -> str:
         """Return the number of agents and events, and the duration."""
@@ -221,7 +221,7 @@ class Sentences:
         shown = [keep(f"{role} {self._time(sum(all_))} ({len(all_):,} times)") for role, all_ in ordered[:_MOST_SHARES]]
         rest = sum(sum(all_) for _, all_ in ordered[_MOST_SHARES:])
         more = [keep(f"others {self._time(rest)}")] if rest else []
-        longest = max((one for one in stretches if one.agent), key=lambda one: one.seconds)
+        longest = max((stretch for stretch in stretches if stretch.agent), key=lambda one: one.seconds)
         return f"{', '.join([*shown, *more])}; the longest stretch: {self._stretch(longest)}"
 
     def _stretch(self, one: Stretch) -> str:
@@ -308,13 +308,13 @@ class Sentences:
     def _errors(self) -> Iterator[tuple[str, str]]:
         """The events that failed; where nothing at all went wrong, that."""
         run = self._run
-        for one in run.problems:
-            if one.kind is ProblemKind.FAILED_EVENT and one.event is not None:
-                error = printable(one.event.error_type, limit=40)
-                first = f"{_act(one.event)} of {self._name(one.event.agent)}{f', {error}' if error else ''}"
-                place = keep(f"{printable(one.event.id, limit=40)} at {self._time(self._start(one.event))}")
-                of_several = "" if one.number == 1 else "; the first"
-                yield "Errors", f"{quantity(one.number, 'event')} failed{of_several}: {first} ({place})."
+        for problem in run.problems:
+            if problem.kind is ProblemKind.FAILED_EVENT and problem.event is not None:
+                error = printable(problem.event.error_type, limit=40)
+                first = f"{_act(problem.event)} of {self._name(problem.event.agent)}{f', {error}' if error else ''}"
+                place = keep(f"{printable(problem.event.id, limit=40)} at {self._time(self._start(problem.event))}")
+                of_several = "" if problem.number == 1 else "; the first"
+                yield "Errors", f"{quantity(problem.number, 'event')} failed{of_several}: {first} ({place})."
         if not (run.problems or run.between.findings or run.view.open_calls):
             rest = "nothing lost between agents, all of the log read."
             unknown = f"none seen: {rest} Whether a call failed is not known, since none has a status."
@@ -327,7 +327,7 @@ class Sentences:
 
     def _log(self) -> Iterator[tuple[str, str]]:
         """Return what is missing in the log, and what was not understood."""
-        of_log = [one for one in self._run.problems if one.kind is not ProblemKind.FAILED_EVENT]
+        of_log = [problem for problem in self._run.problems if problem.kind is not ProblemKind.FAILED_EVENT]
         found = sorted(of_log, key=lambda one: -one.number)
         label = "Log"
         for one in found[:_MOST_PROBLEMS]:

@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
 from orchtrace_corpus.trace.render.names import duration, names_in
 
-CODES = {decision: f"O{number}" for number, decision in enumerate(Decision, 1)}
+CODES = {decision: f"O{position}" for position, decision in enumerate(Decision, 1)}
 """The codes of the sub-decisions, O1 to O5."""
 
 
@@ -119,7 +119,7 @@ def evidence_data(known: Evidence) -> dict[str, Any]:
 def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
     """The figures of all traces with every digit in one table: the trace is first, what its figures rest on last."""
     columns, rows = _credits(assignments, unit, exact=True)
-    bases = [one.basis for one in assignments for _ in one.credits]
+    bases = [assignment.basis for assignment in assignments for _ in assignment.credits]
     whole = tuple((*row, basis) for row, basis in zip(rows, bases, strict=True))
     return Table("credit", "", ("trace", *columns, "basis"), whole)
 
@@ -131,13 +131,13 @@ def _credits(
     sampled = any(share.standard_error is not None for one in assignments for share in one.credits.values())
     rows = [
         (
-            printable(one.trace_id),
+            printable(assignment.trace_id),
             printable(name),
             round_figure(share.credit, exact=exact),
             *((round_figure(share.standard_error, exact=exact),) if sampled else ()),
         )
-        for one in assignments
-        for name, share in sorted(one.credits.items(), key=lambda item: -item[1].credit)
+        for assignment in assignments
+        for name, share in sorted(assignment.credits.items(), key=lambda item: -item[1].credit)
     ]
     return (_PART_OF.get(unit, unit), "credit", *(("standard error",) if sampled else ())), rows
 
@@ -168,21 +168,21 @@ def credit_data(
         "finds_faults": evidence_data(known),
         "traces": [
             {
-                "trace_id": one.trace_id,
-                "basis": one.basis,
-                "sum": one.sum,
-                "total": one.total,
-                "whole": one.whole,
-                "nobody": one.nobody,
-                "is_exact": one.samples is None,
-                "samples": one.samples,
-                "warnings": list(one.warnings),
+                "trace_id": assignment.trace_id,
+                "basis": assignment.basis,
+                "sum": assignment.sum,
+                "total": assignment.total,
+                "whole": assignment.whole,
+                "nobody": assignment.nobody,
+                "is_exact": assignment.samples is None,
+                "samples": assignment.samples,
+                "warnings": list(assignment.warnings),
                 "credits": [
                     {"part": name, "credit": share.credit, "standard_error": share.standard_error}
-                    for name, share in one.credits.items()
+                    for name, share in assignment.credits.items()
                 ],
             }
-            for one in assignments
+            for assignment in assignments
         ],
     }
 
@@ -274,10 +274,20 @@ def _side(value: float | str | None, is_least: bool, *, exact: bool) -> Cell:
 
 
 def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
-    """The same for programs."""
-    return [{"part": one.part, "name": one.name, "A": one.before, "B": one.after, "change": one.change,
-             "unit": one.unit or None, "A_at_least": one.are_least[0], "B_at_least": one.are_least[1]}
-            for one in differences]  # fmt: skip
+    """Return the differences for programs."""
+    return [
+        {
+            "part": difference.part,
+            "name": difference.name,
+            "A": difference.before,
+            "B": difference.after,
+            "change": difference.change,
+            "unit": difference.unit or None,
+            "A_at_least": difference.are_least[0],
+            "B_at_least": difference.are_least[1],
+        }
+        for difference in differences
+    ]
 
 
 def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], more: int) -> Iterator[str]:
@@ -286,7 +296,7 @@ def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]],
     if more:
         noun = "difference is" if more == 1 else "differences are"
         yield f"{more:,} more {noun} smaller: corpus trace diff A B --all."
-    if any(one.before is None or one.after is None for one in differences):
+    if any(difference.before is None or difference.after is None for difference in differences):
         yield "Empty: not stated or not known."
     if any(any(one.are_least) for one in differences):
         yield "At least: the log does not record all of it."

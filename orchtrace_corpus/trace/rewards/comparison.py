@@ -83,7 +83,7 @@ def compare(first: Sequence[float | None], second: Sequence[float | None], tasks
     concordant = pairs - tied_first - tied_second + tied_both - discordant
     scale = sqrt((pairs - tied_first) * (pairs - tied_second))
     return Comparison(
-        [runs[number] for number in sorted(runs)], len(both) - len(runs), pairs, discordant,
+        [runs[run] for run in sorted(runs)], len(both) - len(runs), pairs, discordant,
         tied_first + tied_second - tied_both, (concordant - discordant) / scale if scale else None,
         _pearson([one.first[0] for one in runs.values()], [one.second[0] for one in runs.values()]),
     )  # fmt: skip

@@ -49,7 +49,7 @@ def team_speed_up(team: Team, options: Options) -> Score:
     if not any(works):
         return refused("nothing that a spawned agent does takes time: add `t_end` to its events")
     span = longest_path(times, works, overlapping=True).length
-    return paid({number: work / span for number, work in enumerate(works) if work})
+    return paid({index: work / span for index, work in enumerate(works) if work})
 
 
 def _speed_up_stated(team: Team) -> Score:
@@ -111,7 +111,7 @@ def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
     if not team.spawns:
         return refused(_NO_SPAWN)
     events, acting = team.trace.events, team.times.by_agent
-    return share_of([number for number in team.spawns if events[number].target in acting], team.spawns)
+    return share_of([spawn for spawn in team.spawns if events[spawn].target in acting], team.spawns)
 
 
 def used(team: Team, options: Options) -> Score:  # noqa: ARG001
@@ -141,7 +141,7 @@ def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
 def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
     """The share of tool calls of siblings that no other sibling makes: same tool, same content."""
     events, parents = team.trace.events, team.view.lifecycle.parents
-    calls = [number for number in team.calls if events[number].agent in parents]
+    calls = [call for call in team.calls if events[call].agent in parents]
     if not calls:
         return refused("no spawned agent calls a tool, so nothing tells subtasks apart")
     if lacking := [number for number in calls if not events[number].content_ref]:
@@ -217,13 +217,13 @@ def usd(team: Team, options: Options) -> Score:
     counts, members = _restriction(team, options), team.members
     spent: dict[int, float] = {}
     lacking = []
-    for number, event in enumerate(team.trace.events):
-        if event.copied_context or event.agent not in members or (counts is not None and not counts(number)):
+    for index, event in enumerate(team.trace.events):
+        if event.copied_context or event.agent not in members or (counts is not None and not counts(index)):
             continue
         if event.cost_usd is not None:
-            spent[number] = event.cost_usd
+            spent[index] = event.cost_usd
         elif event.type in ASKED:
-            lacking.append(number)
+            lacking.append(index)
     if lacking or not spent:
         where = f": {cite(team.trace, lacking)}" if lacking else ""
         said = f"events in which a model is asked state no `cost_usd`{where}"
@@ -244,8 +244,8 @@ def longest_answer(team: Team, options: Options) -> Score:
     """The most output tokens of one event."""
     agents = team.with_roles(options["roles"])
     sizes = {
-        number: float(event.tokens.output)
-        for number, event in enumerate(team.trace.events)
+        index: float(event.tokens.output)
+        for index, event in enumerate(team.trace.events)
         if event.agent in agents and not event.copied_context and event.tokens and event.tokens.output is not None
     }
     if not sizes:
@@ -353,7 +353,7 @@ def regret(team: Team, options: Options) -> Score:  # noqa: ARG001
     final = team.outcome_of(last)
     if final is None:
         return refused("the outcome of the run is unknown: give it with --outcomes, as `reward`")
-    earlier = [known for number in team.results[:-1] if (known := team.outcome_of(number)) is not None]
+    earlier = [known for result in team.results[:-1] if (known := team.outcome_of(result)) is not None]
     if not earlier:
         named = team.trace.events[team.results[0]].id
         return refused(f"no earlier result states its outcome: give it with --outcomes, as `event.{named}`")

@@ -88,8 +88,8 @@ def step_outcomes(team: Team, options: Options) -> Score:
     """The sum of the rewards that events state."""
     agents = team.with_roles(options["roles"])
     stated = {
-        number: event.reward
-        for number, event in enumerate(team.trace.events)
+        index: event.reward
+        for index, event in enumerate(team.trace.events)
         if event.reward is not None and event.agent in agents and not event.copied_context
     }
     if not stated:
@@ -111,7 +111,7 @@ def shaping(team: Team, options: Options) -> Score:
         if not team.spawns:
             return refused("nothing is spawned, so nothing can return")
         first = set(team.returned.values())
-        back = [number for number in team.results if number in first]
+        back = [result for result in team.results if result in first]
         changes = {number: (place + 1) / len(team.spawns) for place, number in enumerate(back)}
     marks = set(team.steps).union(changes)
     order = [number for number in team.times.sequence if number in marks]

@@ -283,13 +283,13 @@ class Team(Run):
         spent: dict[int, float] = {}
         lacking = []
         people = self.people
-        for number, event in enumerate(self.trace.events):
+        for index, event in enumerate(self.trace.events):
             if event.copied_context or event.agent in people:
                 continue
             if event.tokens and event.tokens.is_known:
-                spent[number] = float(total(event.tokens))
+                spent[index] = float(total(event.tokens))
             elif event.type in ASKED:
-                lacking.append(number)
+                lacking.append(index)
         return spent, lacking
 
     @Derived

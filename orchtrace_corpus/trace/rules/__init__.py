@@ -68,7 +68,7 @@ def problems(view: TraceView) -> list[Problem]:
 
 def import_error(trace: Trace) -> DataFileError | None:
     """Why an imported trace is not to be written: the errors that the graph rules find; None where there is none."""
-    found = [one for one in problems(TraceView(trace)) if RULES[one.code].severity is Severity.ERROR]
+    found = [problem for problem in problems(TraceView(trace)) if RULES[problem.code].severity is Severity.ERROR]
     if not found:
         return None
     code, message, path = found[0]

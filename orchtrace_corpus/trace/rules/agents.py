@@ -71,7 +71,7 @@ def check_parents(view: TraceView) -> Iterator[Problem]:
     places: dict[str, Path] = {}  # by the agent, what the lifecycle has its parent from
     for number in view.graph.above:
         places.setdefault(view.graph.agents[number], ("events", number, "parent_agent"))
-    stated = {agent.id: number for number, agent in enumerate(view.trace.agents) if agent.parent}
+    stated = {agent.id: index for index, agent in enumerate(view.trace.agents) if agent.parent}
     places.update({agent: ("agents", number, "parent") for agent, number in stated.items()})
     places.update({agent: ("events", numbers[0], "to") for agent, numbers in view.lifecycle.spawns.items()})
     for agent, parent in circular.items():
@@ -92,11 +92,11 @@ def check_lifecycles(view: TraceView) -> Iterator[Problem]:
     lasting = {agent: (events[numbers[0]].t, inf) for agent, numbers in spawns.items()}
     for agent, numbers in despawns.items():
         lasting[agent] = (lasting.get(agent, (-1.0, inf))[0], events[numbers[0]].t)
-    for number, (agent, time) in enumerate(zip(view.graph.agents, view.graph.times, strict=True)):
+    for index, (agent, time) in enumerate(zip(view.graph.agents, view.graph.times, strict=True)):
         life = lasting.get(agent)
         if life is None or life[0] < time < life[1]:
             continue
-        event = events[number]
+        event = events[index]
         if event.type is _DESPAWN and event.target in ("", agent):
             continue  # its own end may come at any time
         if agent in spawns and begins_after(event, spawns[agent], events, skew):
@@ -105,11 +105,11 @@ def check_lifecycles(view: TraceView) -> Iterator[Problem]:
                 f"{quote(agent)} acts at {time:g}, before {quote(first.id)} spawns it at {first.t:g}; "
                 "correct the times or the agent's name, or declare $.clock.skew"
             )
-            yield Problem("T207", message, ("events", number, "t"))
+            yield Problem("T207", message, ("events", index, "t"))
         end = agent in despawns and ends_before(event, spawns.get(agent, ()), despawns[agent], events, skew)
         if end:
             message = f"{quote(agent)} acts at {time:g}, after {quote(end.id)} ended it at {end.t:g}"
-            yield Problem("T208", message, ("events", number, "t"))
+            yield Problem("T208", message, ("events", index, "t"))
 
 
 def check_returns(view: TraceView) -> Iterator[Problem]:
@@ -147,16 +147,16 @@ def check_stops(view: TraceView) -> Iterator[Problem]:
     skew, events, spawns = view.trace.clock.skew, view.trace.events, view.lifecycle.spawns
     stops = view.lifecycle.stops
     earliest = min(events[numbers[0]].t for numbers in stops.values())
-    for number, time in enumerate(view.graph.times):
+    for index, time in enumerate(view.graph.times):
         if time < earliest:
             continue
-        event = events[number]
+        event = events[index]
         if event.agent not in stops or event.type is _DESPAWN:
             continue
         stop = ends_before(event, spawns.get(event.agent, ()), stops[event.agent], events, skew)
         if stop is not None:
             message = f"{quote(event.agent)} acts at {event.t:g}, after its stop {quote(stop.id)}"
-            yield Problem("T214", message, ("events", number, "t"))
+            yield Problem("T214", message, ("events", index, "t"))
 
 
 def check_aggregates(view: TraceView) -> Iterator[Problem]:
@@ -166,7 +166,7 @@ def check_aggregates(view: TraceView) -> Iterator[Problem]:
     if not aggregates:
         return
     last = dict(zip(of.targets, of.edges, strict=True))  # of the edges to each event one: mostly, that is enough to see
-    if all(number in last and last[number].type is not _TEMPORAL for number in aggregates):
+    if all(aggregate in last and last[aggregate].type is not _TEMPORAL for aggregate in aggregates):
         return
     fed = {target for edge, target in zip(of.edges, of.targets, strict=True) if edge.type is not _TEMPORAL}
     for number in aggregates:

@@ -55,13 +55,13 @@ def check_edges(view: TraceView) -> Iterator[Problem]:
     if len(of.edges) == len(trace.edges):
         return
     guesses = 0
-    for number, edge in enumerate(trace.edges):
+    for index, edge in enumerate(trace.edges):
         for end, name in (("src", edge.src), ("dst", edge.dst)):
             if name not in of.numbers:
                 near = _near(name, of) if guesses < _MOST_GUESSES else ""
                 guesses += 1
                 message = f"there is no event {quote(name)}{near}; correct the id, or remove the edge"
-                yield Problem("T202", message, ("edges", number, end))
+                yield Problem("T202", message, ("edges", index, end))
 
 
 def _near(name: str, of: Graph) -> str:
@@ -86,7 +86,7 @@ def check_cycles(view: TraceView) -> Iterator[Problem]:
         shown = " -> ".join(quote(of.events[number].id) for number in circle[:6])
         more = f" -> … ({len(error.events)} events)" if len(circle) > 6 else ""
         steps = set(pairwise(circle))
-        places = [number for number, edge in enumerate(trace.edges) if _numbers_of(edge.src, edge.dst, of) in steps]
+        places = [index for index, edge in enumerate(trace.edges) if _numbers_of(edge.src, edge.dst, of) in steps]
         closing = max(places, key=lambda number: (*_back(trace.edges[number], of), number))
         message = f"the edges go round in a circle: {shown}{more}; remove the one that leads back, or turn it round"
         yield Problem("T203", message, ("edges", closing))
@@ -174,15 +174,15 @@ def _check_spawned(view: TraceView, spawns: Sequence[int]) -> Iterator[Problem]:
     for event in events:
         if event.agent not in first or event.t < first[event.agent].t:
             first[event.agent] = event
-    for number in spawns:
-        name = events[number].target
+    for spawn in spawns:
+        name = events[spawn].target
         if name in first and name not in joined:
             joined.add(name)
             message = (
                 f"no edge leads to {quote(name)}, which seems to wait for nobody; "
                 f"add one from this spawn to its first event {quote(first[name].id)}"
             )
-            yield Problem("T223", message, ("events", number))
+            yield Problem("T223", message, ("events", spawn))
 
 
 def _check_returned(view: TraceView, returns: Sequence[int]) -> Iterator[Problem]:
@@ -202,7 +202,14 @@ def _check_returned(view: TraceView, returns: Sequence[int]) -> Iterator[Problem
             candidates = [last.get(receiver), _last_above(receiver, parents, last, above)]
         else:
             candidates = [one for one in latest if one.agent != sender]
-        going_on = next((one.agent for one in candidates if one is not None and not is_after(event, one, 0)), None)
+        going_on = next(
+            (
+                candidate.agent
+                for candidate in candidates
+                if candidate is not None and not is_after(event, candidate, 0)
+            ),
+            None,
+        )
         if going_on is not None:
             message = (
                 f"no event depends on what {quote(sender)} returns, though {quote(going_on)} goes on; "

@@ -26,9 +26,9 @@ def check_magnitudes(view: TraceView) -> Iterator[Problem]:
     for name, values in (("t", view.graph.times), ("t_end", view.graph.ends), ("cost_usd", view.graph.costs)):
         stated = list(filter(None, values))  # neither unknown nor 0
         if stated and (max(stated) > _MOST or min(stated) < _LEAST):
-            for number, value in enumerate(values):
+            for index, value in enumerate(values):
                 if value and not _LEAST <= value <= _MOST:
-                    yield _beyond(value, ("events", number, name))
+                    yield _beyond(value, ("events", index, name))
     parts: list[tuple[str, Mapping[str, float | None]]] = [
         ("rewards", trace.rewards), ("costs", trace.costs), ("metrics", trace.metrics)
     ]  # fmt: skip
@@ -53,17 +53,17 @@ def check_tokens(view: TraceView) -> Iterator[Problem]:
     """A part of a kind of tokens cannot be more than the kind: reasoning is output, and an hour's cache is a cache."""
     if not any(map(any, map(_PARTS, view.graph.tokens))):
         return
-    for number, event in enumerate(view.trace.events):
+    for index, event in enumerate(view.trace.events):
         tokens = event.tokens
         if not tokens:
             continue
         if tokens.reasoning and tokens.output is not None and tokens.reasoning > tokens.output:
             message = f"{tokens.reasoning:g} tokens of reasoning in {tokens.output:g} tokens of output"
-            yield Problem("T220", message, ("events", number, "tokens", "reasoning"))
+            yield Problem("T220", message, ("events", index, "tokens", "reasoning"))
         for_an_hour, written = tokens.cache_write_1h, tokens.cache_write
         if for_an_hour and written is not None and for_an_hour > written:
             message = f"{for_an_hour:g} tokens kept for an hour in {written:g} tokens written to caches"
-            yield Problem("T220", message, ("events", number, "tokens", "cache_write_1h"))
+            yield Problem("T220", message, ("events", index, "tokens", "cache_write_1h"))
 
 
 def check_costs(view: TraceView) -> Iterator[Problem]:

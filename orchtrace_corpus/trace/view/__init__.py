@@ -131,7 +131,7 @@ class TraceView:
     @Derived
     def timing_if_waiting(self) -> Timing:
         """The times if these calls did nothing but wait; where there are none, the times themselves."""
-        calls = [one.number for one in self.open_calls]
+        calls = [open_call.number for open_call in self.open_calls]
         return self.timing.if_waiting(calls) if calls else self.timing
 
     @Derived

@@ -84,7 +84,7 @@ def graph(trace: Trace) -> Graph:
         events, numbers, sources, targets, edges, times, ends, agents, of_type,
         frozenset([number for number, is_copied in enumerate(copied) if is_copied] if True in copied else ()),
         seqs if any(seqs) else (),
-        {number: name for number, name in enumerate(above) if name} if any(above) else {},
+        {index: name for index, name in enumerate(above) if name} if any(above) else {},
         list(filter(None, tokens)),
         costs if any(costs) else (),
     )  # fmt: skip

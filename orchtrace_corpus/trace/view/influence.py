@@ -113,7 +113,7 @@ def influence(trace: Trace, of: Graph, sequence: list[int], further: Iterable[in
     blocked = frozenset(number for number, event in enumerate(events) if event.type in _GATES)
     by_edges = frozenset(_distances(sources, outgoing, blocked))
     following = _next_of_agent(of, sequence, blocked)
-    in_context_links = [[*outgoing[number], *following.get(number, ())] for number in range(len(events))]
+    in_context_links = [[*outgoing[index], *following.get(index, ())] for index in range(len(events))]
     distances = _distances(sources, in_context_links, blocked)
     changes = _fewest_changes(sources, in_context_links, blocked, of.agents)
     depths: dict[str, int] = {}
@@ -135,8 +135,8 @@ def influence(trace: Trace, of: Graph, sequence: list[int], further: Iterable[in
 def untrusted_events(events: Sequence[Event]) -> frozenset[int]:
     """Return the numbers of the events whose content is not trusted; copied context and warm-ups are no sources."""
     return frozenset(
-        number
-        for number, event in enumerate(events)
+        index
+        for index, event in enumerate(events)
         if event.trusted is False and not (event.copied_context or event.warm_up)
     )
 
