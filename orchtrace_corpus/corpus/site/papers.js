@@ -523,7 +523,9 @@
       change(isFirst); // one step back undoes a whole search, not a letter
     });
     byId("search").addEventListener("keydown", (event) => {
-      if (event.key === "Enter") document.querySelector("#papers tbody a, #list > details:not([hidden]) > summary")?.focus();
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // else the key would act on what it leads to
+      document.querySelector("#papers tbody a, #list > details:not([hidden]) > summary")?.focus();
     });
     byId("clear").addEventListener("click", () => {
       state = { chosen: fields.map(() => new Set()), text: "", sort: "", columns: null };
