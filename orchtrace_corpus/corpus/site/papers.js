@@ -5,7 +5,7 @@
 (() => {
   const { withGaps, gapAddress, ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy } = window.corpusPage;
 
-  const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/ß/g, "ss");
 
   // What forms of a word have in common, as `corpus search` has it: "stop" of "stopping".
   function stem(word, endings) {
@@ -149,11 +149,13 @@
     const isComplete = () => !missing.size;
     const partOf = (paper) => Math.floor(paper / data.part_size);
 
+    // The last text of a record is what it is found by beside the others.
     window.corpusAdd = (part, added) => {
       added.forEach((record, index) => {
         const paper = part * data.part_size + index;
         records[paper] = record;
-        selection.texts[paper] = record[record.length - 1];
+        selection.texts[paper] =
+          folded(data.searched.map((at) => [record[at]].flat().join("\n")).join("\n")) + "\n" + record[record.length - 1];
       });
       missing.delete(part);
       selection.searched.clear();

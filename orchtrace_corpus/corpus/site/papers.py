@@ -360,11 +360,16 @@ def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
         if places := [numbers[tag] for tag in _contested_of(paper, source) if tag in numbers]:
             marks[row] = places
     named = [field for field in column_fields(source.taxonomy) if field.name not in ("key", "title", "authors")]
+    names = ["key", "title", "authors", *(field.name for field in named)]
+    searched_fields = searched(source.taxonomy)
+    searched_names = {field.name for fields in searched_fields.values() for field in fields}
+    beside = {part: [field for field in fields if field.name not in names] for part, fields in searched_fields.items()}
     parts = [papers[at : at + PART_SIZE] for at in range(0, len(papers), PART_SIZE)]
     data = {
         **filter_data(fields, len(papers), source.taxonomy.noun),
         "columns": [[col.name, col.label, col.fields, col.is_list, col.is_levels, col.is_shown] for col in columns],
-        "names": ["key", "title", "authors", *(field.name for field in named)],
+        "names": names,
+        "searched": [at for at, name in enumerate(names) if name in searched_names],
         "contested": marks,
         "rows": ROWS_OF_A_PAGE,
         "file": "papers-data",
@@ -372,13 +377,12 @@ def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
         "part_size": PART_SIZE,
     }
     yield "papers-data.js", data_script(data)
-    searched_fields = searched(source.taxonomy)
     for at, part in enumerate(parts):
         records = [
             [
                 *(paper.key, paper.title, list(map(bare_author, paper.authors))),
                 *(cell_value(field, paper) for field in named),
-                texts_beside_tags(paper, searched_fields),
+                texts_beside_tags(paper, beside),
             ]
             for paper in part
         ]
