@@ -4,7 +4,6 @@ What only some parts of a check need is imported where they are made: start-up i
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -21,8 +20,8 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
 
-_EXAMPLE = r"(?im)^(?:day:|.*(?:example|retriev(?:al|es)|no licence)).*\n"
-"""A line of a starter file that says what a corpus of somebody's own cannot say."""
+_EXAMPLE = ("\nday:", "example", "retrieval", "retrieves", "no licence")
+"""The marks, in small letters, of a line of a starter file that says what a corpus of somebody's own cannot say."""
 
 _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 """The names in git's folder while a merge, or a command that merges, is under way."""
@@ -237,7 +236,8 @@ def _examples(files: CorpusFiles) -> Iterator[str]:
     """Yield the places that still say what `corpus init` wrote as an example."""
     templates = os.path.join(os.path.dirname(__file__), "templates")
     for name in ("README.md", "LICENSE", *(row.path for row in store.DATA_FILES), "requirements.txt"):
-        known = re.findall(_EXAMPLE, read_text(templates, name) or "")
+        lines = (read_text(templates, name) or "").splitlines(keepends=True)
+        known = [line for line in lines if any(mark in f"\n{line.lower()}" for mark in _EXAMPLE)]
         if name == "requirements.txt":
             known.append("orchtrace-corpus @ file:")  # no other machine can install it
         text = (files.text(name) or "") if known else ""

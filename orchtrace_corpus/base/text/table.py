@@ -141,7 +141,8 @@ def _may_act(text: str) -> bool:
     """Return True if a text has what some part of `_ACTIVE` needs, in a thirtieth of the time of a search."""
     if "@" in text or "#" in text or "://" in text or text.count(":") > 1 or "gh-" in text.lower():
         return True
-    return any(len(word) > 6 and not (_DIGITS.isdisjoint(word) or _HEX.isdisjoint(word)) for word in text.split())
+    mixed = [word for word in text.split() if len(word) > 6 and not word.isalpha()]
+    return any(not (_DIGITS.isdisjoint(word) or _HEX.isdisjoint(word)) for word in mixed)
 
 
 def _inert(text: str) -> str:

@@ -70,6 +70,7 @@ class Lines:
         self._index = 0
         self._at = 0
         self._column = -1
+        self._names: dict[int, dict[str, str]] = {}  # by the column of a mapping: its keys, by what stands before ": "
         self._heads: dict[str, tuple[int, int, str]] = {}
         self._openings: dict[str, tuple[int, int, str]] = {}
 
@@ -156,11 +157,14 @@ class Lines:
         column = self._column
         if depth > _MAX_DEPTH or column < 0:
             raise UnclearError
-        if not self._lines[self._index].startswith("- ", column):
-            return self._mapping(depth)
+        line = self._lines[self._index]
+        if not line.startswith("- ", column):
+            if (head := self._head(line)) is None:
+                raise UnclearError
+            return self._mapping(head, depth)
         start, mark = self._at + column, " " * column + "- "
         items: list[Node] = []
-        while self._column == column and (line := self._lines[self._index]).startswith(mark):
+        while self._column == column and line.startswith(mark):
             while _is_plain(text := line[column + 2 :]):
                 items.append(_new(Scalar, (text, self._at + column + 2)))
                 self._pass(line)
@@ -168,8 +172,10 @@ class Lines:
                     break
             else:
                 items.append(self._item(column, depth))
+                line = self._lines[self._index]
                 continue
             self._skip_nothing()
+            line = self._lines[self._index]
         if self._column >= column:
             raise UnclearError
         return Sequence(items, start)
@@ -178,8 +184,8 @@ class Lines:
         """Read the item that begins on this line, up to the line behind it."""
         line = self._lines[self._index]
         text = line[column + 2 :]
-        if text[:1] not in ("[", "{") and self._head(line) is not None:
-            return self._mapping(depth + 1)
+        if text[:1] not in ("[", "{") and (head := self._head(line)) is not None:
+            return self._mapping(head, depth + 1)
         if _is_plain(text):
             node: Node = Scalar(text, self._at + column + 2)
             self._pass(line)
@@ -190,17 +196,18 @@ class Lines:
             raise UnclearError
         return node
 
-    def _mapping(self, depth: int) -> Mapping:
+    def _mapping(self, known: tuple[int, int, str] | None, depth: int) -> Mapping:
+        """Read the mapping that begins on this line, given with its head."""
         # The hot loop: plain texts, which are nearly all values, are taken in place.
-        lines, heads, new = self._lines, self._heads, _new
+        lines, new = self._lines, _new
         index, at = self._index, self._at
         line = lines[index]
         head, colon, value = line.partition(": ")
-        known = self._head(line)
         if known is None or depth > _MAX_DEPTH:
             raise UnclearError
         _, column, name = known
         start = at + column
+        names = self._names.setdefault(column, {})
         entries: dict[str, tuple[int, Node]] = {}
         while True:
             if name in entries:
@@ -218,19 +225,22 @@ class Lines:
             entries[name] = (key_at, node)
             line = lines[index]
             head, colon, value = line.partition(": ")
-            known = heads.get(head) if colon else None
-            if known is None or known[0] != column:
-                self._index, self._at = index, at
-                self._skip_nothing()
-                if self._column != column:
-                    break
-                index, at = self._index, self._at
-                line = lines[index]
-                head, colon, value = line.partition(": ")
-                known = self._head(line)
+            if colon and head in names:
+                name = names[head]
+                continue
+            self._index, self._at = index, at
+            self._skip_nothing()
+            if self._column != column:
+                break
+            index, at = self._index, self._at
+            line = lines[index]
+            head, colon, value = line.partition(": ")
+            known = self._head(line)
             if known is None or known[1] != column:
                 raise UnclearError
             name = known[2]
+            if colon:
+                names[head] = name
         if self._column > column:
             raise UnclearError
         return Mapping(entries, start)
@@ -322,10 +332,10 @@ def _plain_items(text: str, at: int) -> Node | None:
     if inner.count(",") > inner.count(", "):
         return None
     place = at + 1
-    if text[0] == "[" and text[-1] == "]" and ":" not in inner:
+    if text[0] == "[" and text[-1] == "]" and ": " not in inner and "::" not in inner:
         items: list[Node] = []
         for part in inner.split(", "):
-            if part[:1] in _MARKS or part[-1] == " ":
+            if part[:1] in _MARKS or part[-1] in " :":
                 return None
             items.append(_new(Scalar, (part, place)))
             place += len(part) + 2

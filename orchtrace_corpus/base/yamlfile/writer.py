@@ -26,7 +26,7 @@ FLOW_WIDTH = 100
 Path: TypeAlias = tuple[str | int, ...]
 
 _SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`= "
-_SPECIAL_IN_FLOW = ",[]{}?"
+_SPECIAL_IN_FLOW = frozenset(",[]{}?")
 _COMMENT_LINES = r"(?:[^\S\n]*#[^\n]*\n)*"
 _WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
 
@@ -397,7 +397,7 @@ def _shown(text: str, in_flow: bool) -> str:
 def _is_plain(text: str, in_flow: bool) -> bool:
     if not text or text[0] in _SPECIAL_FIRST or ": " in text or " #" in text or text[-1] in " :" or text == "...":
         return False
-    if not text.isprintable() or (in_flow and any(map(text.__contains__, _SPECIAL_IN_FLOW))):
+    if not text.isprintable() or (in_flow and not _SPECIAL_IN_FLOW.isdisjoint(text)):
         return False
     if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
         return len(text) > 5 or text.lower() not in _WORDS

@@ -22,6 +22,8 @@ from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Facet, Noun, Taxo
 
 RecordType = TypeVar("RecordType", Paper, Exclusion)
 
+_EVIDENCE_FIELDS = frozenset(Evidence._fields)
+
 
 def paper_schema(taxonomy: Taxonomy) -> Schema:
     """Return the fields of a paper: those of the table and of the survey, and a tag for each facet of the taxonomy."""
@@ -135,8 +137,9 @@ def missing_records(
 
 
 def _evidence(**values: Any) -> Evidence:
-    more = {name: values.pop(name) for name in list(values) if name not in Evidence._fields}
-    return Evidence(**{**values, "copy": "copy" in values}, more=more)
+    values["copy"] = "copy" in values
+    more = {name: values.pop(name) for name in list(values) if name not in _EVIDENCE_FIELDS}
+    return Evidence(**values, more=more)
 
 
 def _decode(

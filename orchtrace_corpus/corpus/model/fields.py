@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
+from functools import lru_cache
 from types import MappingProxyType
 
 from orchtrace_corpus.base.findings import RULES, Severity, quote, suggestion
@@ -351,6 +352,7 @@ def url_list(name: str) -> Decoder:
     return decode
 
 
+@lru_cache(maxsize=4096)
 def url_problem(value: str) -> str:
     """Return the problem that keeps a text from being a public web address; empty without one."""
     if re.fullmatch(r"https?://\w[^ <>\"`{}|\\^/?#@]*(?:[/?#][^ <>\"`{}|\\^]*)?", value):
