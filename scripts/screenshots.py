@@ -45,7 +45,7 @@ MARGIN = 1
 PICTURES = {
     "docs/site.png": Picture("site/papers.html#delegate=explicit&code=yes", 1200, scale=1),
     "docs/matrix.png": Picture("site/index.html", 600, "#matrix-table", "#matrix-table"),
-    "docs/run.png": Picture("run.html", 600, "#a-run .axis", "#a-run .legend"),
+    "docs/run.png": Picture("run.html", 600, "#timelines .axis", "#timelines .legend"),
 }
 
 _CORNERS = """

@@ -4,29 +4,38 @@ The tables are HTML; the timeline and the replay are drawn by `timeline.js` and 
 which stand in the page as data. What is in a log is text wherever it stands, and runs nowhere.
 """
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from orchtrace_corpus.base import html
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.diagnosis import first_words, has_statuses
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare, largest_first
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
-from orchtrace_corpus.trace.page.columns import columns
+from orchtrace_corpus.trace.page.columns import axis_breaks, columns
 from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
 from orchtrace_corpus.trace.render import findings, graph
-from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.names import counted, duration, money, names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.render.tables import verdict
 
 LANE = 26
-"""The height in pixels of the lane of an agent."""
+"""The height in pixels of a lane of the timeline."""
 
 _MOST_LANES = 18
 """So many lanes are seen at once; for more, the timeline scrolls."""
 
+_MOST_DIFFERENCES = 5
+"""So many differences are said in a sentence."""
+
+_LEAST_DENSE = 60
+"""With more arrows, or more agents than lanes are seen, a profile of the activity is above the lanes."""
+
+_TITLE_LIMIT = 110
+_SAFE = ":/=,;()!*+-"
 _SCRIPTS = ("timeline.js", "replay.js")
 
 
@@ -38,36 +47,64 @@ class Block(NamedTuple):
     tables: tuple[Table, ...]
 
 
+class Headline(NamedTuple):
+    """A main figure of a run: its name, its value, and a remark on it."""
+
+    name: str
+    text: str
+    remark: str
+
+
 class RunPage(NamedTuple):
     """A run, as the template shows it.
 
     Attributes:
         side: `a`, or `b` for the second of two.
         form: What it was read from.
-        title: Its name.
+        name: Its name.
+        title: Its task, where contents are allowed; else how many agents and how long.
+        figures: Four main figures.
         head: How many agents and events, and how long.
         sentences: What the screen says, each with a label; empty where it goes on.
-        blocks: Its tables.
+        calls: The first of its calls by cost and by time.
+        blocks: Its other tables.
         events: The table of the events that others link to.
         picture: Its timeline for browsers without scripts, as a `data:` address.
         steps: How many events it has.
-        height: The height of all lanes, in pixels.
-        seen_height: How much of that is seen at once.
+        lanes: How many lanes are drawn at first.
+        agents: How many lanes there are if each agent has its own.
+        has_groups: Whether some of its agents can share a lane.
+        is_dense: Whether a profile of its activity is above the lanes.
         data: Its columns, for the script.
     """
 
     side: str
     form: str
+    name: str
     title: str
+    figures: tuple[Headline, ...]
     head: str
     sentences: tuple[tuple[str, str], ...]
+    calls: tuple[Table, ...]
     blocks: tuple[Block, ...]
     events: Table
     picture: str
     steps: int
-    height: int
-    seen_height: int
+    lanes: int
+    agents: int
+    has_groups: bool
+    is_dense: bool
     data: dict[str, Any]
+
+    @property
+    def has_many(self) -> bool:
+        """Return True if not all agents are seen at once."""
+        return self.agents > _MOST_LANES
+
+    @property
+    def groups_at_first(self) -> bool:
+        """Return True if agents that do the same share a lane before anybody asks for it."""
+        return self.has_groups and self.has_many
 
 
 def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
@@ -81,44 +118,107 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
         CycleError: The edges of one of them go round in a circle.
     """
     shown = [_run(side, run, with_content=with_content) for side, run in zip("ab", runs, strict=False)]
-    script = "\n".join(text_beside(__file__, name) for name in _SCRIPTS)
-    style = "\n".join((html.style_sheet(), text_beside(__file__, "run.css"), *map(_heights, shown)))
+    script = _compact("\n".join(text_beside(__file__, name) for name in _SCRIPTS))
+    style = "\n".join((html.style_sheet(), _compact(text_beside(__file__, "run.css")), *map(_heights, shown)))
     policy = html.content_security_policy([html.source_hash(script)], [html.source_hash(style)], ["data:"])
-    differences = None
+    differences, largest = None, list[str]()
     if len(runs) == 2:
         one, other = (run.view for run in runs)
-        differences = _differences(largest_first(compare(one, other, (names_in(one), names_in(other)))), shown)
+        found = largest_first(compare(one, other, (names_in(one), names_in(other))))
+        differences = _differences(found, shown)
+        largest = [_said(one) for one in found if one.change is not None][:_MOST_DIFFERENCES]
+    data = [one.data for one in shown]
     template = html.environment(__file__).get_template("run.html.jinja")
     return template.render(
-        policy=policy, runs=shown, differences=differences, verdict=verdict(runs[0].summary, runs[-1].summary),
-        style=style, script=script, data=[one.data for one in shown], with_content=with_content,
-    )  # fmt: skip
+        policy=policy,
+        icon=_address(text_beside(__file__, "icon.svg")),
+        runs=shown,
+        lane=LANE,
+        differences=differences,
+        largest=largest,
+        verdict=verdict(runs[0].summary, runs[-1].summary),
+        style=style,
+        script=script,
+        with_content=with_content,
+        data={"runs": data, "breaks": axis_breaks(data)},
+    )
 
 
 def _run(side: str, run: Diagnosis, *, with_content: bool) -> RunPage:
     sentences = Sentences(run)
     tables = Tables(run, sentences.names)
-    blocks = tuple(_blocks(tables))
+    calls, blocks = tuple(tables.calls()), tuple(_blocks(tables))
     lines = [*sentences.paragraphs(), *sentences.lever()]
-    height = LANE * len(run.view.agents)
+    data = columns(run, sentences.names, with_content=with_content)
+    agents, groups = len(run.view.agents), data["agents"]["group"]
+    members = [group for group in groups if group >= 0] if isinstance(groups, list) else []
+    lanes = agents - len(members) + len(set(members)) if agents > _MOST_LANES else agents
     return RunPage(
         side,
         run.origin.form,
         printable(run.summary.name, limit=200),
+        _title(run, with_content=with_content),
+        _figures(run),
         _plain(sentences.head()),
         tuple((label, _plain(text)) for label, text in lines if label != findings.MORE),  # the page has links instead
+        calls,
         blocks,
         tables.events(),
-        f"data:image/svg+xml;base64,{b64encode(graph.timeline(run.view).encode()).decode()}",
+        _address(graph.timeline(run.view)),
         len(run.view.trace.events),
-        height,
-        min(height, LANE * _MOST_LANES),
-        columns(run, sentences.names, with_content=with_content),
+        lanes,
+        agents,
+        bool(members),
+        agents > _MOST_LANES or len(data["arrows"]["event"]) > _LEAST_DENSE,
+        data,
+    )
+
+
+def _address(svg: str) -> str:
+    """A picture as an address; unlike base64, escapes stay small in a page that is compressed."""
+    return f"data:image/svg+xml,{quote(svg, safe=_SAFE)}"
+
+
+def _compact(source: str) -> str:
+    """A script or a style without its comments and indentation, which readers of the page have no use for."""
+    lines = [line.strip() for line in source.splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*", "*")))
+
+
+def _title(run: Diagnosis, *, with_content: bool) -> str:
+    """The task of a run where contents are allowed and known; else its size and its time, which betray nothing."""
+    task = first_words(run.view.trace) if with_content else ""
+    if task:
+        return printable(task, limit=_TITLE_LIMIT)
+    summary = run.summary
+    took = f", {_plain(duration(summary.elapsed, summary.unit))}" if summary.elapsed else ""
+    return f"A run of {counted(summary.agents, 'agent')}{took}"
+
+
+def _figures(run: Diagnosis) -> tuple[Headline, ...]:
+    """The four figures above the timeline."""
+    summary = run.summary
+    waited = f"without {_plain(duration(run.waited, summary.unit))} waited for people" if run.waited else ""
+    most = f"at most {run.parallelism.most:,} at work at once" if run.parallelism else ""
+    tokens = "unknown" if summary.tokens is None else f"{summary.tokens:,.15g}"
+    at_least = "at least " if summary.has_more_tokens and summary.tokens is not None else ""
+    by_model = [name for name, _ in run.tokens.by_model if name]
+    models = printable(by_model[0], limit=40) if len(by_model) == 1 else counted(len(by_model), "model")
+    failed = counted(summary.errors, "error") if summary.errors or has_statuses(run.view.trace) else ""
+    last = Headline("events", f"{summary.events:,}", failed)
+    if summary.cost_usd is not None:
+        remark = "and more: not all costs are known" if summary.costs_more else failed
+        last = Headline("USD", money(summary.cost_usd), remark)
+    return (
+        Headline("elapsed", _plain(duration(summary.elapsed, summary.unit)), waited),
+        Headline("agent" if summary.agents == 1 else "agents", f"{summary.agents:,}", most),
+        Headline("tokens", at_least + tokens, models if by_model else ""),
+        last,
     )
 
 
 def _blocks(tables: Tables) -> Iterator[Block]:
-    """What is in the page below the timeline, in its order."""
+    """What is in the page below the calls, in its order."""
     yield Block("figures", "Figures", (tables.figures(),))
     yield Block("agents", "Agents", (tables.agents(),))
     yield Block("critical", "Critical path", _filled([tables.critical_path()]))
@@ -138,21 +238,61 @@ def _plain(text: str) -> str:
 
 
 def _heights(run: RunPage) -> str:
-    """The heights of the timeline, so that nothing moves when it is drawn."""
-    frame = f"#{run.side}-lanes{{height:{run.seen_height + 2}px}}"
-    return f"{frame}#{run.side}-lanes svg{{height:{run.height}px}}"
+    """The heights of the timeline, so that nothing moves when it is drawn; one lane more for a chosen agent."""
+    reserved = min(run.lanes + (run.lanes < run.agents), _MOST_LANES) * LANE
+    most = min(run.agents + run.has_groups, _MOST_LANES) * LANE
+    return f"#{run.side}-lanes{{min-height:{reserved + 2}px;max-height:{most + 2}px}}"
 
 
 def _differences(found: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
     rows = tuple(
-        (*map(printable, (one.part, one.name)), *map(_side, (one.before, one.after, one.change)), one.unit.strip("1"))
+        (printable(_label(one)), *map(_side, (one.before, one.after, one.change)), one.unit.strip("1"), one.part)
         for one in found[:MOST_ROWS]
     )
-    notes = [f"{name}: {run.title}." for name, run in zip("AB", runs, strict=True)]
+    notes = [f"{name}: {run.name}." for name, run in zip("AB", runs, strict=True)]
     notes += ["Empty: not stated or not known."]
     if len(found) > len(rows):
         notes.append(f"The largest {len(rows):,} of {len(found):,}; corpus trace diff --all has all.")
-    return Table("What differs", ("part", "name", "A", "B", "change", "unit"), rows, tuple(notes))
+    return Table("What differs", ("what", "A", "B", "change", "unit", "part"), rows, tuple(notes))
+
+
+_LABELS = {
+    "rewards": "reward {}", "metrics": "metric {}", "costs": "stated {}", "measures": "{}", "agents": "events of {}",
+    "tools": "calls of {}", "models": "events of the model {}", "statuses": "events that ended {}",
+    "decisions": "sub-decisions to {}", "events": "{} events", "edges": "{} edges", "handovers": "{}", "declared": "{}",
+}  # fmt: skip
+"""What a difference is called, by its part."""
+_CODED = frozenset(("costs", "measures", "statuses", "decisions", "events", "edges"))
+"""The parts whose names are words joined by underscores, and no text of a log."""
+
+
+def _label(one: Difference) -> str:
+    """What differs, in words."""
+    if one.part == "findings":
+        for kind, noun in findings.NOUNS.items():
+            ending = one.name.removeprefix(kind.value)
+            if ending != one.name:
+                return noun + {"_seconds": ": time", "_tokens": ": tokens"}.get(ending, "")
+    name = one.name.replace("_", " ") if one.part in _CODED else one.name.replace(" -> ", " → ")
+    return _LABELS[one.part].format(name)
+
+
+def _said(one: Difference) -> str:
+    """A difference as a sentence."""
+    before = _amount(one.before, one.unit)
+    after = _amount(one.after, one.unit)
+    change = ""
+    if one.change and isinstance(one.before, (int, float)) and one.before > 0:
+        change = f" ({one.change / one.before:+.0%})"
+    return f"{printable(_label(one))}: {before} in A, {after} in B{change}"
+
+
+def _amount(value: float | str | None, unit: str) -> str:
+    if value is None or isinstance(value, str):
+        return printable(value or "not known")
+    if unit in ("s", "step"):
+        return _plain(duration(value, unit))
+    return f"{money(value)} USD" if unit == "usd" else f"{value:,.6g}"
 
 
 def _side(value: float | str | None) -> str | Figure:

@@ -5,8 +5,9 @@ beginning of the run, waits for people taken out. A column whose values are all 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntFlag
+from itertools import pairwise
 from math import floor, log10
 from typing import Any
 
@@ -16,11 +17,21 @@ from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.model.trace import Event, Source
+from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.graph import ranks
 
 _ENDS = frozenset((EventType.RETURN, EventType.STOP, EventType.DESPAWN))
 _ARROWS = (EventType.SPAWN, EventType.RETURN, EventType.MESSAGE)
 _NAME_LIMIT = 200
+
+LEAST_GROUP = 4
+"""So many sub-agents that do the same can share a lane."""
+
+_LEAST_BREAK = 0.2
+_MOST_REST = 0.5
+_BREAK_SHARE = 0.12
+"""The axis is broken where parts of this share of the time leave that much of it; each then looks as long as this
+share of what is left."""
 
 
 class Flag(IntFlag):
@@ -73,10 +84,13 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
         "statuses": [status.value for status in Status],
         "agents": {
             "name": [names[one.agent] for one in view.agents],
+            "id": [printable(one.agent, limit=_NAME_LIMIT) for one in view.agents],
             "depth": [one.depth for one in view.agents],
             "begin": [clock.moment(one.begin) for one in view.agents],
             "end": [clock.moment(one.end) for one in view.agents],
             "person": _column([int(one.agent in diagnosis.people) for one in view.agents]),
+            "role": _column([strings.number(one.role) for one in view.agents]),
+            "group": _column(agent_groups(view.agents, diagnosis.people)),
         },
         "events": {
             "id": [printable(event.id, limit=_NAME_LIMIT) for event in events],
@@ -113,6 +127,58 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
         "replay": _replay(diagnosis, names, strings, place),
         "strings": strings.known(),
     }
+
+
+def agent_groups(agents: Sequence[AgentSpan], people: Collection[str]) -> list[int]:
+    """Return for each agent the group that it is in, from 0 on; -1 where it is in none.
+
+    A group is of sub-agents of one parent and one role that spawned nobody, `LEAST_GROUP` of them or more.
+    """
+    members: dict[tuple[str, str], list[int]] = {}
+    above: list[str] = []
+    for place, one in enumerate(agents):
+        del above[one.depth :]
+        has_children = place + 1 < len(agents) and agents[place + 1].depth > one.depth
+        if above and not has_children and one.agent not in people:
+            members.setdefault((above[-1], one.role), []).append(place)
+        above.append(one.agent)
+    groups = [-1] * len(agents)
+    for number, places in enumerate(group for group in members.values() if len(group) >= LEAST_GROUP):
+        for place in places:
+            groups[place] = number
+    return groups
+
+
+def axis_breaks(runs: Sequence[Mapping[str, Any]]) -> list[list[float]]:
+    """Return the parts of the time, common to all runs, in which nothing but open calls goes on, if they take most.
+
+    Each is its begin, its end, and the time that its place on a broken axis would have elsewhere.
+    """
+    elapsed = max(run["elapsed"] for run in runs)
+    calls = [call for run in runs for call in _calls(run)]
+    moments = sorted({0, elapsed, *(moment for begin, end, _ in calls for moment in (begin, end))})
+    quiet = []
+    for begin, end in pairwise(moments):
+        if end - begin < _LEAST_BREAK * elapsed:
+            continue
+        during = [is_open for first, last, is_open in calls if first <= begin and last >= end]
+        if during and all(during):
+            quiet.append((begin, end))
+    rest = elapsed - sum(end - begin for begin, end in quiet)
+    if not 0 < rest <= _MOST_REST * elapsed:
+        return []
+    return [[begin, end, _short(rest * _BREAK_SHARE)] for begin, end in quiet]
+
+
+def _calls(run: Mapping[str, Any]) -> Iterator[tuple[float, float, bool]]:
+    """Yield begin, end and whether it is an open call of each event of the columns of a run."""
+    events = run["events"]
+    length = len(events["start"])
+    took, flags = (
+        values if isinstance(values, list) else [values] * length for values in (events["took"], events["flags"])
+    )
+    for begin, time, flag in zip(events["start"], took, flags, strict=True):
+        yield begin, round(begin + time, 6), bool(flag & Flag.OPEN)
 
 
 _TYPE_PLACES = {kind: number for number, kind in enumerate(EventType)}

@@ -20,10 +20,13 @@ from orchtrace_corpus.trace.render.names import counted, duration, money
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.graph import ranks
 
-MOST_ROWS = 200
+MOST_ROWS = 1000
 """So many rows of a table are on the page; the JSON has them all."""
 
-_MOST_LINKS = 12
+SHOWN_ROWS = 10
+"""So many rows are seen at a time; without scripts, the first."""
+
+_MOST_LINKS = 5
 _ALL = "corpus trace doctor --format json has all."
 
 
@@ -59,12 +62,28 @@ class Table(NamedTuple):
         columns: The names of the columns.
         rows: The rows.
         notes: Sentences below it.
+        calls: By which column the script sorts all calls into this table; empty for other tables.
+        total: How many rows there would be, where the script has all.
+        is_whole: Whether all rows are seen at once.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    calls: str = ""
+    total: int = 0
+    is_whole: bool = False
+
+    @property
+    def shown(self) -> tuple[tuple[Cell, ...], ...]:
+        """The rows that are seen at first."""
+        return self.rows if self.is_whole else self.rows[:SHOWN_ROWS]
+
+    @property
+    def rest(self) -> tuple[tuple[Cell, ...], ...]:
+        """The rows that the script shows on request."""
+        return self.rows[len(self.shown) :]
 
 
 class Tables:
@@ -112,8 +131,39 @@ class Tables:
             stated = _known(_money(run.cost.stated), is_least=not run.cost.has_all_stated)
             rows.append(("cost in USD that the log states", stated, ""))
         if not run.view.open_calls:
-            return Table("Figures", ("figure", "value"), tuple(row[:2] for row in rows), notes)
-        return Table("Figures", ("figure", "if open calls worked", "if they only waited"), tuple(rows), notes)
+            return Table("Figures", ("figure", "value"), tuple(row[:2] for row in rows), notes, is_whole=True)
+        columns = ("figure", "if open calls worked", "if they only waited")
+        return Table("Figures", columns, tuple(rows), notes, is_whole=True)
+
+    def calls(self) -> Iterator[Table]:
+        """Yield the first calls by cost, or by tokens where no cost is known, and by time."""
+        works = self._run.view.timing.works
+        spent, costs = dict[int, float](), dict[int, float]()
+        for number, event in enumerate(self._events):
+            if event.tokens and event.tokens.is_known:
+                spent[number] = total(event.tokens)
+            if event.cost_usd and not event.copied_context:
+                costs[number] = event.cost_usd
+        calls = [n for n in self._run.view.sequence if works[n] > 0 or spent.get(n) or n in costs]
+
+        def table(title: str, by: str, order: list[int]) -> Table:
+            rows = [(*self._call(n), _number(spent.get(n)), _money(costs.get(n))) for n in order[:SHOWN_ROWS]]
+            columns = ("event", "agent", "what", "model", "begins at", "lasts", "tokens", "USD")
+            return Table(title, columns, tuple(rows), calls=by, total=len(calls))
+
+        amounts = costs or spent
+        if any(amounts.values()):
+            costliest = sorted(calls, key=lambda n: -amounts.get(n, 0.0))
+            yield table("Costliest calls", "USD" if costs else "tokens", costliest)
+        if any(works):
+            yield table("Longest calls", "lasts", sorted(calls, key=lambda n: -works[n]))
+
+    def _call(self, number: int) -> tuple[Cell, ...]:
+        event, times = self._events[number], self._run.view.timing
+        return (
+            self._links([number]), self._name(event.agent), _act(event), printable(event.model, limit=60),
+            self._time(times.starts[number] - times.begin), self._time(times.ends[number] - times.starts[number]),
+        )  # fmt: skip
 
     def agents(self) -> Table:
         """The tree of the agents: what each did itself, and with all agents below it."""
@@ -270,7 +320,8 @@ class Tables:
             unit = render.unit_of(name, self._run.view.trace)
             note = printable(found.reason, limit=300) or render.MEANT.get(name, "")
             rows.append((name, value, _number(found.if_waiting), unit.strip("1"), note))
-        return _table("Measures", ("measure", "value", "if open calls only waited", "unit", "note"), rows)
+        columns = ("measure", "value", "if open calls only waited", "unit", "note")
+        return _table("Measures", columns, rows)._replace(is_whole=True)
 
     def problems(self) -> Iterator[Table]:
         """Events that failed, and what is wrong with the log."""
