@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Sheet
 from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli.options import Where, option
+from orchtrace_corpus.corpus.cli.options import Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import edits, tags
@@ -216,9 +216,7 @@ def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
 def dispute(
     ctx: Context,
     name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.", offers=offers.keys)],
-    word: Annotated[
-        str, Argument(metavar="FIELD=VALUE", help="The tag, and the other reading of it.", offers=offers.filters)
-    ],
+    word: Annotated[str, argument("FIELD=VALUE", "The tag, and the other reading of it.", offers.filters)],
     why: Annotated[str, option("--why", "TEXT", "What speaks for the reading, in one sentence.")],
     source: Annotated[str, option("--source", "URL", "Where: the address of the source.")],
     by: Annotated[str, option("--by", "NAME", "Who reads it so.")] = "a reader of the source",

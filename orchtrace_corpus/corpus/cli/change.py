@@ -4,9 +4,9 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
-from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
+from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote, suggestion
@@ -43,6 +43,8 @@ from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
 from orchtrace_corpus.corpus.model.tagging import read_value, sentence, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+
+RecordName: TypeAlias = Annotated[str, argument("KEY", "A key, exclusion id, arXiv id, DOI or URL.", offers.keys)]
 
 
 def add(
@@ -129,11 +131,7 @@ def exclude(
     ctx: Context,
     name: Annotated[
         str,
-        Argument(
-            metavar="ID_OR_URL|KEY",
-            help="An arXiv id, DOI, address or candidate; or a paper's key.",
-            offers=offers.keys,
-        ),
+        argument("ID_OR_URL|KEY", "An arXiv id, DOI, address or candidate; or a paper's key.", offers.keys),
     ],
     reason: shared.Reason = "",
     title: shared.Title = "",
@@ -204,9 +202,7 @@ def _demotion(interview: Interview, paper: Paper, said: Exclusion) -> Proposal:
 
 def tag(
     ctx: Context,
-    name: Annotated[
-        str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.", offers=offers.keys)
-    ],
+    name: RecordName,
     words: Annotated[list[str] | None, argument("[FIELD=VALUE]...", "The tags to set.", offers.filters)] = None,
     note: Annotated[
         str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
@@ -266,9 +262,7 @@ def tag(
 
 def remove(
     ctx: Context,
-    name: Annotated[
-        str, Argument(metavar="KEY", help="A key, exclusion id, arXiv id, DOI or URL.", offers=offers.keys)
-    ],
+    name: RecordName,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     unpublished: Annotated[
         bool, Option("--unpublished", help="Allow removing the newest exclusion, whose id was never published.")

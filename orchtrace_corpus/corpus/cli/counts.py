@@ -142,7 +142,9 @@ def stats(
         views = {Format.JSON: lambda: envelope("counts", {"reading": reading.value, **counts})}
         session.show_report(views, lambda: captioned(tables, query, caption), "counts", output_format)
         counted = [
-            attribute.name for attribute, ours in (_field(pool, n) for n in (*(by or ()), *(crossed or ()))) if ours
+            attribute.name
+            for attribute, ours in (_field(pool, n, query) for n in (*(by or ()), *(crossed or ())))
+            if ours
         ]
         if is_marked and (note := _contested_note(session, selected, counted, query)):
             session.output.show([(), *map(line, wrap(note, session.output.width or statistics.PIPE_WIDTH))])
@@ -189,12 +191,8 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
 
 
 def _by(pool: Pool, name: str, query: Query, published: Pool | None) -> list[Table]:
-    attribute, of_papers = _field(pool, name)
+    attribute, of_papers = _field(pool, name, query)
     if not of_papers:
-        if query.filters:
-            raise CommandUseError(
-                f"--where filters {pool.taxonomy.noun.many}, but {attribute.name} is a field of exclusions"
-            )
         return statistics.counts_tables(count(pool.exclusions, attribute))
     papers = query.select(pool.papers)
     facet = attribute.facet
@@ -205,11 +203,9 @@ def _by(pool: Pool, name: str, query: Query, published: Pool | None) -> list[Tab
 
 
 def _crossed(pool: Pool, names: tuple[str, str], query: Query, reading: ReadingName) -> list[Table]:
-    (rows, rows_of_papers), (columns, columns_of_papers) = (_field(pool, name) for name in names)
+    (rows, rows_of_papers), (columns, columns_of_papers) = (_field(pool, name, query) for name in names)
     if rows_of_papers != columns_of_papers:
         raise CommandUseError(f"{rows.name} and {columns.name} cannot be crossed: one is a field of exclusions")
-    if query.filters and not rows_of_papers:
-        raise CommandUseError(f"--where filters {pool.taxonomy.noun.many}, but {rows.name} is a field of exclusions")
     records = query.select(pool.papers) if rows_of_papers else pool.exclusions
     table = statistics.crosstab_table(cross(records, rows, columns))
     return [_headed(table, is_published=reading is ReadingName.PUBLISHED)]
@@ -221,10 +217,12 @@ def _headed(table: Table, *, is_published: bool) -> Table:
     return table if is_published else table._replace(title=title)
 
 
-def _field(pool: Pool, name: str) -> tuple[Attribute, bool]:
+def _field(pool: Pool, name: str, query: Query) -> tuple[Attribute, bool]:
     """The field of that name, and whether it is one of papers; papers come first where both have it."""
     papers, exclusions = paper_attributes(pool.taxonomy, marked=True), exclusion_attributes(pool.taxonomy)
     if name not in papers and name in exclusions:
+        if query.filters:
+            raise CommandUseError(f"--where filters {pool.taxonomy.noun.many}, but {name} is a field of exclusions")
         return exclusions[name], False
     return find(name, {**exclusions, **papers}), True
 

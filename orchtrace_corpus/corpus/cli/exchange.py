@@ -46,10 +46,8 @@ def export(
     ctx: Context,
     name: Annotated[
         str,
-        Argument(
-            metavar="FORMAT|FILE",
-            help=f"One of {', '.join(registry.FORMATS)}; or a file with a known ending.",
-            offers=offers.formats,
+        argument(
+            "FORMAT|FILE", f"One of {', '.join(registry.FORMATS)}; or a file with a known ending.", offers.formats
         ),
     ],
     keys: Annotated[list[str] | None, argument("[KEY]...", "Only these papers.", offers.keys)] = None,
@@ -191,10 +189,8 @@ def import_(
     ctx: Context,
     name: Annotated[
         str,
-        Argument(
-            metavar="FORMAT|FILE",
-            help=f"One of {', '.join(registry.readable())}; or a file with a known ending.",
-            offers=offers.formats,
+        argument(
+            "FORMAT|FILE", f"One of {', '.join(registry.readable())}; or a file with a known ending.", offers.formats
         ),
     ],
     path: Annotated[str, argument("[FILE]", "After a format: the file, or - for standard input.")] = _STANDARD_STREAM,
@@ -283,12 +279,7 @@ class DiffFormat(StrEnum):
 def diff(
     ctx: Context,
     base: Annotated[str, Argument(metavar="BASE", help="A folder with a corpus, or a git revision.")],
-    head: Annotated[
-        str,
-        Argument(
-            metavar="[HEAD]", help="Another folder or revision (default: the corpus as it is now).", show_default=False
-        ),
-    ] = "",
+    head: Annotated[str, argument("[HEAD]", "Another folder or revision (default: the corpus as it is now).")] = "",
     exit_code: Annotated[bool, Option("--exit-code", help="Exit with 1 if anything changed in meaning.")] = False,
     output_format: Annotated[DiffFormat, Option("--format", "-f", help="The output format.")] = (DiffFormat.TEXT),
 ) -> int:

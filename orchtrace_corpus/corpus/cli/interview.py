@@ -101,28 +101,21 @@ class Interview:
             resolved = [one.refuse("", ExitCode.DONE)]
         done = "excluded" if self._ctx.spec.name == "exclude" else "added"
         for one in resolved:
-            known = (
-                f"{describe_match(one.match, pool.taxonomy.noun.one).rstrip('.')}; {self._advise(one.match)}"
-                if one.match
-                else ""
-            )
+            why = one.problem
+            if one.match:
+                why = f"{describe_match(one.match, pool.taxonomy.noun.one).rstrip('.')}; {self._advise(one.match)}"
             if one.is_refused:
-                output.tell(f"corpus: {printable(one.name)} was not {done}: {known or one.problem}")
+                output.tell(f"corpus: {printable(one.name)} was not {done}: {why}")
             for remark in one.remarks:
                 output.note(f"corpus: {printable(one.name)}: {remark}")
         new = [one for one in resolved if not one.is_refused]
         code = max(one.code for one in resolved)
         self._calls = {one.name: one.words or (one.name,) for one in new}
         if self.problems:
-            errors = [one.error for one in self.problems]
-            try:
-                if new:
-                    propose(new)
-            except CommandUseError as error:
-                errors.append(error)
-            refuse_all(errors)
+            refuse_all([*(one.error for one in self.problems), *self._missing(new, propose)])
         if unknown := [one for one in resolved if one.code is ExitCode.UPSTREAM]:
-            self._show_gaps(unknown, propose)
+            gaps = [f", and give what is missing:\n{error.hint}" for error in self._missing(unknown, propose)]
+            output.tell(f"To do without the service, add --no-fetch{''.join(gaps)}")
         outcome = self.finish(partial(propose, new)) if new else ExitCode.DONE
         if len(resolved) > 1 and outcome == ExitCode.DONE and not options.dry_run:
             matched = sum(one.match is not None for one in resolved)
@@ -130,15 +123,19 @@ class Interview:
             output.note(", ".join(f"{count} {what}" for count, what in counts if count))
         return max(code, outcome)
 
-    def _show_gaps(self, unknown: Sequence[NamedPaper], propose: Callable[[Sequence[NamedPaper]], Proposal]) -> None:
-        """Show everything that has to be given of papers that no service could be asked about."""
-        asked, self._questions, gaps = self._questions, None, ""
+    def _missing(
+        self, papers: Sequence[NamedPaper], propose: Callable[[Sequence[NamedPaper]], Proposal]
+    ) -> list[CommandUseError]:
+        """Return the refusal of papers by what is missing of them, without a question; nothing if nothing is."""
+        asked, self._questions = self._questions, None
         try:
-            propose(unknown)
+            if papers:
+                propose(papers)
         except CommandUseError as error:
-            gaps = f", and give what is missing:\n{error.hint}" if error.hint else ""
-        self._questions = asked
-        self.session.output.tell(f"To do without the service, add --no-fetch{gaps}")
+            return [error]
+        finally:
+            self._questions = asked
+        return []
 
     def complete_papers(self, candidates: Sequence[NamedPaper], details: Details, coding: Coding) -> list[Paper]:
         """The candidates as records that lack nothing.

@@ -99,13 +99,10 @@ def _names(place: Place, name: str) -> Offers:
 
 def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
     """Return what can be counted, papers and exclusions alike; or what the records can be filtered by."""
-    from orchtrace_corpus.base.commands.output import Output
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
-    from orchtrace_corpus.corpus.cli.session import CorpusSession
+    from orchtrace_corpus.corpus.model import store
 
-    output = Output()
-    output.quiet = True
-    taxonomy = CorpusSession(output, place.root).taxonomy()
+    taxonomy = store.CorpusFiles(place.root or store.find_root().path).taxonomy
     of_papers, of_exclusions = paper_attributes(taxonomy, marked=True), exclusion_attributes(taxonomy)
     if is_filter:
         return of_exclusions if "--exclusions" in place.words else of_papers

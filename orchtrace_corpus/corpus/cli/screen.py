@@ -1,5 +1,6 @@
 """The command that decides on candidates, one after another or from spreadsheets: `corpus screen`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated
@@ -150,7 +151,12 @@ class _Run:
             self._session.output.tell("")
             raise
         finally:
-            self._sum_up()
+            counts = Counter(step.choice for step in self._steps)
+            self._session.output.note(_counted(counts))
+            if counts[Choice.INCLUDE] or counts[Choice.EXCLUDE]:
+                self._session.output.note(
+                    "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it"
+                )
         return ExitCode.DONE
 
     def _ask(self, corpus: CorpusFiles, candidate: Candidate, number: int, total: int) -> str:
@@ -224,12 +230,6 @@ class _Run:
         self._steps.pop()
         return names.index(step.name)
 
-    def _sum_up(self) -> None:
-        counts = {choice: sum(step.choice is choice for step in self._steps) for choice in Choice}
-        self._session.output.note(_counted(counts))
-        if counts[Choice.INCLUDE] or counts[Choice.EXCLUDE]:
-            self._session.output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
-
 
 class _Questions(Questions):
     """Asks for decisions, and for tags of which any may stay open."""
@@ -292,12 +292,12 @@ class _Questions(Questions):
         asked = next((one for one in facet.terms if one.id == term), None)
 
         def read(answer: str) -> str:
-            if not answer:
-                return ""
-            if term:
-                return read_level(facet, spelled(answer, names))
-            read_tag(facet, spelled(answer, names))
-            return spelled(answer, names)
+            text = spelled(answer, names)
+            if text and term:
+                return read_level(facet, text)
+            if text:
+                read_tag(facet, text)
+            return text
 
         self._say_readings(candidate, [term or facet.field])
         self._say(numbered(names))
@@ -341,7 +341,7 @@ def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
     decided, differing = screening.agreed(sheets)
     for key in differing:
         output.tell(f"corpus: {key}: the readers differ, so nothing is decided")
-    counts = dict.fromkeys(Choice, 0)
+    counts = Counter[Choice]()
     for verdict in decided:
         try:
             if verdict.choice is not Choice.LATER:

@@ -54,15 +54,6 @@ class CorpusSession(Session):
             raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
         return self.root_folder()
 
-    def taxonomy(self) -> "Taxonomy":
-        """Read the taxonomy alone.
-
-        Raises:
-            DataFileError: There is no corpus, or the taxonomy cannot be read.
-            InvalidCorpusError: The taxonomy has errors; the message lists them.
-        """
-        return self.files.taxonomy
-
     def pool(self) -> "Pool":
         """Read the corpus for counting, which asks for one without errors: no record may silently drop out.
 
