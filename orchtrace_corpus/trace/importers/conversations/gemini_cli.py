@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
-from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, text_field
+from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, text_field, text_of
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
@@ -165,7 +165,7 @@ class _Reading:
     def _add(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
         kind, time = row["type"], moment(row.get("timestamp"))
         if kind == "user":
-            text = _text(row.get("content"))
+            text = text_of(row.get("content"))
             if text and agent == ROOT and not text.lstrip().startswith(_INJECTED):
                 self._run.prompt(agent, time, place, text)
             elif text:
@@ -181,7 +181,7 @@ class _Reading:
 
     def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
         run = self._run
-        ref = run.privacy.reference(_text(row.get("content")))
+        ref = run.privacy.reference(text_of(row.get("content")))
         answer = run.answer(agent, time, place, run.masked(text_field(row, "model")), ref=ref)
         if row.get("tokens") is not None:
             stated, is_apart = _usage(mapping(row["tokens"]))
@@ -210,13 +210,6 @@ class _Reading:
         if ending is not None and ending[1] != "GOAL":
             status, error = _ERROR, masked(ending[1].lower())
         self._run.result(agent, call_id, max(moment(call.get("timestamp")), time), place, content, status, error)
-
-
-def _text(content: Any) -> str:
-    """Return the texts of a content."""
-    if type(content) is str:
-        return content
-    return "\n".join([text for part in objects(content) if (text := text_field(part, "text"))])
 
 
 def _usage(tokens: dict[str, Any]) -> tuple[tuple[Any, ...], bool]:

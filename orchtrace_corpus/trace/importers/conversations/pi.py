@@ -21,12 +21,10 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment, moment_ms
-from orchtrace_corpus.trace.importers.core.values import count, dollars, mapping, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import count, dollars, mapping, objects, string, text_field, text_of
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
-
-__all__ = ("beside", "read", "recognises", "ties")
 
 _SUMMARIES = frozenset(("compaction", "branch_summary"))
 """Entries for which a model was asked aside; none states its usage."""
@@ -38,9 +36,16 @@ _SILENT = frozenset(
     """.split()
 )
 """Entries and printed events that say nothing about agents, calls or tokens, or say it again."""
+_ENTRY = frozenset(("id", "parentId", "timestamp"))
 _TELLING = ("role", "timestamp", "toolCallId", "usage")
 """What tells a message from others of its session, whose ids versions of the program give anew."""
 _ASKING = frozenset(("question", "questionnaire"))  # the tools by which extensions of the program ask a person
+_ROLES = frozenset(("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"))
+"""Who speaks in the messages of a session."""
+
+_SUFFIX = ".jsonl"
+_FOLDER = re.compile(r"_([0-9a-f]{8}-[0-9a-f-]{27})(?=[/\\])")
+"""A folder that is called as the session whose sub-agents have their files in it."""
 
 
 class _Row(Struct, gc=False, rename="camel"):
@@ -54,17 +59,52 @@ class _Row(Struct, gc=False, rename="camel"):
     from_hook: Any = None
 
 
-class _Untimed(Struct, gc=False):
-    """The last answer of an agent whose messages have one time each: it lasts until the next message."""
+def recognises(beginning: Head) -> bool:
+    """Return True if a file that begins like this is a session of Pi, also one that has lost its header."""
+    return any(
+        _is_header(row)
+        or (row.get("type") == "message" and row.keys() >= _ENTRY and text_field(row.get("message"), "role") in _ROLES)
+        for row in beginning.rows[:5]
+    )
 
-    call: steps.ModelCall
-    tool_calls: list[steps.ToolCall]
+
+def _is_header(row: dict[str, Any]) -> bool:
+    return row.get("type") == "session" and "cwd" in row and all(text_field(row, name) for name in ("id", "timestamp"))
+
+
+def ties(opened: Opened) -> Sequence[str]:
+    """Return what ties a file to others: its session, which copies share and forks do not, and that above it."""
+    row = next(iter(opened.first().rows), {})
+    above = [f"pi {session}" for session in _FOLDER.findall(os.path.realpath(opened.file.path))]
+    return [f"pi {row['id']}" if _is_header(row) else opened.file.path, *above]
+
+
+def beside(opened: Opened) -> Sequence[LogFile]:
+    """Return the files of the sub-agents of a session of which one file is named."""
+    path = os.path.realpath(opened.file.path)
+    folder = path.removesuffix(_SUFFIX)
+    if folder == path or not os.path.isdir(folder):
+        return []
+    names = sorted(iglob(os.path.join(escape(folder), "**", f"*{_SUFFIX}"), recursive=True))
+    return [LogFile(name, masked_path(os.path.relpath(name, os.path.dirname(path)))) for name in names]
+
+
+def _parents(files: Sequence[LogFile]) -> Mapping[LogFile, LogFile | None]:
+    """Return the session below which each file lies, parents first; None for a session of its own."""
+    by_folder = {os.path.realpath(file.path).removesuffix(_SUFFIX): file for file in files}
+    parents: dict[LogFile, LogFile | None] = {}
+    for path, file in sorted(by_folder.items(), key=lambda item: item[0].count(os.sep)):
+        above = os.path.dirname(path)
+        while above not in by_folder and os.path.dirname(above) != above:
+            above = os.path.dirname(above)
+        parents[file] = by_folder.get(above)
+    return parents
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a run."""
     reading = _Reading(privacy, files)
-    for file, above in parents(files).items():
+    for file, above in _parents(files).items():
         reading.take(file, reading.key_of(file, above))
     yield reading.trace(files[0])
 
@@ -74,17 +114,18 @@ class _Reading:
 
     def __init__(self, privacy: Privacy, files: Sequence[LogFile]) -> None:
         self._run = Run("pi", privacy)
-        self._own_files = {agent_of(file.path) for file in files}
+        self._own_files = {_agent_of(file.path) for file in files}
         self._keys: dict[LogFile, str] = {}
         self._background: dict[str, tuple[str, str]] = {}  # runs in the background: who has begun them by which call
         self._unreturned: dict[str, str] = {}
         self._notices: list[tuple[str, steps.Step]] = []  # that runs in the background have ended, perhaps
         self._seen = SeenRows()
-        self._untimed: dict[str, _Untimed] = {}
+        # of agents whose messages have one time each the last answer, which lasts until the next message, and its calls
+        self._untimed: dict[str, tuple[steps.ModelCall, list[steps.ToolCall]]] = {}
 
     def key_of(self, file: LogFile, above: LogFile | None) -> str:
         """Return the key of the agent of a file, and note who has spawned it where no result says so."""
-        key = ROOT if above is None else agent_of(file.path)
+        key = ROOT if above is None else _agent_of(file.path)
         self._keys[file] = key
         if above is not None and not self._run.is_spawned(key):
             parent, call_id = self._background.get(key.split("/")[0], (self._keys[above], ""))
@@ -109,7 +150,7 @@ class _Reading:
             else:
                 run.report.pass_over("copy of an entry")
                 if message.get("role") == "assistant":
-                    run.leave_out(LedgerLine.REPEATED_USAGE, usage_of(message), caches_apart=True)
+                    run.leave_out(LedgerLine.REPEATED_USAGE, _usage(message), caches_apart=True)
 
     def _take(self, key: str, row: _Row, message: dict[str, Any], place: steps.Place) -> None:
         time, kind = moment(row.timestamp), string(row.type)
@@ -125,14 +166,7 @@ class _Reading:
             self._run.report.note_unknown(masked(kind) or "(no type)")
 
     def _take_message(self, key: str, message: dict[str, Any], written: float, place: steps.Place) -> None:
-        """Take a message of an agent.
-
-        Args:
-            key: The agent.
-            message: The message.
-            written: When its entry was written; `NO_TIME` where only the message has a time.
-            place: Where it stands.
-        """
+        """Take a message of an agent, with the time of its entry; `NO_TIME` where only the message has one."""
         run, role, dated = self._run, text_field(message, "role"), moment_ms(message.get("timestamp"))
         time = dated if written == NO_TIME else written
         self._end_untimed(key, time)
@@ -141,10 +175,15 @@ class _Reading:
         elif role == "toolResult":
             self._take_result(key, message, time, place)
         elif role == "user" and key == ROOT:
-            run.prompt(key, dated if dated != NO_TIME else time, place, text_of(message.get("content")))
+            run.prompt(
+                key,
+                dated if dated != NO_TIME else time,
+                place,
+                text_of(message.get("content")) or message.get("content"),
+            )
         elif role == "bashExecution":
             run.prompt(key, time, place, message.get("command"), is_command=True)
-        elif role in ROLES:
+        elif role in _ROLES:
             run.note(key, time, place)
         else:
             run.report.note_unknown(masked(f"message of {role or 'nobody'}"))
@@ -163,43 +202,52 @@ class _Reading:
         content = objects(message.get("content"))
         for part in content:
             call.note_text(text_field(part, "thinking") or text_field(part, "text"), run.privacy)
-        call.more = {**(call.more or {}), **stated_by(message)}
+        call.more = {**(call.more or {}), **_stated(message)}
         if ending == "error":
             call.error = "model_error"
-        usage = usage_of(message)
+        usage = _usage(message)
         if not call.error or call.ref or any(map(count, usage)):  # the service refused, and was paid nothing
             run.spend(call, usage, caches_apart=True)
-        calls = [
-            run.call(key, text_field(part, "id"), text_field(part, "name"), end, place, part.get("arguments"), call)
-            for part in content
-            if part.get("type") == "toolCall"
-        ]
-        for tool_call in calls:
-            tool_call.purpose = steps.ASK if tool_call.tool in _ASKING else tool_call.purpose
+        calls = []
+        for part in content:
+            if part.get("type") == "toolCall":
+                call_id, tool = text_field(part, "id"), text_field(part, "name")
+                calls.append(run.call(key, call_id, tool, end, place, part.get("arguments"), call))
+                if calls[-1].tool in _ASKING:
+                    calls[-1].purpose = steps.ASK
         if written == NO_TIME:
-            self._untimed[key] = _Untimed(call, calls)
+            self._untimed[key] = call, calls
         if ending == "aborted" and key == ROOT:
             run.interrupt(key, end, place)
         current_answers().note((asked, *usage), call.model, place.file, place.line)
 
     def _end_untimed(self, key: str, time: float) -> None:
         """Let the last answer of an agent, of which only the beginning is known, last until a time."""
-        last = self._untimed.pop(key, None)
-        if last is not None:
-            last.call.end = max(last.call.end, time)
-            for tool_call in last.tool_calls:
-                tool_call.time = last.call.end
+        if key in self._untimed:
+            call, tool_calls = self._untimed.pop(key)
+            call.end = max(call.end, time)
+            for tool_call in tool_calls:
+                tool_call.time = call.end
 
     def _take_result(self, key: str, message: dict[str, Any], time: float, place: steps.Place) -> None:
         call_id = text_field(message, "toolCallId")
         error = "tool_error" if message.get("isError") is True else ""
-        result = self._run.result(key, call_id, time, place, text_of(message.get("content")), error=error)
+        result = self._run.result(key, call_id, time, place, _content(message), error=error)
         details = mapping(message.get("details"))
         call = self._run.calls.get((key, call_id))
         if background := text_field(details, "asyncId"):
             self._background.setdefault(f"async-{background}", (key, call_id))
             self._notices.append((key, result))
-        runs = [child_run for child_run in objects(details.get("results")) if self._has_run(child_run)]
+        runs = [  # of sub-agents that have begun: they said or spent something, or have files of their own
+            child_run
+            for child_run in objects(details.get("results"))
+            if text_field(child_run, "agent")
+            and (
+                objects(child_run.get("messages"))
+                or any(map(count, _usage(child_run)))
+                or _agent_of(text_field(child_run, "sessionFile")) in self._own_files
+            )
+        ]
         if call is not None and not runs and call.purpose is steps.TOOL and NO_TIME not in (call.time, time):
             call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks nobody for leave
         is_parallel = details.get("mode") == "parallel"
@@ -209,55 +257,41 @@ class _Reading:
             if untimed and not is_parallel and messages:  # one after another: each ends where the next begins
                 self._end_untimed(untimed[-1], moment_ms(messages[0].get("timestamp")))
             child = f"{key}{call_id or place}/{number}"
-            own_file = agent_of(text_field(child_run, "sessionFile"))
+            own_file = _agent_of(text_field(child_run, "sessionFile"))
             if own_file in self._own_files:
                 child, messages = own_file, []
-            self._take_child(child, key, call_id, child_run, messages, result)
+            name = text_field(child_run, "agent")
+            self._run.agent(child, name, role=name)
+            self._run.spawn(child, key, call_id, place)
+            self._take_child(child, child_run, messages, result)
             untimed.append(child)
         for child in untimed:
             self._end_untimed(child, NO_TIME if is_parallel else time)
 
-    def _has_run(self, child_run: dict[str, Any]) -> bool:
-        """Return True if a sub-agent has begun: it said or spent something, or has a file of its own."""
-        is_own = agent_of(text_field(child_run, "sessionFile")) in self._own_files
-        has_begun = objects(child_run.get("messages")) or any(map(count, usage_of(child_run))) or is_own
-        return bool(text_field(child_run, "agent") and has_begun)
-
     def _take_child(
-        self,
-        child: str,
-        key: str,
-        call_id: str,
-        child_run: dict[str, Any],
-        messages: list[dict[str, Any]],
-        returned: steps.ToolResult,
+        self, child: str, child_run: dict[str, Any], messages: list[dict[str, Any]], returned: steps.ToolResult
     ) -> None:
         """Take what the result of a tool says of a sub-agent that it ran: its messages, or but its usage."""
-        run, place, name = self._run, returned.place, text_field(child_run, "agent")
-        run.agent(child, name, role=name)
-        run.spawn(child, key, call_id, place)
+        run, place = self._run, returned.place
         for message in messages:
             self._take_message(child, message, NO_TIME, place)
-        usage = usage_of(child_run)
+        usage = _usage(child_run)
         if any(map(count, usage)):
             if messages or child in self._own_files:
                 run.leave_out(LedgerLine.CHILD_TOTAL, usage, caches_apart=True)
             else:
-                self._stand_in(child, child_run, returned)
+                # one answer stands for all that the log has but the usage of, and ends with the result
+                took = duration(mapping(child_run.get("progressSummary")).get("durationMs"), 1000)
+                begin = returned.time if returned.time == NO_TIME else max(returned.time - took, 0.0)
+                answer = run.answer(child, begin, place, masked(text_field(child_run, "model")))
+                answer.end, answer.is_dated, answer.more = returned.time, True, _stated(child_run)
+                run.spend(answer, usage, LedgerLine.SUBAGENT_TOTAL, caches_apart=True)
         ending = text_field(child_run, "stopReason")
         status = Status.ERROR if child_run.get("exitCode") or ending == "error" else Status.OK
         status = Status.CANCELLED if ending == "aborted" or child_run.get("interrupted") is True else status
         last = messages[-1] if messages else {}
-        said = text_of(last.get("content")) if last.get("role") == "assistant" else child_run.get("finalOutput")
+        said = _content(last) if last.get("role") == "assistant" else child_run.get("finalOutput")
         run.returned(child, returned, status, run.privacy.reference(said))
-
-    def _stand_in(self, child: str, child_run: dict[str, Any], returned: steps.ToolResult) -> None:
-        """Let one answer stand for a sub-agent of which the log has but its usage: it ends with the result."""
-        took = duration(mapping(child_run.get("progressSummary")).get("durationMs"), 1000)
-        begin = returned.time if returned.time == NO_TIME else max(returned.time - took, 0.0)
-        answer = self._run.answer(child, begin, returned.place, masked(text_field(child_run, "model")))
-        answer.end, answer.is_dated, answer.more = returned.time, True, stated_by(child_run)
-        self._run.spend(answer, usage_of(child_run), LedgerLine.SUBAGENT_TOTAL, caches_apart=True)
 
     def trace(self, file: LogFile) -> Trace:
         """Return the trace."""
@@ -270,69 +304,17 @@ class _Reading:
         return self._run.trace()
 
 
-ROLES = frozenset(("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"))
-"""Who speaks in the messages of a session."""
-
-_SUFFIX = ".jsonl"
-_FOLDER = re.compile(r"_([0-9a-f]{8}-[0-9a-f-]{27})(?=[/\\])")
-"""A folder that is called as the session whose sub-agents have their files in it."""
-
-
-def recognises(beginning: Head) -> bool:
-    """Return True if a file that begins like this is a session of Pi, also one that has lost its header."""
-    return any(_is_header(row) or _is_message(row) for row in beginning.rows[:5])
-
-
-def _is_header(row: dict[str, Any]) -> bool:
-    return row.get("type") == "session" and "cwd" in row and all(text_field(row, name) for name in ("id", "timestamp"))
-
-
-def _is_message(row: dict[str, Any]) -> bool:
-    is_entry = row.get("type") == "message" and row.keys() >= {"id", "parentId", "timestamp"}
-    return is_entry and text_field(row.get("message"), "role") in ROLES
-
-
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: its session, which copies share and forks do not, and that above it."""
-    row = next(iter(opened.first().rows), {})
-    above = [f"pi {session}" for session in _FOLDER.findall(os.path.realpath(opened.file.path))]
-    return [f"pi {row['id']}" if _is_header(row) else opened.file.path, *above]
-
-
-def beside(opened: Opened) -> Sequence[LogFile]:
-    """Return the files of the sub-agents of a session of which one file is named."""
-    path = os.path.realpath(opened.file.path)
-    folder = path.removesuffix(_SUFFIX)
-    if folder == path or not os.path.isdir(folder):
-        return []
-    names = sorted(iglob(os.path.join(escape(folder), "**", f"*{_SUFFIX}"), recursive=True))
-    return [LogFile(name, masked_path(os.path.relpath(name, os.path.dirname(path)))) for name in names]
-
-
-def parents(files: Sequence[LogFile]) -> Mapping[LogFile, LogFile | None]:
-    """Return the session below which each file lies, parents first; None for a session of its own."""
-    by_folder = {os.path.realpath(file.path).removesuffix(_SUFFIX): file for file in files}
-    found: dict[LogFile, LogFile | None] = {}
-    for path, file in sorted(by_folder.items(), key=lambda item: item[0].count(os.sep)):
-        above = os.path.dirname(path)
-        while above not in by_folder and os.path.dirname(above) != above:
-            above = os.path.dirname(above)
-        found[file] = by_folder.get(above)
-    return found
-
-
-def agent_of(path: str) -> str:
+def _agent_of(path: str) -> str:
     """Return by what a sub-agent is known: the end of the path of its session, which stays when folders are moved."""
     return "/".join(re.split(r"[/\\]", path)[-3:])
 
 
-def text_of(content: Any) -> Any:
-    """Return the texts of a content, or the content itself where it has none."""
-    texts = [text_field(part, "text") for part in objects(content)]
-    return "\n".join(filter(None, texts)) or content
+def _content(message: dict[str, Any]) -> Any:
+    """Return the texts of a message, or its content itself where it has none."""
+    return text_of(message.get("content")) or message.get("content")
 
 
-def stated_by(message: dict[str, Any]) -> dict[str, Any]:
+def _stated(message: dict[str, Any]) -> dict[str, Any]:
     """Return what a log says of an answer besides its tokens: how it ended, and what it cost."""
     stated: dict[str, Any] = {}
     if ending := masked(text_field(message, "stopReason")):
@@ -344,7 +326,7 @@ def stated_by(message: dict[str, Any]) -> dict[str, Any]:
     return stated
 
 
-def usage_of(message: dict[str, Any]) -> tuple[Any, ...]:
+def _usage(message: dict[str, Any]) -> tuple[Any, ...]:
     """Return the usage of an answer as it is stated, its kinds of input apart."""
     used = mapping(message.get("usage"))
     return used.get("input"), used.get("output"), used.get("cacheRead"), used.get("cacheWrite"), None

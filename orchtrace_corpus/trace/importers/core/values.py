@@ -45,6 +45,13 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if type(item) is dict] if type(value) is list else []
 
 
+def text_of(content: Any) -> str:
+    """Return the texts of the parts of a content, one under another, or the content itself where it is a text."""
+    if type(content) is str:
+        return content
+    return "\n".join([text for part in objects(content) if (text := text_field(part, "text"))])
+
+
 def text_field(value: Any, name: str) -> str:
     """Return the text of a member of an object; empty where there is none."""
     member = value.get(name) if type(value) is dict else None
