@@ -70,15 +70,15 @@ def _names_files(opened: Opened) -> bool:
 
 def beside(opened: Opened) -> Sequence[LogFile]:
     """Return the files that a trajectory names, and those that these name, where they are there."""
-    found: dict[str, LogFile] = {}
+    files: dict[str, LogFile] = {}
     waiting = deque([opened.file])
     while waiting:
         file = waiting.popleft()
         for path in _named_files(file, logs.contents(file)):
-            if path not in found and os.path.isfile(path):
-                found[path] = LogFile(path, masked_path(os.path.basename(path)))
-                waiting.append(found[path])
-    return list(found.values())
+            if path not in files and os.path.isfile(path):
+                files[path] = LogFile(path, masked_path(os.path.basename(path)))
+                waiting.append(files[path])
+    return list(files.values())
 
 
 def _named_files(file: LogFile, data: bytes) -> list[str]:
@@ -214,8 +214,8 @@ class _Session:
         self._parents[id(child)] = self._head(tree)
         self._spawn_by_call(tree, child.thread.key, call, step)
         child.thread.steps = [
-            steps.Note(given.time, given.place, given.order) if isinstance(given, steps.UserInput) else given
-            for given in child.thread.steps
+            steps.Note(step.time, step.place, step.order) if isinstance(step, steps.UserInput) else step
+            for step in child.thread.steps
         ]
 
     def _spawn_absent(self, tree: Trajectory, reference: Delegation) -> None:

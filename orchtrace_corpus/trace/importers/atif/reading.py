@@ -156,7 +156,7 @@ def lines(data: bytes, document: Document) -> Iterator[int]:
 
     Where the text has them in another order, or holds further `step_id`, each is on the line of the document.
     """
-    found = []
+    places = []
     if b"\n" in data:
         line, before = 1, 0
         for mark in _STEP_ID.finditer(data):
@@ -164,15 +164,15 @@ def lines(data: bytes, document: Document) -> Iterator[int]:
             if data[at - 1] != _BACKSLASH:
                 text, before = data[before:at], at
                 line += len(text) - len(text.replace(b"\n", b""))  # `count` takes twice as long
-                found.append((line, int(mark[1])))
+                places.append((line, int(mark[1])))
     expected = []
     waiting = [document]
     while waiting:
         trajectory = waiting.pop()
         expected += [step.step_id for step in trajectory.steps]
         waiting += reversed(trajectory.subagent_trajectories or ())
-    if [number for _, number in found] == expected:
-        return (line for line, _ in found)
+    if [step_id for _, step_id in places] == expected:
+        return (line for line, _ in places)
     return (1 for _ in expected)
 
 
@@ -361,31 +361,31 @@ class Trajectory:
         """Take the result of a call of this step or, as some programs write it, of an earlier one."""
         use = string(result.source_call_id)
         tool_call = own.get(use) or self.calls.get(use)
-        found = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
+        taken = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
         if tool_call is not None and tool_call.more is not None:
-            found.time = tool_call.time + tool_call.more["run_time"]
+            taken.time = tool_call.time + tool_call.more["run_time"]
         if result.extra is not None:
             status = steps.outcome(string(result.extra.status).lower())
             if status is Status.ERROR or result.extra.is_error is True:
-                found.status, found.error = Status.ERROR, "tool_error"
+                taken.status, taken.error = Status.ERROR, "tool_error"
             elif status is Status.OK:
-                found.status = Status.OK
-        self.thread.add(found)
+                taken.status = Status.OK
+        self.thread.add(taken)
         if tool_call is not None or use:
-            steps.join(tool_call, found, self._report)
-        for one in result.subagent_trajectory_ref or ():
-            further = one.extra or Extra()
+            steps.join(tool_call, taken, self._report)
+        for reference in result.subagent_trajectory_ref or ():
+            further = reference.extra or Extra()
             name = string(further.agent_name) or string(further.subagent_name)
-            names = string(one.trajectory_id), string(one.trajectory_path)
-            self.references.append(Delegation(found, tool_call, *names, masked(name)))
+            names = string(reference.trajectory_id), string(reference.trajectory_path)
+            self.references.append(Delegation(taken, tool_call, *names, masked(name)))
 
 
 def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
     """Trajectories and those embedded in them, each behind the one that it is embedded in."""
     waiting = list(reversed(trajectories))
     while waiting:
-        yield (one := waiting.pop())
-        waiting += reversed(one.children)
+        yield (tree := waiting.pop())
+        waiting += reversed(tree.children)
 
 
 def _stated(metrics: Metrics | None) -> tuple[Any, ...]:
@@ -400,15 +400,15 @@ def _stated(metrics: Metrics | None) -> tuple[Any, ...]:
 
 def _totals(value: Any) -> tuple[int, int] | None:
     """Return the prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
-    found = mapping(value)
-    prompt, completion = count(found.get("total_prompt_tokens")), count(found.get("total_completion_tokens"))
+    totals = mapping(value)
+    prompt, completion = count(totals.get("total_prompt_tokens")), count(totals.get("total_completion_tokens"))
     return None if prompt is None or completion is None else (prompt, completion)
 
 
 def _invocation(extra: Extra) -> tuple[float, float] | None:
     """Return when a call began and ended; None where it is not said."""
-    found = extra.invocation
-    if found is None:
+    invocation = extra.invocation
+    if invocation is None:
         return None
-    begin, end = instant(found.start_timestamp), instant(found.end_timestamp)
+    begin, end = instant(invocation.start_timestamp), instant(invocation.end_timestamp)
     return (begin, end) if begin is not None and end is not None and begin <= end else None

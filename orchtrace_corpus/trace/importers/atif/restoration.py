@@ -25,9 +25,9 @@ _HASH = "sha256:"
 
 def metrics_of(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metrics of a step that stands for an event; empty where it spent nothing that is known."""
-    tokens = {kind: int(number) for kind, number in (event.get("tokens") or {}).items() if number is not None}
+    tokens = {kind: int(count) for kind, count in (event.get("tokens") or {}).items() if count is not None}
     kinds = tuple(tokens.get(kind) for kind in ("input", "cache_read", "cache_write"))
-    found = {
+    metrics = {
         "prompt_tokens": None if kinds[0] is None else sum(kind or 0 for kind in kinds),
         "completion_tokens": tokens.get("output"),
         "cached_tokens": kinds[1],
@@ -38,21 +38,21 @@ def metrics_of(event: Mapping[str, Any]) -> dict[str, Any]:
             if kind in tokens
         },
     }
-    return {name: value for name, value in found.items() if value not in (None, {})}
+    return {name: value for name, value in metrics.items() if value not in (None, {})}
 
 
 def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
     """Return what the own fields of a step say of its event."""
-    found: dict[str, Any] = {"agent": agent}
+    fields: dict[str, Any] = {"agent": agent}
     if model := step.get("model_name"):
-        found["model"] = model
+        fields["model"] = model
     if step.get("is_copied_context") is True:
-        found["copied_context"] = True
+        fields["copied_context"] = True
     if message := step.get("message"):
-        found["content_ref"] = message
+        fields["content_ref"] = message
     metrics = object_field(step, "metrics")
     if (cost := metrics.get("cost_usd")) is not None:
-        found["cost_usd"] = cost
+        fields["cost_usd"] = cost
     further = object_field(metrics, "extra")
     prompt, cached, written = (
         metrics.get("prompt_tokens"),
@@ -60,7 +60,7 @@ def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
         further.get("cache_write_tokens"),
     )
     if type(prompt) is int:
-        prompt -= sum(one for one in (cached, written) if type(one) is int)
+        prompt -= sum(part for part in (cached, written) if type(part) is int)
     kinds = {
         "input": prompt,
         "output": metrics.get("completion_tokens"),
@@ -68,9 +68,9 @@ def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
         "cache_write": written,
         "reasoning": further.get("reasoning_tokens"),
     }
-    if tokens := {kind: number for kind, number in kinds.items() if number is not None}:
-        found["tokens"] = tokens
-    return found
+    if tokens := {kind: count for kind, count in kinds.items() if count is not None}:
+        fields["tokens"] = tokens
+    return fields
 
 
 def fields_of_call(call: Mapping[str, Any], agent: Any) -> dict[str, Any]:
@@ -99,21 +99,21 @@ def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) 
     own = object_field(object_field(document, "extra"), KEY)
     if not isinstance(own.get("trace"), dict):
         return None
-    found = sorted(_events(document), key=lambda one: one[0])
-    events = [event for _, event in found]
+    numbered = sorted(_events(document), key=lambda pair: pair[0])
+    events = [event for _, event in numbered]
     names = {str(event.get("id")) for event in events}
     edges = objects(own.get("edges"))
-    kept = [edge for edge in edges if {str(edge.get("src")), str(edge.get("dst"))} <= names]
+    linked = [edge for edge in edges if {str(edge.get("src")), str(edge.get("dst"))} <= names]
     for event in events:
         content = event.get("content_ref", "")
         if not (isinstance(content, str) and content.startswith(_HASH)):
             event["content_ref"] = privacy.reference(content)
     try:
-        trace = msgspec.convert(_masked({**own["trace"], "events": events, "edges": kept}, privacy), Trace)
+        trace = msgspec.convert(_masked({**own["trace"], "events": events, "edges": linked}, privacy), Trace)
     except (msgspec.ValidationError, RecursionError):
         report.note(Problem.UNUSABLE_EXTRA, file.name)
         return None
-    is_whole = len(kept) == len(edges) and len(events) == own.get("events")
+    is_whole = len(linked) == len(edges) and len(events) == own.get("events")
     if not is_whole or not trace.import_report:
         _count(trace, file, report, is_whole=is_whole)
     return trace
@@ -138,22 +138,22 @@ def _events(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the events of a trajectory and of its sub-agents, each with its number."""
     waiting = [document]
     while waiting:
-        one = waiting.pop()
-        agent = object_field(one, "agent").get("name")
-        for step in objects(one.get("steps")):
+        tree = waiting.pop()
+        agent = object_field(tree, "agent").get("name")
+        for step in objects(tree.get("steps")):
             yield from _event(step, fields_of_step(step, agent))
             for call in objects(step.get("tool_calls")):
                 yield from _event(call, fields_of_call(call, agent))
             for result in objects(object_field(step, "observation").get("results")):
                 yield from _event(result, fields_of_result(result, agent))
-        waiting += objects(one.get("subagent_trajectories"))
+        waiting += objects(tree.get("subagent_trajectories"))
 
 
 def _event(holder: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     kept = object_field(object_field(holder, "extra"), KEY)
     if isinstance(kept.get("event"), dict) and type(kept.get("number")) is int:
-        found = {**said, **kept["event"]}
-        yield kept["number"], {name: value for name, value in found.items() if value is not None}
+        fields = {**said, **kept["event"]}
+        yield kept["number"], {name: value for name, value in fields.items() if value is not None}
 
 
 def _masked(value: Any, privacy: Privacy) -> Any:
@@ -161,11 +161,11 @@ def _masked(value: Any, privacy: Privacy) -> Any:
     if isinstance(value, str):
         return masked(value)
     if isinstance(value, list):
-        return [_masked(one, privacy) for one in value]
+        return [_masked(inner, privacy) for inner in value]
     if isinstance(value, dict):
         is_kept = privacy.keep_content
         return {
-            masked(name): one if is_kept and name == "content_ref" else _masked(one, privacy)
-            for name, one in value.items()
+            masked(name): inner if is_kept and name == "content_ref" else _masked(inner, privacy)
+            for name, inner in value.items()
         }
     return value

@@ -359,28 +359,28 @@ class _Reading:
 
     def trace(self, nothing: str) -> Trace:
         """Return the trace, given the message of the error where no agent said anything."""
-        said = sorted(self._messages.values(), key=attrgetter("time"))
+        messages = sorted(self._messages.values(), key=attrgetter("time"))
         is_timed = any(time != NO_TIME for time in (self._time, *(call.time for call in self._model_calls)))
         if not is_timed:
-            for index, message in enumerate(said):
+            for index, message in enumerate(messages):
                 message.time = float(index)
-        paid = self._match(said)
-        for index, message in enumerate(said):
+        paid = self._match(messages)
+        for index, message in enumerate(messages):
             self._say(message, paid.get(index))
         self._chat.end()
         self._run.name = self._run.name or "run"
-        unit = Unit.SECOND if is_timed or not said else Unit.STEP
+        unit = Unit.SECOND if is_timed or not messages else Unit.STEP
         topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
         return self._run.trace(topology=topology, unit=unit, unread=self._unread, nothing=nothing)
 
-    def _match(self, said: Sequence[_Said]) -> dict[int, _Called]:
+    def _match(self, messages: Sequence[_Said]) -> dict[int, _Called]:
         """Return the calls of models by the messages that tell of them; other calls are answers by themselves."""
         waiting: dict[tuple[str, ...], list[int]] = {}
-        for index in reversed(range(len(said) if self._model_calls else 0)):
-            usage = said[index].message.get("models_usage")
+        for index in reversed(range(len(messages) if self._model_calls else 0)):
+            usage = messages[index].message.get("models_usage")
             if isinstance(usage, dict):
                 stated = str(usage.get("prompt_tokens")), str(usage.get("completion_tokens"))
-                for source in (said[index].source, ""):
+                for source in (messages[index].source, ""):
                     waiting.setdefault((source, *stated), []).append(index)
         paid: dict[int, _Called] = {}
         for called in self._model_calls:
@@ -396,7 +396,7 @@ class _Reading:
                 continue
             self._run.spend(self._run.answer(called.agent, called.time, called.place, called.model), called.usage)
         silent = self._managers - {called.agent for called in self._model_calls}
-        for _ in silent - {message.source for message in said}:
+        for _ in silent - {message.source for message in messages}:
             self._report.enter(LedgerLine.NO_USAGE)
             self._run.missing[Missing.USAGE] += 1
         return paid
@@ -430,8 +430,8 @@ class _Reading:
         if not self._calls:
             return None
         waiting = [call for call in self._calls.values() if call.agent != source]
-        named = [call for call in waiting if call.call.tool == source] or [call for call in waiting if call.task]
-        return named[-1] if named else None
+        by_name = [call for call in waiting if call.call.tool == source] or [call for call in waiting if call.task]
+        return by_name[-1] if by_name else None
 
     def _type(self, said: _Said) -> None:
         """Take what a person wrote; while a tool runs, the task that it has for its agent."""

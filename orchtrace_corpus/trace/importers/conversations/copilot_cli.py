@@ -53,8 +53,8 @@ def recognises(beginning: Head) -> bool:
 
 def ties(opened: Opened) -> Sequence[str]:
     """Return what ties a file to others: the session that it starts."""
-    named = (text_field(row.data, "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
-    return [next((f"session {name}" for name in named if name), os.path.realpath(opened.file.path))]
+    names = (text_field(row.data, "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
+    return [next((f"session {name}" for name in names if name), os.path.realpath(opened.file.path))]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -93,7 +93,7 @@ class _Reading:
     def take(self, file: LogFile) -> None:
         """Take the events of a file."""
         called, seen = file.name, self._seen
-        for number, row in logs.rows(file, self._report, _Row):
+        for line, row in logs.rows(file, self._report, _Row):
             name, data = row.id, row.data
             if type(name) is str:
                 if name in seen:
@@ -112,7 +112,7 @@ class _Reading:
             agent = string(row.agent_id)
             if not agent and (parent := text_field(data, "parentToolCallId")):
                 agent = self._children.get(parent, parent)
-            taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(called, number)))
+            taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(called, line)))
 
     def _take_start(self, event: _Event) -> None:
         self._run.name = self._run.name or text_field(event.data, "sessionId")
@@ -206,8 +206,8 @@ class _Reading:
         data, call_id = event.data, text_field(event.data, "toolCallId")
         call = self._run.calls.get((event.agent, call_id)) if call_id else None
         if call is None:
-            tool, given, by = text_field(data, "toolName"), data.get("arguments"), self._last.get(event.agent)
-            self._run.call(event.agent, call_id, tool, event.time, event.place, given, by)
+            tool, arguments, by = text_field(data, "toolName"), data.get("arguments"), self._last.get(event.agent)
+            self._run.call(event.agent, call_id, tool, event.time, event.place, arguments, by)
             self._own(event.agent, call_id)
         elif event.time >= 0:
             call.time = max(call.time, event.time)
@@ -274,11 +274,11 @@ class _Reading:
 
     def _take_shutdown(self, event: _Event) -> None:
         """Take the sums of what ran since the last shutdown, counted where the answers do not say what they spent."""
-        given = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
-        sums = {model: mapping(mapping(one).get("usage")) for model, one in mapping(given).items()}
+        metrics = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
+        sums = {model: mapping(mapping(usage).get("usage")) for model, usage in mapping(metrics).items()}
         segment, self._segment = self._segment, _Segment()
-        used = {model: tuple(map(one.get, _KINDS)) for model, one in sums.items()}
-        total = [sum(count(one[kind]) or 0 for one in used.values()) for kind in (0, 1)]
+        used = {model: tuple(map(usage.get, _KINDS)) for model, usage in sums.items()}
+        total = [sum(count(usage[kind]) or 0 for usage in used.values()) for kind in (0, 1)]
         if segment.spent is not None or not any(total):
             for usage in used.values():
                 self._run.leave_out(LedgerLine.SESSION_TOTAL, usage)

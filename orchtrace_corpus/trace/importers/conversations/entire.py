@@ -102,8 +102,8 @@ class _Reading:
         run = self._run
         self._seen.begin_file()
         self._unnamed.clear()
-        for number, line in logs.rows(file, run.report, _Line):
-            place = steps.Place(file.name, number)
+        for line_number, line in logs.rows(file, run.report, _Line):
+            place = steps.Place(file.name, line_number)
             run.system = run.system or string(line.agent)
             run.version = run.version or string(line.cli_version)
             is_new = self._seen.is_new((str(line.type), str(line.ts), str(line.id or line.tool_use_id)))
@@ -175,21 +175,21 @@ class _Reading:
         self, part: dict[str, Any], answer: steps.ModelCall, time: float, place: steps.Place, *, is_codex: bool
     ) -> None:
         run, call_id, tool = self._run, text_field(part, "id"), text_field(part, "name")
-        given, result = mapping(part.get("input")), part.get("result")
+        arguments, result = mapping(part.get("input")), part.get("result")
         is_known = bool(call_id) and (ROOT, call_id) in run.calls
-        call = run.calls[ROOT, call_id] if is_known else run.call(ROOT, call_id, tool, time, place, given, answer)
+        call = run.calls[ROOT, call_id] if is_known else run.call(ROOT, call_id, tool, time, place, arguments, answer)
         if type(result) is not dict or (call_id and run.result_of(ROOT, call_id) is not None):
             result = None
         output = text_field(result, "output")
         stated = mapping(json_parts.decoded(output)) if is_codex and output[:1] == "{" else {}
         name = first_text(stated, _SPAWNED)
-        is_spawn = tool in _SPAWNS and not _TASKS.isdisjoint(given)
+        is_spawn = tool in _SPAWNS and not _TASKS.isdisjoint(arguments)
         is_refused = is_codex and is_spawn and bool(output) and not name
         if is_spawn and not is_refused and not is_known:
             child = call_id or str(place)
-            role = first_text(given, _ROLES)
-            run.agent(child, name.rpartition("/")[2] or role or text_field(given, "task_name") or "agent", role)
-            run.spawn(child, ROOT, call, place, waits=not is_codex and given.get("run_in_background") is not True)
+            role = first_text(arguments, _ROLES)
+            run.agent(child, name.rpartition("/")[2] or role or text_field(arguments, "task_name") or "agent", role)
+            run.spawn(child, ROOT, call, place, waits=not is_codex and arguments.get("run_in_background") is not True)
             if name:
                 self._spawned[name] = child
         if result is None:

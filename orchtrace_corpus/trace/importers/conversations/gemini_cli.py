@@ -58,7 +58,7 @@ def beside(opened: Opened) -> Sequence[LogFile]:
     files: list[LogFile] = []
     waiting = [_header(opened).session]
     folder = os.path.dirname(os.path.realpath(opened.file.path))
-    seen = set(waiting)
+    names = set(waiting)
     while waiting:
         name = waiting.pop()
         below = os.path.join(folder, name)
@@ -67,8 +67,8 @@ def beside(opened: Opened) -> Sequence[LogFile]:
         for file in sorted(os.listdir(below)):
             stem, ending = os.path.splitext(file)
             path = os.path.join(below, file)
-            if ending in logs.SUFFIXES and os.path.isfile(path) and stem not in seen:
-                seen.add(stem)
+            if ending in logs.SUFFIXES and os.path.isfile(path) and stem not in names:
+                names.add(stem)
                 waiting.append(stem)
                 files.append(LogFile(path, masked_path(file)))
     return files
@@ -123,16 +123,16 @@ class _Reading:
             self._keys.update({stem: agent, agent: agent})
         else:
             run.name = run.name or header.session
-        known = self._messages.setdefault(agent, {})
+        messages = self._messages.setdefault(agent, {})
         for line, row in self._messages_of(file) if header.is_document else logs.rows(file, run.report):
             place = steps.Place(file.name, line)
             if "$set" in row or ("messages" in row and "type" not in row):
                 for message in objects(mapping(row.get("$set", row)).get("messages")):
-                    self._take_message(known, message, place)
+                    self._take_message(messages, message, place)
             elif "$rewindTo" in row and "type" not in row:
                 run.report.pass_over("$rewindTo")  # what is gone from the history was paid for
             elif "type" in row or not row.keys() >= _HEADER:
-                self._take_message(known, row, place)
+                self._take_message(messages, row, place)
 
     def _messages_of(self, file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
         messages = logs.document(file).members().get("messages")

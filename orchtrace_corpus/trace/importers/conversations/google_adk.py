@@ -159,9 +159,9 @@ class _Session:
 
     def _read(self, events: _Events) -> list[_Event]:
         """Return the events, each with its place, and its time in seconds since 1970."""
-        read, kept = 0, list[_Event]()
+        count, events_read = 0, list[_Event]()
         for event, place in events:
-            read += 1
+            count += 1
             if event is None or not event.author:
                 self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             elif event.partial is True:
@@ -171,9 +171,9 @@ class _Session:
                 if type(stamp) is not float or not 0 < stamp <= LATEST:
                     event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp <= LATEST else NO_TIME
                 event.place = place
-                kept.append(event)
-        self._report.records_read += read
-        return kept
+                events_read.append(event)
+        self._report.records_read += count
+        return events_read
 
     @cached_property
     def _paid(self) -> frozenset[str]:
@@ -182,7 +182,7 @@ class _Session:
 
     def trace(self) -> Trace:
         """Return the trace."""
-        for number, event in enumerate(self._events):
+        for index, event in enumerate(self._events):
             texts: list[str] = []
             calls: list[_Call] = []
             content, event.content = event.content, None  # so that each is freed as soon as it was read
@@ -201,7 +201,7 @@ class _Session:
                     typed = steps.UserInput(event.timestamp, event.place, ref=ref)
                     self._words, self._reader = {steps.USER: _Words(None, typed, ref, "")}, None
             elif not is_answer:
-                self._take_answer(number, event, "\n".join(texts), calls, is_empty=not pieces)
+                self._take_answer(index, event, "\n".join(texts), calls, is_empty=not pieces)
         last = next((words.agent for words in reversed(self._words.values()) if words.agent is not None), None)
         if last is not None:
             self._run.agent(last).is_root = True
@@ -215,7 +215,7 @@ class _Session:
         error = "tool_error" if type(answer.response) is dict and answer.response.get("error") else ""
         self._run.result(caller, answer.id, event.timestamp, event.place, answer.response, error=error)
 
-    def _take_answer(self, number: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
+    def _take_answer(self, index: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         branch, time, place = event.branch, event.timestamp, event.place
         usage, error = event.usage_metadata, event.error_code and self._masked(event.error_code)
         agent = self._masked(event.author)
@@ -229,7 +229,7 @@ class _Session:
         if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        call = steps.ModelCall(time, place, end=self._end(number, event), ref=ref, final=not calls, error=error)
+        call = steps.ModelCall(time, place, end=self._end(index, event), ref=ref, final=not calls, error=error)
         call.is_dated = time != NO_TIME  # the request is measured; the end is concluded
         if event.model_version:
             call.model = self._masked(event.model_version)
@@ -244,13 +244,13 @@ class _Session:
         for request in calls:
             self._take_call(request, agent, call)
 
-    def _end(self, number: int, event: _Event) -> float:
+    def _end(self, index: int, event: _Event) -> float:
         """Return when an answer was over at the latest.
 
         ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
         """
         events, begin, branch, passed = self._events, event.timestamp, event.branch, None
-        at, last = number + 1, number + _MOST_BESIDE
+        at, last = index + 1, index + _MOST_BESIDE
         while at < last and at < len(events):  # it is mostly the next: a slice or a range takes longer
             other = events[at]
             if other.branch == branch or (other.branch != passed and not _is_beside(branch, other.branch)):
@@ -293,8 +293,8 @@ class _Session:
             elif words.agent is not None and (sent is None or step is not sent.call):
                 self._run.message(words.agent, agent, step.last_time, step.place, words.ref)
             words.readers += (branch,)
-        left = self._words.items()
-        self._words = {name: words for name, words in left if "" not in words.readers or words.agent == agent}
+        unread = self._words.items()
+        self._words = {name: words for name, words in unread if "" not in words.readers or words.agent == agent}
 
 
 @lru_cache(maxsize=10_000)

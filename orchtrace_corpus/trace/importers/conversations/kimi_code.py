@@ -88,8 +88,8 @@ def beside(opened: Opened) -> Sequence[LogFile]:
         names = sorted(os.listdir(agents)) if os.path.isdir(agents) else []
         places = ["state.json", *(os.path.join("agents", name, "wire.jsonl") for name in names)]
         paths = ((os.path.join(folder, place), place) for place in places)
-        own = os.path.realpath(opened.file.path)
-        files = [LogFile(path, masked_path(place)) for path, place in paths if os.path.isfile(path) and path != own]
+        itself = os.path.realpath(opened.file.path)
+        files = [LogFile(path, masked_path(place)) for path, place in paths if os.path.isfile(path) and path != itself]
     return files
 
 
@@ -144,10 +144,10 @@ class _Reading:
     def take(self, file: LogFile) -> None:
         """Take the records of an agent."""
         folder, name = os.path.split(file.path_text)
-        own = _key(os.path.basename(folder)) if name == "wire.jsonl" else ROOT
-        for number, row in logs.rows(file, self._report, _Row):
-            agent = own if row.agent_id is None else _key(row.agent_id)
-            self._take(row, agent, moment_ms(row.time), steps.Place(file.name, number))
+        file_agent = _key(os.path.basename(folder)) if name == "wire.jsonl" else ROOT
+        for line, row in logs.rows(file, self._report, _Row):
+            agent = file_agent if row.agent_id is None else _key(row.agent_id)
+            self._take(row, agent, moment_ms(row.time), steps.Place(file.name, line))
 
     def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         kind = string(row.kind)
@@ -257,13 +257,13 @@ class _Reading:
             self._run.restate(LedgerLine.REPEATED_USAGE, call)
         elif used:
             self._run.leave_out(LedgerLine.REPEATED_USAGE, _usage(used), caches_apart=True)
-        more = call.more or {}
+        fields = call.more or {}
         if ending := masked(text_field(event, "finishReason")):
-            more["finish_reason"] = ending
+            fields["finish_reason"] = ending
         first = duration(event.get("llmFirstTokenLatencyMs"), 1000)
-        if first and step.asked != NO_TIME and "t_request" in more:
-            more["t_first_token"] = max(min(step.asked + first, call.end), call.time)
-        call.more = more or None
+        if first and step.asked != NO_TIME and "t_request" in fields:
+            fields["t_first_token"] = max(min(step.asked + first, call.end), call.time)
+        call.more = fields or None
 
     def _take_child(self, row: _Row, kind: str, agent: str, time: float, place: steps.Place) -> None:
         """Take the spawn of a sub-agent, or its end, which the parent of one in the background knows by this alone."""

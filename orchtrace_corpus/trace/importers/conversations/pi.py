@@ -252,11 +252,11 @@ class _Reading:
             call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks nobody for leave
         is_parallel = details.get("mode") == "parallel"
         untimed: list[str] = []
-        for number, child_run in enumerate(runs):
+        for index, child_run in enumerate(runs):
             messages = objects(child_run.get("messages"))
             if untimed and not is_parallel and messages:  # one after another: each ends where the next begins
                 self._end_untimed(untimed[-1], moment_ms(messages[0].get("timestamp")))
-            child = f"{key}{call_id or place}/{number}"
+            child = f"{key}{call_id or place}/{index}"
             own_file = _agent_of(text_field(child_run, "sessionFile"))
             if own_file in self._own_files:
                 child, messages = own_file, []
@@ -290,8 +290,8 @@ class _Reading:
         status = Status.ERROR if child_run.get("exitCode") or ending == "error" else Status.OK
         status = Status.CANCELLED if ending == "aborted" or child_run.get("interrupted") is True else status
         last = messages[-1] if messages else {}
-        said = _content(last) if last.get("role") == "assistant" else child_run.get("finalOutput")
-        run.returned(child, returned, status, run.privacy.reference(said))
+        words = _content(last) if last.get("role") == "assistant" else child_run.get("finalOutput")
+        run.returned(child, returned, status, run.privacy.reference(words))
 
     def trace(self, file: LogFile) -> Trace:
         """Return the trace."""
@@ -321,8 +321,8 @@ def _stated(message: dict[str, Any]) -> dict[str, Any]:
         stated["finish_reason"] = ending
     cost = mapping(message.get("usage")).get("cost")
     cost = cost.get("total") if type(cost) is dict else cost  # of a sub-agent's result
-    if (known := dollars(cost)) is not None:
-        stated["cost_usd"] = known
+    if (total := dollars(cost)) is not None:
+        stated["cost_usd"] = total
     return stated
 
 

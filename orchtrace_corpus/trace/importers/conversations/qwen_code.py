@@ -184,15 +184,15 @@ class _Reading:
 
     def take_rows(self, file: LogFile) -> None:
         """Take the rows of the session, or of a sub-agent."""
-        run, seen, name = self._run, self._rows, file.name
-        for number, row in logs.rows(file, self._report, _Row):
-            place = steps.Place(name, number)
-            if row.uuid and row.uuid in seen:
+        run, uuids, name = self._run, self._rows, file.name
+        for line, row in logs.rows(file, self._report, _Row):
+            place = steps.Place(name, line)
+            if row.uuid and row.uuid in uuids:
                 self._report.pass_over("row that repeats an earlier one")
                 if row.usage_metadata is not None:
                     run.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(mapping(row.usage_metadata).get, _COUNTS)))
                 continue
-            seen.add(row.uuid)
+            uuids.add(row.uuid)
             agent = row.agent_id or ROOT
             if agent not in self._known:  # its first row says more of it, and of the session
                 self._known.add(agent)
@@ -272,8 +272,8 @@ class _Reading:
             child = names[1]
         if child and child not in self._known and event.subagent_name:
             self._run.agent(child, child, event.subagent_name)
-        said = moment(event.timestamp)
-        end = time if said == NO_TIME else said
+        stamp = moment(event.timestamp)
+        end = time if stamp == NO_TIME else stamp
         begin = max(end - duration(event.duration_ms, 1000), 0.0) if end >= 0 else NO_TIME
         self._telemetry.append(_Entry(child or agent, event, begin, end, place))
 
@@ -283,17 +283,17 @@ class _Reading:
         run.name = run.name or file.stem
         with_rows = {agent for agent, thread in run.agents.items() if thread.steps}
         alone = {entry.agent for entry in self._telemetry} - with_rows
-        asked: dict[str, steps.ModelCall] = {}
+        answers: dict[str, steps.ModelCall] = {}
         for entry in self._telemetry:
             event = entry.event
             kind, response = event.kind.rpartition(".")[2], event.response_id
             if kind == "api_response":
-                asked[response] = self._settle_answer(entry, is_alone=entry.agent in alone)
+                answers[response] = self._settle_answer(entry, is_alone=entry.agent in alone)
             elif kind == "api_error":
                 error, model = masked(event.error_type) or "api_error", masked(event.model)
                 run.answer(entry.agent, entry.begin, entry.place, model, error=error).end = entry.end
             elif kind == "tool_call":
-                self._settle_call(entry, asked.get(response), is_alone=entry.agent in alone)
+                self._settle_call(entry, answers.get(response), is_alone=entry.agent in alone)
             else:
                 self._report.pass_over(masked(f"telemetry {kind}"))
         self._link()

@@ -66,14 +66,14 @@ class _Record:
         mistake = int(label) if label.isascii() and label.isdigit() and len(label) < 10 else -1
         history = self._members["history"].elements() if "history" in self._members else ()
         blamed = ""
-        for number, part in enumerate(history):
+        for index, part in enumerate(history):
             message, place = part.value(), steps.Place(self._file.name, part.line)
             self._run.report.records_read += 1
             if type(message) is not dict:
                 self._run.report.drop(Drop.NO_OBJECT, place.file, place.line)
                 continue
-            error = MISTAKE if number == mistake else ""
-            agent = self._take(message, float(number), place, error)
+            error = MISTAKE if index == mistake else ""
+            agent = self._take(message, float(index), place, error)
             if error:
                 blamed = agent
         meant = _agent_of(masked(self._label("mistake_agent")))

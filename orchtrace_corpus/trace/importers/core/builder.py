@@ -132,12 +132,12 @@ class Builder:
             events = [*spawns, *(event for event in events if event.type is not _SPAWN)]
         events.sort(key=attrgetter("t"))  # those of one instant stay in this order
         zero = events[0].t if events else 0.0
-        own: list[Event] = []
+        counted: list[Event] = []
         begun = next((event.t for event in events if not event.warm_up), None)
         first = last = zero if begun is None else begun
         for place, event in enumerate(events):  # all at once: what was just looked at is near at hand
             event.seq = place
-            begin, end, asked = event.t, event.t_end, event.t_request
+            begin, end, requested = event.t, event.t_end, event.t_request
             over = begin if end is None else end
             if over > last and (begun is None or not event.warm_up):
                 last = over
@@ -145,21 +145,21 @@ class Builder:
             if end is not None:
                 event.t_end = shown if end == begin else round((end - zero) * _MICRO) / _MICRO
             if not event.copied_context:
-                own.append(event)
-            if asked is not None:
-                event.t_request = shown if asked == begin else max(round(asked - zero, 6), 0.0)
+                counted.append(event)
+            if requested is not None:
+                event.t_request = shown if requested == begin else max(round(requested - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
         edges = self._forward_edges(events, spawns)
-        totals = token_totals(own)
+        totals = token_totals(counted)
         reason = unknown_total(missing, self.report.unread if unread is None else unread)
-        if not reason and all(event.tokens is UNSET for event in own):
+        if not reason and all(event.tokens is UNSET for event in counted):
             reason = NO_USAGE
         spent = sum(count for kinds in totals["agent"].values() for kind, count in kinds.items() if kind not in PARTS)
         reasons = {"costs.tokens": reason} if reason else {}
         if unit is Unit.STEP:
             reasons["costs.wall_clock_s"] = NO_TIMES
-        kinds = [event.type for event in own]
+        kinds = [event.type for event in counted]
         return Trace(
             trace_id,
             task_id,
@@ -218,13 +218,13 @@ class Builder:
             if (edge.src, edge.dst) in closing:
                 self.report.note(Problem.CYCLE, f"{edge.src} -> {edge.dst}")
         if following:
-            kept = [pair for pair in same if (pair[0].id, pair[1].id) not in closing]
-            kept += [(known[edge.src], known[edge.dst]) for edge in following]
-            if self._closing(kept, spawns):  # what merely follows yields to what depends
+            pairs = [pair for pair in same if (pair[0].id, pair[1].id) not in closing]
+            pairs += [(known[edge.src], known[edge.dst]) for edge in following]
+            if self._closing(pairs, spawns):  # what merely follows yields to what depends
                 yielding = set(map(id, following))
                 forward = [edge for edge in forward if id(edge) not in yielding]
             else:
-                same = kept
+                same = pairs
         same = [(early, late) for early, late in same if (early.id, late.id) not in closing]
         spawned = {spawn.target: spawn for spawn in born.values()}  # for the last time
         acts = [pair for pair in acts if pair[0].t in tangled and pair[0] is spawned.get(pair[1].agent) is not pair[1]]
@@ -268,12 +268,12 @@ def _mark_outside(events: Iterable[Event]) -> None:
 
 def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
     """Return True if edges lead from one event to another."""
-    seen, waiting = {source}, [source]
+    reached, waiting = {source}, [source]
     while waiting:
-        further = [event for event in edges.get(waiting.pop(), ()) if event not in seen]
-        seen.update(further)
+        further = [event for event in edges.get(waiting.pop(), ()) if event not in reached]
+        reached.update(further)
         waiting += further
-    return target in seen
+    return target in reached
 
 
 def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pair], acts: Sequence[_Pair]) -> None:
@@ -311,9 +311,9 @@ def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float
     for (agent, name), spent in both.items():
         for kind, numbers in zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True):
             if numbers.count(None) < len(numbers):
-                number = sum(filter(None, numbers))
-                for known in (agents.setdefault(agent, {}), models.setdefault(name, {})):
-                    known[kind] = known.get(kind, 0) + number
+                count = sum(filter(None, numbers))
+                for totals in (agents.setdefault(agent, {}), models.setdefault(name, {})):
+                    totals[kind] = totals.get(kind, 0) + count
     return {"agent": agents, "model": models}
 
 

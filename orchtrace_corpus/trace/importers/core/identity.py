@@ -66,14 +66,14 @@ def families(below: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
         below: What is directly below each name.
     """
     tops = below.keys() - {name for above, names in below.items() for name in names if name != above}
-    seen: set[str] = set()
+    reached: set[str] = set()
     for top in (*(name for name in below if name in tops), *below):
-        if top not in seen:
+        if top not in reached:
             family = [top]
-            seen.add(top)
+            reached.add(top)
             for name in family:
-                further = [name for name in below[name] if name not in seen]
-                seen.update(further)
+                further = [name for name in below[name] if name not in reached]
+                reached.update(further)
                 family += further
             yield family
 
@@ -92,9 +92,9 @@ class SeenRows:
     def is_new(self, row: Hashable) -> bool:
         """Return True for a row, given by what tells it from others, that no earlier file has this many times."""
         self._here[row] += 1
-        known = row, self._here[row]
-        is_new = known not in self._known
-        self._known.add(known)
+        occurrence = row, self._here[row]
+        is_new = occurrence not in self._known
+        self._known.add(occurrence)
         return is_new
 
 
@@ -117,8 +117,8 @@ class Answers:
 
     def take(self, trace: Trace) -> dict[int, str]:
         """Return the ids of the answers of a trace, by the numbers of their events; each is given once."""
-        known, found = self._ids, dict[int, str]()
-        for number, event in enumerate(trace.events if known else ()):
+        known, answers = self._ids, dict[int, str]()
+        for index, event in enumerate(trace.events if known else ()):
             if event.type in _ANSWERS:
                 source = event.source
                 if not isinstance(source, Source):
@@ -129,8 +129,8 @@ class Answers:
                     continue
                 if further := self._further.get(place):  # type: ignore[arg-type]
                     known[place] = further.pop(0)  # type: ignore[index]
-                found[number] = "\0".join(one if isinstance(one, str) else " ".join(map(str, one)) for one in ids)
-        return found
+                answers[index] = "\0".join(part if isinstance(part, str) else " ".join(map(str, part)) for part in ids)
+        return answers
 
     def __enter__(self) -> None:
         self._before = _CURRENT.set(self)

@@ -88,36 +88,36 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
     """
     if type(value) is not dict:
         return None
-    found = {}
+    members = {}
     for name, spelled, is_text, inner, is_list, takes_odd in _plan(shape):
-        given = value.get(spelled)
-        given = value.get(name) if given is None else given
+        member = value.get(spelled)
+        member = value.get(name) if member is None else member
         if is_text:
-            given = given if type(given) is str else ""
+            member = member if type(member) is str else ""
         elif inner is msgspec.Raw:
-            given = msgspec.Raw(encoded(given))
+            member = msgspec.Raw(encoded(member))
         elif is_list:
-            parts = (lenient(one, inner) for one in given) if type(given) is list else ()
-            given = [part for part in parts if part is not None]
-        elif inner is not None and not (takes_odd and type(given) is not dict):
-            given = lenient(given, inner)
-        found[name] = given
-    return shape(**found)
+            parts = (lenient(element, inner) for element in member) if type(member) is list else ()
+            member = [part for part in parts if part is not None]
+        elif inner is not None and not (takes_odd and type(member) is not dict):
+            member = lenient(member, inner)
+        members[name] = member
+    return shape(**members)
 
 
 @cache
 def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool, bool]]:
     """Return the fields of a struct: name, name in JSON, is it text, the struct in it, is it a list, of any kind."""
-    found = []
-    for one in msgspec.structs.fields(shape):
-        options = [one.type, *get_args(one.type)]
+    plan = []
+    for member in msgspec.structs.fields(shape):
+        options = [member.type, *get_args(member.type)]
         lists = [
             inner for option in options for inner in get_args(option) if getattr(option, "__origin__", None) is list
         ]
         structs = [option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)]
-        inner = next(iter(lists or structs), msgspec.Raw if one.type is msgspec.Raw else None)
-        found.append((one.name, one.encode_name, one.type is str, inner, bool(lists), float in options))
-    return found
+        inner = next(iter(lists or structs), msgspec.Raw if member.type is msgspec.Raw else None)
+        plan.append((member.name, member.encode_name, member.type is str, inner, bool(lists), float in options))
+    return plan
 
 
 def encoded(value: Any) -> bytes:

@@ -104,7 +104,7 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
     inside = os.path.realpath(path) + os.sep
     above = len(os.path.join(path, ""))
     endings = tuple(suffixes)
-    found: list[LogFile] = []
+    files: list[LogFile] = []
     unread: list[OSError] = []
     leading_out = 0
     irregular: list[str] = []
@@ -120,7 +120,7 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
             elif leads_out and (is_file or os.path.isdir(entry.path)):
                 leading_out += 1
             elif is_file:
-                found.append(LogFile(entry.path, masked_path(entry.path[above:])))
+                files.append(LogFile(entry.path, masked_path(entry.path[above:])))
             elif is_log and os.path.exists(entry.path) and not os.path.isdir(entry.path):
                 irregular.append(masked_path(entry.path[above:]))
         waiting += reversed(folders)
@@ -133,15 +133,15 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
         if len(irregular) > 1:
             entries = f"{len(irregular):,} entries that are not regular files"
         names = ", ".join(printable(name, limit=100) for name in irregular[:_MAX_NAMES])
-        more = ", …" if len(irregular) > _MAX_NAMES else ""
-        passed_over.append(f"skipped {entries} ({names}{more})")
+        ending = ", …" if len(irregular) > _MAX_NAMES else ""
+        passed_over.append(f"skipped {entries} ({names}{ending})")
     if unread:
-        what = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
-        passed_over.append(f"{what}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
-    if not found:
-        hint = " ".join((f"Logs end in {', '.join(suffixes)}.", *(f"{said}." for said in passed_over)))
+        which = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
+        passed_over.append(f"{which}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
+    if not files:
+        hint = " ".join((f"Logs end in {', '.join(suffixes)}.", *(f"{reason}." for reason in passed_over)))
         raise DataFileError(f"no log in {quote_path(path)}", hint)
-    return Found(found, passed_over)
+    return Found(files, passed_over)
 
 
 def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
@@ -174,11 +174,11 @@ def rows(
     decode = msgspec.json.Decoder(shape).decode
     try:
         with open_regular(file.path, _CHUNK_BYTES) as handle:
-            for number, line in enumerate(iter(partial(handle.readline, budget.MAX_LINE_BYTES + 1), b""), 1):
-                if number == 1:
+            for line_number, line in enumerate(iter(partial(handle.readline, budget.MAX_LINE_BYTES + 1), b""), 1):
+                if line_number == 1:
                     line = line.removeprefix(BOM_UTF8)
                 if len(line) > budget.MAX_LINE_BYTES:
-                    report.drop(Drop.TOO_LONG, file.name, number)
+                    report.drop(Drop.TOO_LONG, file.name, line_number)
                     while line and not line.endswith(b"\n"):
                         line = handle.readline(_CHUNK_BYTES)
                     continue
@@ -191,7 +191,7 @@ def rows(
                 else:
                     if type(row) is shape:  # as nearly all are
                         report.records_read += 1
-                        yield number, row
+                        yield line_number, row
                         continue
                     values = [row]
                 for row in values:
@@ -201,11 +201,11 @@ def rows(
                             row = msgspec.Raw(parts.encoded(row))
                         elif shape is not Any and not keep_others:
                             row = parts.lenient(row, shape)
-                        yield number, row
+                        yield line_number, row
                     elif row is not _NOTHING:
-                        report.drop(Drop.NO_OBJECT, file.name, number)
+                        report.drop(Drop.NO_OBJECT, file.name, line_number)
                     else:
-                        report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, number)
+                        report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, line_number)
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(file.path)}: {error.strerror}") from error
 
@@ -352,8 +352,8 @@ class Head:
     def has_any(self, groups: Iterable[Set[str]]) -> bool:
         """Return True if the outline, made only as far as that takes, has all names of one of these groups."""
         self._further = further = self._further or _outlined(self._data, self.rows)
-        while more := set(islice(further, _MOST_NAMES)):
-            self._known |= more
+        while names := set(islice(further, _MOST_NAMES)):
+            self._known |= names
             if any(map(self._known.issuperset, groups)):
                 return True
         return any(map(self._known.issuperset, groups))
@@ -403,8 +403,8 @@ class Opened:
                 self._descriptor = regular_descriptor(self.file.path)  # takes less time than an object
                 self._status = os.fstat(self._descriptor)
             end = min(most, self._status.st_size or most)  # files of /proc have no size
-            while len(self._data) < end and (more := os.read(self._descriptor, end - len(self._data))):
-                self._data += more
+            while len(self._data) < end and (piece := os.read(self._descriptor, end - len(self._data))):
+                self._data += piece
         except OSError as error:
             raise DataFileError(f"cannot read {quote_path(self.file.path)}: {error.strerror}") from error
         return self._data[:most].removeprefix(BOM_UTF8)
@@ -485,13 +485,13 @@ def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
-    found = []
+    first_rows = []
     for line in data.split(b"\n", most)[:most]:
         if not line.rstrip().endswith(b"}") or exceeds_depth(line):  # cut off, or no object
             continue
         try:
-            found.append(msgspec.json.decode(line, type=shape))
+            first_rows.append(msgspec.json.decode(line, type=shape))
         except _UNDECODABLE:
             values = _decode_leniently(line, ImportReport())
-            found += [msgspec.convert(value, shape) for value in values if type(value) is dict]
-    return found
+            first_rows += [msgspec.convert(value, shape) for value in values if type(value) is dict]
+    return first_rows

@@ -167,7 +167,7 @@ def masked_path(path: str) -> str:
     """Return how a file may be called where others see it, in UTF-8: its folders and its name masked."""
     salt = _SALT.get()
     if _has_any(_FOLDERS, path.casefold()):
-        path = re.sub(_FOLDER, lambda found: _MASKED + _tag(found.group(), salt), path)
+        path = re.sub(_FOLDER, lambda match: _MASKED + _tag(match.group(), salt), path)
     return masked(path).encode("utf-8", "backslashreplace").decode()
 
 
@@ -178,7 +178,7 @@ def _masked(name: str, salt: bytes) -> str:
     if may_hold_secrets or shapes:
         name = name[:_MOST_READ]
         if may_hold_secrets:
-            name = re.sub(_PRIVATE, lambda found: _MASKED + _tag(found.group(), salt), name)
+            name = re.sub(_PRIVATE, lambda match: _MASKED + _tag(match.group(), salt), name)
         for shape in shapes:
             name = shape.cut(name, salt)
         if is_torn:

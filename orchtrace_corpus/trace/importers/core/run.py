@@ -96,14 +96,14 @@ class Run:
             name: What it is called, where that is not its key; the first name counts.
             role: What it is for; the first role counts.
         """
-        known = self.agents.get(key)
-        if known is None:
-            known = self.agents[key] = Transcript("", key, is_root=key == ROOT and not self._are_peers)
+        transcript = self.agents.get(key)
+        if transcript is None:
+            transcript = self.agents[key] = Transcript("", key, is_root=key == ROOT and not self._are_peers)
         if name and not self._called.get(key):
             self._called[key] = name
-        if role and not known.role:
-            known.role = masked(role)
-        return known
+        if role and not transcript.role:
+            transcript.role = masked(role)
+        return transcript
 
     def aside(self, key: str, what: str = "side calls", file: str = "") -> Transcript:
         """Return what a program let a model do beside the conversation of an agent, such as to find a title.
@@ -154,10 +154,10 @@ class Run:
             arguments: What it was given.
             answer: The answer that asked for it.
         """
-        known = self.calls.get((key, call_id)) if call_id else None
-        if known is not None:
+        earlier = self.calls.get((key, call_id)) if call_id else None
+        if earlier is not None:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(place))
-            return known
+            return earlier
         ref = self.privacy.reference(arguments)
         call = ToolCall(time, place, 0.0, steps.TOOL, answer, masked(call_id), self.masked(tool), ref)
         if answer is not None:
@@ -187,8 +187,8 @@ class Run:
 
     def result_of(self, key: str, call_id: str) -> steps.ToolResult | None:
         """Return the first result of a call of an agent; None where there is none."""
-        for agent, named, result in self._results[self._indexed :]:
-            self._first_results.setdefault((agent, named), result)
+        for agent, other_id, result in self._results[self._indexed :]:
+            self._first_results.setdefault((agent, other_id), result)
         self._indexed = len(self._results)
         return self._first_results.get((key, call_id))
 

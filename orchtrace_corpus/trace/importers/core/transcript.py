@@ -360,15 +360,15 @@ def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> boo
 
 def local_commands(steps: Sequence[Step]) -> frozenset[int]:
     """Return the commands that no model has answered, such as the one that ends the program, by `id`."""
-    found, is_answered = set(), False
+    unanswered, is_answered = set(), False
     for step in reversed(steps):
         if isinstance(step, ModelCall):
             is_answered = True
         elif isinstance(step, UserInput):
             if step.is_command and not is_answered:
-                found.add(id(step))
+                unanswered.add(id(step))
             is_answered = False
-    return frozenset(found)
+    return frozenset(unanswered)
 
 
 def topology(parents: Mapping[str, str]) -> Topology:

@@ -136,10 +136,10 @@ class _Run:
     @cached_property
     def _begins(self) -> dict[str, float]:
         """When the first is known of each agent, or of one below it."""
-        found: dict[str, float] = {}
+        begins: dict[str, float] = {}
 
         def note(agent: str, time: float) -> None:
-            found[agent] = min(found.get(agent, time), time)
+            begins[agent] = min(begins.get(agent, time), time)
 
         for transcript in self.transcripts:
             if transcript.steps:
@@ -150,30 +150,30 @@ class _Run:
                 elif isinstance(step, steps.Delivery) and step.sender:
                     note(step.sender, step.time)
         for transcript in reversed(self.transcripts):
-            if transcript.parent and transcript.agent in found:
-                note(transcript.parent, found[transcript.agent])
-        return found
+            if transcript.parent and transcript.agent in begins:
+                note(transcript.parent, begins[transcript.agent])
+        return begins
 
     def join_transcripts(self) -> None:
         """Join each spawn to what its child begins with, each return to what the child did before, and messages."""
-        own: dict[str, list[Event]] = {
+        events_of: dict[str, list[Event]] = {
             child: [] for child in (*self._spawned, *(child for _, child, _ in self._returns))
         }
-        for one in self.builder.events.values() if own else ():
-            if one.agent in own and one.type not in _OF_OTHERS:
-                own[one.agent].append(one)
-        for events in own.values():
+        for event in self.builder.events.values() if events_of else ():
+            if event.agent in events_of and event.type not in _OF_OTHERS:
+                events_of[event.agent].append(event)
+        for events in events_of.values():
             events.sort(key=_T)
         for child, spawns in self._spawned.items():
-            starts = [one for one in own[child] if one.type in _STARTS and not one.copied_context]
-            for time, event in spawns:
+            starts = [event for event in events_of[child] if event.type in _STARTS and not event.copied_context]
+            for time, spawn in spawns:
                 place = bisect_left(starts, time, key=_T)
                 if place < len(starts):
-                    self.builder.edge(event, starts[place].id, EdgeType.SPAWN)
-        for event, child, time in self._returns:
-            place = bisect_right(own[child], time, key=_T)
+                    self.builder.edge(spawn, starts[place].id, EdgeType.SPAWN)
+        for returned, child, time in self._returns:
+            place = bisect_right(events_of[child], time, key=_T)
             if place:
-                self.builder.edge(own[child][place - 1].id, event, EdgeType.CAUSAL)
+                self.builder.edge(events_of[child][place - 1].id, returned, EdgeType.CAUSAL)
         for tool_call, target in self.later:
             self.builder.edge(tool_call.event, target, EdgeType.MESSAGE)
 

@@ -57,19 +57,19 @@ def usage_of_service(stated: Mapping[str, Any]) -> Usage:
         {name: value for member in members for name, value in object_field(stated, member).items()}
         for members in (_OF_INPUT, _OF_OUTPUT)
     )
-    given = _first(stated, "input_tokens", "prompt_tokens", "promptTokenCount")
+    prompt = _first(stated, "input_tokens", "prompt_tokens", "promptTokenCount")
     output = _first(stated, "output_tokens", "completion_tokens", "candidatesTokenCount")
-    read = _first(stated, "cache_read_input_tokens", "cache_read_tokens", "cachedContentTokenCount")
-    if read is None:
-        read = _first({**stated, **of_input}, "cache_read", "cached_tokens", "cached_input_tokens")
+    cached = _first(stated, "cache_read_input_tokens", "cache_read_tokens", "cachedContentTokenCount")
+    if cached is None:
+        cached = _first({**stated, **of_input}, "cache_read", "cached_tokens", "cached_input_tokens")
     names = "cache_creation_input_tokens", "cache_write_tokens", "cache_creation", "cache_write_input_tokens"
     written = _first({**of_input, **stated}, *names)
     reasoning = _first({**of_output, **stated}, "reasoning_tokens", "reasoning", "thoughtsTokenCount")
-    if given is not None and not _APART.isdisjoint(stated):
-        given += (read or 0) + (written or 0)
+    if prompt is not None and not _APART.isdisjoint(stated):
+        prompt += (cached or 0) + (written or 0)
     if output is not None and "candidatesTokenCount" in stated:  # Google states it without thoughts
         output += reasoning or 0
-    return Usage(given, output, read, written, reasoning, count(stated.get("total_tokens")))
+    return Usage(prompt, output, cached, written, reasoning, count(stated.get("total_tokens")))
 
 
 def _first(values: Mapping[str, Any], *names: str) -> int | None:
@@ -92,9 +92,9 @@ def divided(
         caches_apart: Whether the format states the input without what came from and went to caches.
         reasoning_apart: Whether the format states the output without reasoning.
     """
-    input_tokens, output, read, written, reasoning = usage[:5]
-    if not caches_apart and input_tokens is not None and (read or written):
-        cached = (read or 0) + (written or 0)
+    input_tokens, output, cache_read, written, reasoning = usage[:5]
+    if not caches_apart and input_tokens is not None and (cache_read or written):
+        cached = (cache_read or 0) + (written or 0)
         if cached > input_tokens:
             report.enter(LedgerLine.EXCLUSIVE_INPUT, input=input_tokens, cached=cached)
         else:
@@ -105,7 +105,7 @@ def divided(
         elif reasoning > output:
             report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
             output += reasoning
-    return Tokens(input_tokens, output, read, written, reasoning)
+    return Tokens(input_tokens, output, cache_read, written, reasoning)
 
 
 class Spent:
@@ -125,6 +125,6 @@ class Spent:
         """Sum up the records of each line; kinds in the order in which they were met."""
         for line, spent in self._lines.items():
             columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
-            known = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
-            known.sort(key=lambda column: next(at for at, number in enumerate(column[1]) if number is not None))
-            self._report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in known}, len(spent))
+            counted = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
+            counted.sort(key=lambda column: next(at for at, count in enumerate(column[1]) if count is not None))
+            self._report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in counted}, len(spent))

@@ -103,30 +103,30 @@ class _Reading:
         if event.kind != "scope" or event.scope_category not in ("start", "end") or not name:
             report.drop(Drop.NO_SPAN, file, line)
             return
-        known = self._scopes.get(name)
+        scope = self._scopes.get(name)
         time = instant(event.timestamp, 1_000_000)
         is_start = event.scope_category == "start"
-        if known is None:
-            known = self._scopes[name] = _Scope(_span(event, file, line))
-        elif (known.span.start if is_start else known.span.end) is not None:
+        if scope is None:
+            scope = self._scopes[name] = _Scope(_span(event, file, line))
+        elif (scope.span.start if is_start else scope.span.end) is not None:
             report.drop(Drop.COPY, file, line)
             return
         metadata = mapping(event.metadata)
-        known.root = known.root or string(event.propagation_root_uuid)
-        known.role = known.role or text_field(metadata, _ROLE)
-        known.session = known.session or first_text(metadata, _SESSION)
+        scope.root = scope.root or string(event.propagation_root_uuid)
+        scope.role = scope.role or text_field(metadata, _ROLE)
+        scope.session = scope.session or first_text(metadata, _SESSION)
         if is_start:
-            known.span.start = time
-            known.span.line = line
-            known.spawner = first_text(metadata, _CALL_IDS)
+            scope.span.start = time
+            scope.span.line = line
+            scope.spawner = first_text(metadata, _CALL_IDS)
             if metadata.get("turn_source") == "user_prompt":
-                known.prompt = self._privacy.reference(decoded(event.data)) or " "
-            if known.span.kind is Kind.TOOL:
-                known.span.arguments = self._privacy.reference(decoded(event.data))
+                scope.prompt = self._privacy.reference(decoded(event.data)) or " "
+            if scope.span.kind is Kind.TOOL:
+                scope.span.arguments = self._privacy.reference(decoded(event.data))
         else:
-            known.span.end = time
+            scope.span.end = time
             self._scopes[name] = self._scopes.pop(name)  # in the order in which they end
-            self._end(known.span, event, metadata)
+            self._end(scope.span, event, metadata)
 
     def _end(self, span: Span, event: _Event, metadata: Mapping[str, Any]) -> None:
         """Complete a scope by its end: what came out, what it took, how it ended."""
@@ -155,13 +155,13 @@ class _Reading:
         """Yield the tool calls that an answer asks for: as Relay notes them, else as the service wrote them."""
         message = object_field(next(iter(objects(data.get("choices"))), {}), "message") or data
         parts = [part for name in ("content", "output") for part in objects(data.get(name))]
-        asked = [part for part in parts if part.get("type") in ("tool_use", "function_call")]
-        for call in objects(answer.get("tool_calls")) or objects(message.get("tool_calls")) or asked:
+        items = [part for part in parts if part.get("type") in ("tool_use", "function_call")]
+        for call in objects(answer.get("tool_calls")) or objects(message.get("tool_calls")) or items:
             function = object_field(call, "function") or call
-            given = next((function[name] for name in ("arguments", "input") if name in function), None)
+            arguments = next((function[name] for name in ("arguments", "input") if name in function), None)
             name = text_field(call, "call_id") or text_field(call, "id")
             if tool := text_field(function, "name"):
-                yield Call(name, tool, self._privacy.reference(given))
+                yield Call(name, tool, self._privacy.reference(arguments))
 
     def gather(self) -> None:
         """Give each scope to the trace of its session, else of its outermost scope."""
@@ -190,15 +190,15 @@ class _Reading:
             spans += _prompts(sorted(scopes, key=lambda scope: scope.span.start or 0))
             spans.sort(key=lambda span: span.end or inf)
 
-    def _trace_of(self, name: str, known: dict[str, str]) -> str:
+    def _trace_of(self, name: str, traces: dict[str, str]) -> str:
         """Return the trace of a scope, and note it for all above: what the outermost of them names, or is."""
         path = {name: None}
-        while name not in known and (above := self._scopes[name].span.parent) in self._scopes and above not in path:
+        while name not in traces and (above := self._scopes[name].span.parent) in self._scopes and above not in path:
             path[above] = None
             name = above
         last = self._scopes[name]
-        trace = known.get(name) or last.session or last.root or name
-        known.update(dict.fromkeys(path, trace))
+        trace = traces.get(name) or last.session or last.root or name
+        traces.update(dict.fromkeys(path, trace))
         return trace
 
     def _hang_below_calls(self) -> None:

@@ -64,9 +64,9 @@ class CallIds:
         waiting = self._waiting.get((owner, span.name))
         if not call_id and waiting:
             compared = islice(waiting, _MOST_COMPARED)
-            asked = next((pair for pair in compared if pair[0].arguments == span.arguments), waiting[0])
-            waiting.remove(asked)
-            call_id, cause = asked[0].id, asked[1]
+            pair = next((pair for pair in compared if pair[0].arguments == span.arguments), waiting[0])
+            waiting.remove(pair)
+            call_id, cause = pair[0].id, pair[1]
         name = masked(call_id) if call_id else f"span:{masked(span.id)}"
         return Asked(self._builder.call_id(name, span.where), cause, is_made_up=not call_id)
 
@@ -137,7 +137,7 @@ class _Line:
     def draw(self) -> None:
         acts = sorted(enumerate(self._frame.acts), key=lambda pair: (pair[1].start, pair[0]))
         is_begun = False
-        for number, act in acts:
+        for index, act in acts:
             self._finish(act.start)
             if act.entry:
                 sources = self._frame.entries if not is_begun else self._frame.entries[-1:]
@@ -145,7 +145,7 @@ class _Line:
                 draw_to(act, [] if self._last else sources)
                 is_begun = True
             if act.end is not None:
-                heappush(self._running, (act.end, number, act))
+                heappush(self._running, (act.end, index, act))
         self._finish(float("inf"))
         self._draw_exits(is_begun)
 
@@ -207,20 +207,20 @@ class _Line:
 def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
     """Agents that nobody spawned or handed over to follow on those that had ended before."""
     activations = team.activations
-    alone = [number for number, each in enumerate(activations) if each.parent == NOBODY]
+    alone = [index for index, each in enumerate(activations) if each.parent == NOBODY]
     running: list[tuple[float, int]] = []
     fresh: list[str] = []
     last = ""
-    for number in sorted(alone, key=lambda n: (activations[n].earliest, activations[n].latest, n)):
-        activation = activations[number]
+    for index in sorted(alone, key=lambda n: (activations[n].earliest, activations[n].latest, n)):
+        activation = activations[index]
         while running and running[0][0] <= activation.earliest:
             last = frames[heappop(running)[1]].last
             fresh.append(last)
         if not activation.incoming:
             for source in dict.fromkeys((*fresh, last)):
-                draw_edge(builder, source, frames[number].first, EdgeType.TEMPORAL)
+                draw_edge(builder, source, frames[index].first, EdgeType.TEMPORAL)
             fresh = []
-        heappush(running, (activation.latest, number))
+        heappush(running, (activation.latest, index))
 
 
 def trace_of(bundle: spans.Bundle, run: Run, unread: int | None = None) -> Trace:
@@ -240,7 +240,7 @@ def trace_of(bundle: spans.Bundle, run: Run, unread: int | None = None) -> Trace
 def write_events(bundle: spans.Bundle, run: Run) -> Topology:
     """Write the events of a bundle into a run, and return how its agents are arranged."""
     of = tree(bundle.spans, run.report)
-    roots = [of.spans[number].name for number in of.order if of.parents[number] == NOBODY]
+    roots = [of.spans[index].name for index in of.order if of.parents[index] == NOBODY]
     bundle.name = bundle.name or next(iter(roots), "")
     run.trace_id, run.name = bundle.trace_id or "trace", bundle.name or bundle.trace_id or "run"
     run.system, run.version = bundle.system, bundle.version
@@ -271,15 +271,15 @@ class _Script:
     """
 
     def __init__(self, of: Tree, meanings: Meanings, team: Team, spending: Spending, builder: Builder) -> None:
-        # the frames: of activations by their number, of spans by `_frame_of_span`
-        self.frames: dict[int, Frame] = {number: Frame() for number in range(len(team.activations))}
+        # the frames: of activations by their index, of spans by `_frame_of_span`
+        self.frames: dict[int, Frame] = {index: Frame() for index in range(len(team.activations))}
         self._of, self._meanings, self._kinds = of, meanings, meanings.kinds
         self._team, self._spent, self._builder = team, spending.by_span, builder
         self._call_ids = CallIds(builder)
-        self._number_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
+        self._index_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
         self._base = [NOBODY] * len(of.spans)  # the frame in which a span happens
         self._inner = [NOBODY] * len(of.spans)  # the frame in which its children happen
-        self._acts: dict[int, Act] = {}  # by the number of the span
+        self._acts: dict[int, Act] = {}  # by the index of the span
         self._models: dict[str, str] = {}
         self._returned: dict[str, float] = {}
         self._endings: list[tuple[int, spans.Span, dict[str, Any]]] = []
@@ -292,19 +292,19 @@ class _Script:
         for activation in activations:
             parent = activations[activation.spawner].agent if activation.spawner != NOBODY else ""
             self._builder.agent(activation.agent, role=activation.name, parent=parent, kind=AgentKind.MODEL)
-        waiting = [number for number in reversed(of.order) if of.parents[number] == NOBODY]
+        waiting = [index for index in reversed(of.order) if of.parents[index] == NOBODY]
         while waiting:
-            number = waiting.pop()
-            if number < 0:
-                self._leave(~number)
+            index = waiting.pop()
+            if index < 0:
+                self._leave(~index)
             else:
-                self._enter(number)
-                waiting.append(~number)
-                waiting.extend(reversed(of.children[number]))
-        for number, activation in enumerate(activations):
-            last = self.frames[number].last_span
+                self._enter(index)
+                waiting.append(~index)
+                waiting.extend(reversed(of.children[index]))
+        for index, activation in enumerate(activations):
+            last = self.frames[index].last_span
             if activation.span == NOBODY and last is not None:
-                self._end(number, activation, last)
+                self._end(index, activation, last)
         for ending in self._endings:  # behind whatever else is at the same time
             self._end_agent(*ending)
 
@@ -319,143 +319,143 @@ class _Script:
             self.frames[owner].note(event.id, span)
         return event
 
-    def _enter(self, number: int) -> None:
-        kind, owner, parent = self._kinds[number], self._team.owner[number], self._of.parents[number]
+    def _enter(self, index: int) -> None:
+        kind, owner, parent = self._kinds[index], self._team.owner[index], self._of.parents[index]
         around = self._team.activations[owner].parent if kind is AGENT else owner
         inside = parent != NOBODY and self._team.owner[parent] == around
-        self._base[number] = self._inner[parent] if inside else around
-        self._inner[number] = owner if kind is AGENT else self._base[number]
+        self._base[index] = self._inner[parent] if inside else around
+        self._inner[index] = owner if kind is AGENT else self._base[index]
         if kind is AGENT:
-            self._begin(self._number_of[number])
+            self._begin(self._index_of[index])
         elif kind is INFERENCE:
-            self._infer(number, owner)
-        elif kind is TOOL and not self._meanings.has_agents[number]:
-            self._call(number, owner)
+            self._infer(index, owner)
+        elif kind is TOOL and not self._meanings.has_agents[index]:
+            self._call(index, owner)
         elif kind is HANDOFF:
-            self._hand_over(number, owner)
-        elif kind is GUARDRAIL and self._holds_others(number):
-            self._open(number)
+            self._hand_over(index, owner)
+        elif kind is GUARDRAIL and self._holds_others(index):
+            self._open(index)
         elif kind is PERSON:
-            self._ask_person(number, owner)
+            self._ask_person(index, owner)
 
-    def _leave(self, number: int) -> None:
-        kind, owner = self._kinds[number], self._team.owner[number]
-        if failure := self._failures.by_span.get(number):
+    def _leave(self, index: int) -> None:
+        kind, owner = self._kinds[index], self._team.owner[index]
+        if failure := self._failures.by_span.get(index):
             self._fail(failure)
-        has_own_event = kind is INFERENCE or (kind is TOOL and not self._meanings.has_agents[number])
-        if number in self._spent and not has_own_event:
-            self._infer_hidden(number, owner if owner != NOBODY else self._team.bearer_owner[number])
+        has_own_event = kind is INFERENCE or (kind is TOOL and not self._meanings.has_agents[index])
+        if index in self._spent and not has_own_event:
+            self._infer_hidden(index, owner if owner != NOBODY else self._team.bearer_owner[index])
         if kind is AGENT:
-            activation = self._number_of[number]
-            self._end(activation, self._team.activations[activation], self._of.spans[number])
-        elif kind is TOOL and number in self._acts:
-            self._answer(number, owner)
+            activation = self._index_of[index]
+            self._end(activation, self._team.activations[activation], self._of.spans[index])
+        elif kind is TOOL and index in self._acts:
+            self._answer(index, owner)
         elif kind is GUARDRAIL:
-            self._guard(number, owner)
+            self._guard(index, owner)
 
-    def _holds_others(self, number: int) -> bool:
-        return self._meanings.has_acts[number] or self._meanings.has_agents[number]
+    def _holds_others(self, index: int) -> bool:
+        return self._meanings.has_acts[index] or self._meanings.has_agents[index]
 
-    def _open(self, number: int, entry: str = "") -> None:
+    def _open(self, index: int, entry: str = "") -> None:
         """Open a span: what follows below it happens in it, not directly in the agent."""
-        self._inner[number] = _frame_of_span(number)
-        self.frames[_frame_of_span(number)] = Frame([(entry, EdgeType.CAUSAL)] if entry else [])
+        self._inner[index] = _frame_of_span(index)
+        self.frames[_frame_of_span(index)] = Frame([(entry, EdgeType.CAUSAL)] if entry else [])
 
-    def _act(self, number: int, act: Act) -> None:
+    def _act(self, index: int, act: Act) -> None:
         """Note an act in the frame in which its span happens."""
-        self.frames[self._base[number]].acts.append(act)
-        self._acts[number] = act
+        self.frames[self._base[index]].acts.append(act)
+        self._acts[index] = act
 
     # Agents
 
-    def _begin(self, number: int) -> None:
+    def _begin(self, index: int) -> None:
         """Begin an agent's span: its agent is spawned, unless another has handed over to it."""
-        activation = self._team.activations[number]
+        activation = self._team.activations[index]
         if activation.parent == NOBODY or activation.incoming or not activation.is_first:
             return
         caller = self._of.spans[activation.span]
-        time, asked, tool = activation.start, Asked(""), ""
+        time, carried, tool = activation.start, Asked(""), ""
         if activation.wrapper != NOBODY:
             caller = self._of.spans[activation.wrapper]
             if activation.wrapper in self._team.lone:
                 time = self._of.starts[activation.wrapper]
             if self._kinds[activation.wrapper] is TOOL:
                 tool = masked(caller.name)
-                asked = self._call_ids.carry_out(activation.parent, caller)
+                carried = self._call_ids.carry_out(activation.parent, caller)
         event = self._add(EventType.SPAWN, activation.parent, min(time, activation.earliest), caller)
         event.target, event.role, event.tool = activation.agent, activation.name, tool
-        event.call_id, event.content_ref = asked.id, caller.arguments
-        self.frames[number].entries.append((event.id, EdgeType.SPAWN))
-        self._act(activation.span, Act(AGENT, event.t, None, event.id, cause=asked.cause))
+        event.call_id, event.content_ref = carried.id, caller.arguments
+        self.frames[index].entries.append((event.id, EdgeType.SPAWN))
+        self._act(activation.span, Act(AGENT, event.t, None, event.id, cause=carried.cause))
 
-    def _end(self, number: int, activation: Activation, span: spans.Span) -> None:
+    def _end(self, index: int, activation: Activation, span: spans.Span) -> None:
         """End an agent's span: it passes control on, or returns to whom it belongs to, or stops."""
-        frame = self.frames[number]
+        frame = self.frames[index]
         has_span = activation.span != NOBODY
         if has_span and span.is_interrupted and not self._meanings.has_agents[activation.span]:
-            frame.exits.append(self._add(EventType.HUMAN, number, activation.latest, span, inferred=True).id)
+            frame.exits.append(self._add(EventType.HUMAN, index, activation.latest, span, inferred=True).id)
         for transfer in activation.outgoing:
             if transfer.span == NOBODY:
-                self._pass_on(number, activation, transfer, span)
+                self._pass_on(index, activation, transfer, span)
         if activation.end is None:
             return
         status: dict[str, Any] = span.failure if has_span else {}
         if not activation.outgoing and activation.parent != NOBODY:
-            self._return(number, activation, span, status)
+            self._return(index, activation, span, status)
         if activation.is_last:
-            self._endings.append((number, span, status))
+            self._endings.append((index, span, status))
 
     def _fail(self, failure: Failure) -> None:
         """Something failed that is neither a model nor a tool: the agent has that instead of a result."""
-        span, number = self._of.spans[failure.span], failure.activation
-        before, tool = self.frames[number].last, masked(self._meanings.names[failure.span])
-        event = self._add(_TOOL_RESULT, number, failure.time, span, tool=tool, inferred=True, **span.failure).id
+        span, index = self._of.spans[failure.span], failure.activation
+        before, tool = self.frames[index].last, masked(self._meanings.names[failure.span])
+        event = self._add(_TOOL_RESULT, index, failure.time, span, tool=tool, inferred=True, **span.failure).id
         if failure.is_outside:
             draw_edge(self._builder, before, event, EdgeType.CAUSAL)
-            self._failed[self._team.activations[number].agent] = event
+            self._failed[self._team.activations[index].agent] = event
         else:
             inside = self._inner if self._kinds[failure.span] is AGENT else self._base
             self.frames[inside[failure.span]].acts.append(Act(TOOL, failure.time, failure.time, event, event))
 
-    def _end_agent(self, number: int, span: spans.Span, status: dict[str, Any]) -> None:
+    def _end_agent(self, index: int, span: spans.Span, status: dict[str, Any]) -> None:
         """End an agent that does nothing more: it is despawned, or stops unless it has handed over."""
-        activation, frame = self._team.activations[number], self.frames[number]
+        activation, frame = self._team.activations[index], self.frames[index]
         agent = activation.agent
         if activation.spawner != NOBODY:
             time = max(activation.latest, self._returned.get(agent, 0.0))
-            frame.exits.append(self._add(EventType.DESPAWN, number, time, span, inferred=True).id)
+            frame.exits.append(self._add(EventType.DESPAWN, index, time, span, inferred=True).id)
         elif not activation.outgoing:
             if agent in self._failures.runs:
                 status = status or self._failures.runs[agent].failure
             time = max(activation.latest, self._failures.last.get(agent, 0.0))
-            stop = self._add(EventType.STOP, number, time, span, inferred=True, **status).id
+            stop = self._add(EventType.STOP, index, time, span, inferred=True, **status).id
             frame.exits.append(stop)
             draw_edge(self._builder, self._failed.get(agent, ""), stop, EdgeType.CAUSAL)
 
-    def _pass_on(self, number: int, activation: Activation, transfer: Transfer, span: spans.Span) -> None:
+    def _pass_on(self, index: int, activation: Activation, transfer: Transfer, span: spans.Span) -> None:
         """Add a transfer that no span stands for."""
-        receiver, frame = self._team.activations[transfer.target], self.frames[number]
+        receiver, frame = self._team.activations[transfer.target], self.frames[index]
         time = activation.latest if activation.end is None else activation.end
         if transfer.is_push and receiver.is_first:
-            event, edge = self._add(EventType.SPAWN, number, time, span, role=receiver.name), EdgeType.SPAWN
+            event, edge = self._add(EventType.SPAWN, index, time, span, role=receiver.name), EdgeType.SPAWN
         else:
-            event, edge = self._add(EventType.MESSAGE, number, time, span, time), EdgeType.MESSAGE
+            event, edge = self._add(EventType.MESSAGE, index, time, span, time), EdgeType.MESSAGE
             event.sender, event.content_ref = activation.agent, span.output
         event.target, event.inferred = receiver.agent, True
         self.frames[transfer.target].entries.append((event.id, edge))
         frame.exits.append(event.id)
         frame.is_deciding = frame.is_deciding or transfer.is_push or transfer.is_routed
 
-    def _return(self, number: int, activation: Activation, span: spans.Span, status: dict[str, Any]) -> None:
+    def _return(self, index: int, activation: Activation, span: spans.Span, status: dict[str, Any]) -> None:
         time, caller = activation.end, span
         if activation.wrapper in self._team.lone:
             time, caller = self._of.ends[activation.wrapper], self._of.spans[activation.wrapper]
         if time is None:
             return
         time = max(time, activation.start)
-        added = self._add(EventType.RETURN, number, time, caller, **(status or caller.failure))
+        added = self._add(EventType.RETURN, index, time, caller, **(status or caller.failure))
         added.target, added.content_ref = self._team.activations[activation.parent].agent, caller.output
-        self.frames[number].exits.append(added.id)
+        self.frames[index].exits.append(added.id)
         self._returned[activation.agent] = max(time, self._returned.get(activation.agent, 0.0))
         act = self._acts.get(activation.span)
         if act is None:
@@ -465,48 +465,48 @@ class _Script:
 
     # Acts
 
-    def _extent(self, number: int) -> tuple[spans.Span, float, float | None]:
-        return self._of.spans[number], self._of.starts[number], self._of.ends[number]
+    def _extent(self, index: int) -> tuple[spans.Span, float, float | None]:
+        return self._of.spans[index], self._of.starts[index], self._of.ends[index]
 
-    def _infer(self, number: int, owner: int) -> None:
-        span, start, end = self._extent(number)
+    def _infer(self, index: int, owner: int) -> None:
+        span, start, end = self._extent(index)
         event = self._add(_INFERENCE, owner, start, span, end, **span.ending, **(span.more or {}))
         event.model, event.content_ref = masked(span.model), span.output
-        event.tokens, event.token_basis = self._spent.get(number, _UNSPENT)
+        event.tokens, event.token_basis = self._spent.get(index, _UNSPENT)
         for call in span.calls:
             self._call_ids.ask(owner, call, event.id)
         if span.model and self._models.get(event.agent) != span.model:
             self._models[event.agent] = span.model
             self._builder.agent(event.agent, model=span.model)
-        self._act(number, Act(INFERENCE, start, end, event.id, event.id))
+        self._act(index, Act(INFERENCE, start, end, event.id, event.id))
 
-    def _infer_hidden(self, number: int, owner: int) -> None:
+    def _infer_hidden(self, index: int, owner: int) -> None:
         """Model calls that the log does not show, by the tokens that they spent.
 
         They fill a span that holds nothing else. Otherwise nobody knows when they were.
         """
-        (span, start, end), latest = self._extent(number), self._of.latest[number]
-        if self._holds_others(number):
+        (span, start, end), latest = self._extent(index), self._of.latest[index]
+        if self._holds_others(index):
             start, end = latest, None
         event = self._add(_INFERENCE, owner, start, span, end, model=masked(span.model), inferred=True)
-        event.tokens, event.token_basis = self._spent[number]
-        inside = self._inner[number] if self._team.owner[number] == owner else owner
+        event.tokens, event.token_basis = self._spent[index]
+        inside = self._inner[index] if self._team.owner[index] == owner else owner
         self.frames[inside].acts.append(Act(INFERENCE, start, latest, event.id, event.id))
 
-    def _call(self, number: int, owner: int) -> None:
-        span, start, end = self._extent(number)
-        asked = self._call_ids.carry_out(owner, span)
-        works_until = self._meanings.first_act_in(number, self._of) if self._meanings.has_acts[number] else end
+    def _call(self, index: int, owner: int) -> None:
+        span, start, end = self._extent(index)
+        carried = self._call_ids.carry_out(owner, span)
+        works_until = self._meanings.first_act_in(index, self._of) if self._meanings.has_acts[index] else end
         event = self._add(_TOOL_CALL, owner, start, span, works_until, **(span.more or {}))
-        event.tool, event.call_id, event.inferred = masked(span.name), asked.id, asked.is_made_up
+        event.tool, event.call_id, event.inferred = masked(span.name), carried.id, carried.is_made_up
         event.content_ref = span.arguments
-        event.tokens, event.token_basis = self._spent.get(number, _UNSPENT)
-        if self._meanings.has_acts[number]:
-            self._open(number, event.id)
-        self._act(number, Act(TOOL, start, end, event.id, cause=asked.cause))
+        event.tokens, event.token_basis = self._spent.get(index, _UNSPENT)
+        if self._meanings.has_acts[index]:
+            self._open(index, event.id)
+        self._act(index, Act(TOOL, start, end, event.id, cause=carried.cause))
 
-    def _answer(self, number: int, owner: int) -> None:
-        (span, _, end), act = self._extent(number), self._acts[number]
+    def _answer(self, index: int, owner: int) -> None:
+        (span, _, end), act = self._extent(index), self._acts[index]
         if end is None:
             return
         call = self._builder.events[act.entry]
@@ -514,43 +514,43 @@ class _Script:
         event.tool, event.call_id, event.inferred = call.tool, call.call_id, call.inferred
         act.result = event.id
         self._builder.edge(act.entry, event.id, _TOOL)
-        if frame := self.frames.get(_frame_of_span(number)):
+        if frame := self.frames.get(_frame_of_span(index)):
             frame.exits.append(event.id)
 
-    def _hand_over(self, number: int, owner: int) -> None:
-        span, start, end = self._extent(number)
-        target = self._team.handoffs.get(number, NOBODY)
+    def _hand_over(self, index: int, owner: int) -> None:
+        span, start, end = self._extent(index)
+        target = self._team.handoffs.get(index, NOBODY)
         event = self._add(EventType.MESSAGE, owner, start, span, end, **span.ending)
         event.sender, event.target = event.agent, masked(span.target)
-        self._act(number, Act(HANDOFF, start, end, event.id, event.id))
+        self._act(index, Act(HANDOFF, start, end, event.id, event.id))
         if target != NOBODY:
             event.target = self._team.activations[target].agent
             self.frames[target].entries.append((event.id, EdgeType.MESSAGE))
 
-    def _ask_person(self, number: int, owner: int) -> None:
+    def _ask_person(self, index: int, owner: int) -> None:
         """Add the answer of a person to the agent."""
-        span, start, end = self._extent(number)
+        span, start, end = self._extent(index)
         self._builder.agent(spans.USER, kind=AgentKind.HUMAN)
         event = self._builder.begin(EventType.HUMAN, spans.USER, start, span.file, span.line, end)
         event.target, event.content_ref = self._team.activations[owner].agent, span.output
         self.frames[owner].note(event.id, span)
-        self._act(number, Act(PERSON, start, end, event.id, event.id))
+        self._act(index, Act(PERSON, start, end, event.id, event.id))
 
-    def _guard(self, number: int, owner: int) -> None:
+    def _guard(self, index: int, owner: int) -> None:
         """Add a guardrail's verdict: when it began, unless what it did stands for the time until then."""
-        span, start, end = self._extent(number)
-        is_late, latest = self._holds_others(number), self._of.latest[number]
+        span, start, end = self._extent(index)
+        is_late, latest = self._holds_others(index), self._of.latest[index]
         status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else span.ending
         fields = {"tool": masked(span.name), **status, **(span.more or {})}
         if is_late:
             event = self._add(EventType.SAFETY, owner, latest, span, **fields).id
-            self._act(number, Act(GUARDRAIL, start, latest, "", event))
-            self.frames[_frame_of_span(number)].exits.append(event)
+            self._act(index, Act(GUARDRAIL, start, latest, "", event))
+            self.frames[_frame_of_span(index)].exits.append(event)
         else:
             event = self._add(EventType.SAFETY, owner, start, span, end, **fields).id
-            self._act(number, Act(GUARDRAIL, start, end, event, event))
+            self._act(index, Act(GUARDRAIL, start, end, event, event))
 
 
-def _frame_of_span(number: int) -> int:
+def _frame_of_span(index: int) -> int:
     """Return the key of the frame of a tool's or guardrail's span; activations have keys of 0 and more."""
-    return -2 - number
+    return -2 - index

@@ -52,7 +52,7 @@ class Gathering:
 
         report, is_empty = self.report, True
         unread = report.unread  # nobody knows of whose trace these lines were
-        number = sum(len(bundle.spans) for bundle in self._bundles.values())
+        total = sum(len(bundle.spans) for bundle in self._bundles.values())
         for trace_id in list(self._bundles):
             bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
             bundle.system = bundle.system or system
@@ -62,12 +62,12 @@ class Gathering:
                 yield trace
                 report, is_empty = ImportReport(), False
         if is_empty:
-            more = f" and {len(self._files) - 1} more files" if len(self._files) > 1 else ""
-            where = f"{quote(self._files[0].name)}{more}"
+            others = f" and {len(self._files) - 1} more files" if len(self._files) > 1 else ""
+            where = f"{quote(self._files[0].name)}{others}"
             dropped = sum(noted.number for noted in self.report.dropped.values())
-            if dropped and not number:
+            if dropped and not total:
                 raise DataFileError(f"none of the {dropped:,} records of {where} is one of the format {form}")
-            raise EmptyLogError(f"no agent, model call or tool call in the {number:,} spans of {where}")
+            raise EmptyLogError(f"no agent, model call or tool call in the {total:,} spans of {where}")
 
 
 def grade(trace: Trace, scores: Mapping[str, float]) -> None:

@@ -198,19 +198,19 @@ class _Reading:
         scores, letters = dict[str, float](), dict[str, float]()
         for name, score in mapping(self._sample.scores).items():
             value = mapping(score).get("value")
-            given = value if isinstance(value, dict) else {"": value}
-            for inner, one in given.items():
+            values = value if isinstance(value, dict) else {"": value}
+            for inner, mark in values.items():
                 called = masked(f"{name}.{inner}" if inner else name)
-                if isinstance(one, int | float) and (one == 0 or _LEAST <= abs(one) <= _MOST):
-                    scores[called] = float(one)
-                elif isinstance(one, str) and one in _GRADES:
-                    scores[called] = letters[called] = _GRADES[one]
+                if isinstance(mark, int | float) and (mark == 0 or _LEAST <= abs(mark) <= _MOST):
+                    scores[called] = float(mark)
+                elif isinstance(mark, str) and mark in _GRADES:
+                    scores[called] = letters[called] = _GRADES[mark]
         grade(trace, scores)
         if len(letters) == 1:
             trace.metrics.setdefault("task_success", *letters.values())
         for name, took in (("total_time", self._sample.total_time), ("working_time", self._sample.working_time)):
-            if (known := _duration(took)) is not None:
-                trace.metrics[f"{name}_s"] = known
+            if (seconds := _duration(took)) is not None:
+                trace.metrics[f"{name}_s"] = seconds
 
     def _tool_spans(self) -> dict[int, str]:
         """Return the span of each call, by its event's number: by the agent in it, else the next of that name there."""
@@ -218,21 +218,21 @@ class _Reading:
         for name, begun in self._opened.items():
             if begun.type == "tool":
                 waiting.setdefault((self._above(name, ("handoff",)), string(begun.name)), []).append(name)
-        found = {}
-        for number, one in enumerate(self._sample.events):
-            named = waiting.get((string(one.span_id), string(one.function)), []) if one.event == "tool" else []
-            if named:
-                of_agent = self._above(string(one.agent_span_id), ())
-                found[number] = named.pop(named.index(of_agent) if of_agent in named else 0)
-        return found
+        span_of = {}
+        for index, event in enumerate(self._sample.events):
+            fits = waiting.get((string(event.span_id), string(event.function)), []) if event.event == "tool" else []
+            if fits:
+                of_agent = self._above(string(event.agent_span_id), ())
+                span_of[index] = fits.pop(fits.index(of_agent) if of_agent in fits else 0)
+        return span_of
 
     def _above(self, name: str, passed: Sequence[str]) -> str:
         """Return the span around another, but for those of some types."""
-        seen = {name}
+        passed_by = {name}
         while name := string(self._opened[name].parent_id) if name in self._opened else "":
-            if name in seen or name not in self._opened or self._opened[name].type not in passed:
+            if name in passed_by or name not in self._opened or self._opened[name].type not in passed:
                 break
-            seen.add(name)
+            passed_by.add(name)
         return name
 
     def _wrappers(self) -> set[str]:
@@ -245,11 +245,11 @@ class _Reading:
                 inside.setdefault(string(event.span_id), []).append(None)
         return {name for name, of in inside.items() if of == ["agent"]}
 
-    def _span(self, name: str, parent: str, kind: Kind, called: str, one: _Event) -> Span:
-        begin, end = instant(one.timestamp), instant(one.completed)
-        found = Span(name, parent, kind, called, self._file, self._line, start=begin, end=end)
-        self._spans.append(found)
-        return found
+    def _span(self, name: str, parent: str, kind: Kind, called: str, event: _Event) -> Span:
+        begin, end = instant(event.timestamp), instant(event.completed)
+        span = Span(name, parent, kind, called, self._file, self._line, start=begin, end=end)
+        self._spans.append(span)
+        return span
 
     def _read(self) -> None:
         wrappers, tools = self._wrappers(), set(self._calls.values())
@@ -258,31 +258,32 @@ class _Reading:
         limit = mapping(self._sample.limit)
         root.is_error = bool(self._sample.error or limit)
         if root.is_error:
-            said = spans.error_kind(mapping(self._sample.error).get("message")) or "error"
-            root.error_type = f"{string(limit.get('type'))}_limit" if limit and not self._sample.error else said
+            root.error_type = spans.error_kind(mapping(self._sample.error).get("message")) or "error"
+            if limit and not self._sample.error:
+                root.error_type = f"{string(limit.get('type'))}_limit"
         self._spans.append(root)
-        for number, one in enumerate(self._sample.events):
-            kind, around = one.event, string(one.span_id)
+        for index, event in enumerate(self._sample.events):
+            kind, around = event.event, string(event.span_id)
             if kind == "span_begin":
-                name = string(one.id)
-                if name and name not in tools and one.type != "handoff":
-                    is_agent = one.type == "agent" and name not in wrappers
+                name = string(event.id)
+                if name and name not in tools and event.type != "handoff":
+                    is_agent = event.type == "agent" and name not in wrappers
                     parent = self._above(name, ("handoff",)) or root.id
-                    of = self._span(name, parent, Kind.AGENT if is_agent else Kind.CHAIN, string(one.name), one)
+                    of = self._span(name, parent, Kind.AGENT if is_agent else Kind.CHAIN, string(event.name), event)
                     of.is_named, of.end = is_agent, self._ends.get(name)
             elif kind == "model":
-                self._take_answer(number, one, around or root.id)
+                self._take_answer(index, event, around or root.id)
             elif kind == "tool":
-                self._take_call(number, one, around or root.id)
+                self._take_call(index, event, around or root.id)
             elif kind == "approval":
-                called = string(one.approver) or "approval"
-                guard = self._span(f"#{number}", around or root.id, Kind.GUARDRAIL, called, one)
+                called = string(event.approver) or "approval"
+                guard = self._span(f"#{index}", around or root.id, Kind.GUARDRAIL, called, event)
                 guard.end = guard.start
-                guard.is_triggered = string(one.decision) in _REFUSED
-                guard.more = _decision(string(one.decision), called)
+                guard.is_triggered = string(event.decision) in _REFUSED
+                guard.more = _decision(string(event.decision), called)
             elif kind == "input":
-                person = self._span(f"#{number}", around or root.id, Kind.PERSON, "", one)
-                person.end, person.output = person.start, self._reference(parts.decoded(one.input))
+                person = self._span(f"#{index}", around or root.id, Kind.PERSON, "", event)
+                person.end, person.output = person.start, self._reference(parts.decoded(event.input))
             elif string(kind) in _SILENT:
                 self._run.report.pass_over(str(kind))
             else:
@@ -290,40 +291,40 @@ class _Reading:
         moments = [moment for span in self._spans[1:] for moment in (span.start, span.end) if moment]
         root.start, root.end = min(moments, default=None), max(moments, default=None)
 
-    def _take_answer(self, number: int, one: _Event, around: str) -> None:
-        answer = self._span(string(one.uuid) or f"#{number}", around, Kind.INFERENCE, "", one)
-        output = mapping(one.output)
+    def _take_answer(self, index: int, event: _Event, around: str) -> None:
+        answer = self._span(string(event.uuid) or f"#{index}", around, Kind.INFERENCE, "", event)
+        output = mapping(event.output)
         choice = mapping(next(iter(items(output.get("choices"))), None))
         message = mapping(choice.get("message"))
-        answer.model = string(output.get("model")) or string(one.model)
+        answer.model = string(output.get("model")) or string(event.model)
         answer.output = self._reference(message.get("content"))
-        asked = [call for call in map(mapping, items(message.get("tool_calls"))) if string(call.get("function"))]
+        calls = [call for call in map(mapping, items(message.get("tool_calls"))) if string(call.get("function"))]
         answer.calls = tuple(
-            Call(string(call.get("id")), call["function"], self._reference(call.get("arguments"))) for call in asked
+            Call(string(call.get("id")), call["function"], self._reference(call.get("arguments"))) for call in calls
         )
         reason = masked(string(choice.get("stop_reason")))
         answer.more = {"finish_reason": reason} if reason else {}
-        if answer.start and answer.end and (worked := _duration(one.working_time)) is not None:
+        if answer.start and answer.end and (worked := _duration(event.working_time)) is not None:
             answer.more["t_request"] = min(max(answer.start, answer.end - worked), answer.end)
-        error = one.error or output.get("error")
+        error = event.error or output.get("error")
         if error:
             answer.is_error, answer.error_type = True, spans.error_kind(error) or "model_error"
-        if one.cache == "read":
+        if event.cache == "read":
             answer.is_free = True
         else:
             answer.usage = _counts(output.get("usage"))
         if answer.usage is not None:
             self._total += (answer.usage.input or 0) + (answer.usage.output or 0)
 
-    def _take_call(self, number: int, one: _Event, around: str) -> None:
-        name = self._calls.get(number) or string(one.uuid) or f"#{number}"
-        call = self._span(name, around, Kind.TOOL, string(one.function), one)
-        call.call_id = string(one.id)
-        call.arguments, call.output = self._reference(one.arguments), self._reference(one.result)
-        worked = _duration(one.working_time)
+    def _take_call(self, index: int, event: _Event, around: str) -> None:
+        name = self._calls.get(index) or string(event.uuid) or f"#{index}"
+        call = self._span(name, around, Kind.TOOL, string(event.function), event)
+        call.call_id = string(event.id)
+        call.arguments, call.output = self._reference(event.arguments), self._reference(event.result)
+        worked = _duration(event.working_time)
         call.more = {"run_time": worked} if worked is not None else None
-        if one.error:
-            call.is_error, call.error_type = True, string(mapping(one.error).get("type")) or "tool_error"
+        if event.error:
+            call.is_error, call.error_type = True, string(mapping(event.error).get("type")) or "tool_error"
 
     def _reference(self, content: Any) -> str:
         """Return what is kept of a content; long texts stand among the attachments."""
@@ -334,10 +335,11 @@ class _Reading:
             return self._attachments.get(content.removeprefix(_ATTACHMENT), content)
         if isinstance(content, list):  # of parts of a message, each an object
             return [
-                {**one, "text": self._resolved(one.get("text"))} if isinstance(one, dict) else one for one in content
+                {**part, "text": self._resolved(part.get("text"))} if isinstance(part, dict) else part
+                for part in content
             ]
         if isinstance(content, dict):  # of arguments
-            return {name: self._resolved(one) if isinstance(one, str) else one for name, one in content.items()}
+            return {name: self._resolved(part) if isinstance(part, str) else part for name, part in content.items()}
         return content
 
 
@@ -356,11 +358,11 @@ def _counts(usage: Any) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     names = ("input_tokens", "output_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "reasoning_tokens")
-    given, output, read, written, reasoning = (count(usage.get(name)) for name in names)
-    cached = (read or 0) + (written or 0)
-    if given is not None and count(usage.get("total_tokens")) != given + (output or 0):
-        given += cached
-    return Usage(given, output, read, written, reasoning, count(usage.get("total_tokens")))
+    prompt, output, cached_read, written, reasoning = (count(usage.get(name)) for name in names)
+    cached = (cached_read or 0) + (written or 0)
+    if prompt is not None and count(usage.get("total_tokens")) != prompt + (output or 0):
+        prompt += cached
+    return Usage(prompt, output, cached_read, written, reasoning, count(usage.get("total_tokens")))
 
 
 def _duration(value: Any) -> float | None:

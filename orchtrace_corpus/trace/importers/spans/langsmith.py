@@ -97,14 +97,14 @@ def recognises(beginning: Head) -> bool:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    found = Gathering(files, privacy)
-    runs = _Runs(privacy, found)
+    gathering = Gathering(files, privacy)
+    runs = _Runs(privacy, gathering)
     for file in files:
-        for record in records(file, found.report, _Run):
+        for record in records(file, gathering.report, _Run):
             for run, line in _parts(record):
                 runs.add(run, file.name, line)
     runs.finish()
-    yield from found.traces(_FORM, "langchain")
+    yield from gathering.traces(_FORM, "langchain")
 
 
 def _is_run(value: Mapping[str, Any]) -> bool:
@@ -119,18 +119,18 @@ def _holds_runs(row: Mapping[str, Any]) -> bool:
 def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
     """Yield the runs of a record, or parts of them, each with its line; None for what is none."""
     value, line = record
-    found: Iterable[tuple[_Run | None, int]]
+    runs: Iterable[tuple[_Run | None, int]]
     if isinstance(value, _Run):
         lists = [each for each in (value.post, value.patch, value.runs) if each is not None]
         is_request = value.run_type is None and lists
-        found = [(run, line) for each in lists for run in each] if is_request else [(value, line)]
+        runs = [(run, line) for each in lists for run in each] if is_request else [(value, line)]
     else:
         members = value.members()
         nested = [members[name] for name in _LISTS if name in members]
         is_full = value.is_array or (nested and "run_type" not in members)
         parts = chain.from_iterable(each.elements() for each in nested or [value]) if is_full else [value]
-        found = ((part.value(_Run), part.line) for part in parts)
-    for run, at in found:
+        runs = ((part.value(_Run), part.line) for part in parts)
+    for run, at in runs:
         yield run, at
         if run is not None and run.child_runs:
             yield from _children(run, at)
@@ -152,9 +152,9 @@ def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
 class _Runs:
     """Spans while parts of runs are read: what a later part says goes before, but nothing is unsaid."""
 
-    def __init__(self, privacy: Privacy, found: Gathering) -> None:
+    def __init__(self, privacy: Privacy, gathering: Gathering) -> None:
         self._privacy = privacy
-        self._found = found
+        self._found = gathering
         self._places: dict[tuple[str, str], tuple[Bundle, int]] = {}
         self._types: dict[tuple[str, str], str] = {}
         self._waiting: dict[tuple[str, str], list[tuple[_Run, str, int]]] = {}
@@ -185,13 +185,13 @@ class _Runs:
     def _take(self, key: tuple[str, str], run: _Run, file: str, line: int) -> None:
         span = _span(run, self._types[key], file, line, self._privacy)
         if key in self._places:
-            bundle, number = self._places[key]
-            known = bundle.spans[number]
+            bundle, index = self._places[key]
+            earlier = bundle.spans[index]
             optional = Span.__struct_fields__[-len(Span.__struct_defaults__) :]
             for name, unsaid in zip(optional, Span.__struct_defaults__, strict=True):
                 if getattr(span, name) != unsaid:
-                    setattr(known, name, getattr(span, name))
-            known.parent, known.name = known.parent or span.parent, known.name or span.name
+                    setattr(earlier, name, getattr(span, name))
+            earlier.parent, earlier.name = earlier.parent or span.parent, earlier.name or span.name
             return
         bundle = self._found.bundle(key[0])
         self._places[key] = (bundle, len(bundle.spans))
@@ -281,8 +281,8 @@ def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[s
     if by_prompt:
         return _sum(by_prompt)
     provider = mapping(mapping(mapping(outputs).get("llm_output")).get("token_usage"))
-    given = (mapping(outputs).get("usage_metadata"), metadata.get("usage_metadata"))
-    usages = (_usage(mapping(candidate)) for candidate in (*given, provider, asdict(run)))
+    stated = (mapping(outputs).get("usage_metadata"), metadata.get("usage_metadata"))
+    usages = (_usage(mapping(candidate)) for candidate in (*stated, provider, asdict(run)))
     return next((usage for usage in usages if usage is not None), None)
 
 
@@ -294,16 +294,16 @@ def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    known = usage_of_service(usage)
-    return known if any(count is not None for count in known) else None
+    counts = usage_of_service(usage)
+    return counts if any(count is not None for count in counts) else None
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:
     """Return the sum of counts, kind by kind; unknown where all are."""
     if len(usages) == 1:
         return usages[0]
-    known = ([count for count in counts if count is not None] for counts in zip(*usages, strict=True))
-    return Usage(*(sum(counts) if counts else None for counts in known))
+    columns = ([count for count in counts if count is not None] for counts in zip(*usages, strict=True))
+    return Usage(*(sum(counts) if counts else None for counts in columns))
 
 
 def _model(answers: _Answers, metadata: Mapping[str, Any], extra: _Extra) -> str:

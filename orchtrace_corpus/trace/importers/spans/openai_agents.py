@@ -81,12 +81,12 @@ def recognises(beginning: Head) -> bool:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    found = Gathering(files, privacy)
+    gathering = Gathering(files, privacy)
     for file in files:
-        for record in records(file, found.report, _Item):
+        for record in records(file, gathering.report, _Item):
             for item, line in _items(record):
-                _gather(item, file.name, line, privacy, found)
-    yield from found.traces(_FORM, "openai-agents")
+                _gather(item, file.name, line, privacy, gathering)
+    yield from gathering.traces(_FORM, "openai-agents")
 
 
 def _is_object(value: Any) -> bool:
@@ -155,17 +155,17 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
 
 def _usage(usage: Any) -> Usage | None:
     """Return the usage of a model call, of a turn or task, or as the exporter to OpenAI writes it (`details`)."""
-    known = mapping(usage)
-    return usage_of_service({**known, **mapping(known.get("details"))}) if known else None
+    stated = mapping(usage)
+    return usage_of_service({**stated, **mapping(stated.get("details"))}) if stated else None
 
 
 def _calls(output: Any, privacy: Privacy) -> tuple[Call, ...]:
     """Return the tool calls in a model's answer: items of the Responses API, or messages of Chat Completions."""
-    found: list[tuple[Any, Mapping[str, Any]]] = []
+    functions: list[tuple[Any, Mapping[str, Any]]] = []
     for item in map(mapping, items(output)):
         if item.get("type") == "function_call":
-            found.append((item.get("call_id"), item))
+            functions.append((item.get("call_id"), item))
         calls = map(mapping, items(item.get("tool_calls")))
-        found += [(call.get("id"), mapping(call.get("function"))) for call in calls]
-    called = [(string(name), string(function.get("name")), function.get("arguments")) for name, function in found]
+        functions += [(call.get("id"), mapping(call.get("function"))) for call in calls]
+    called = [(string(name), string(function.get("name")), function.get("arguments")) for name, function in functions]
     return tuple(Call(name, tool, privacy.reference(arguments)) for name, tool, arguments in called if tool)

@@ -116,9 +116,9 @@ def describe(
     span.usage = _usage(known, span, report)
     span.is_error, span.error_type = _error(status, events, known)
     span.is_interrupted = span.error_type.endswith("Interrupt")
-    given = known.get("metadata")
-    if isinstance(given, str) and ("langgraph_" in given or "lc_agent_name" in given):
-        metadata = mapping(decoded(given))
+    metadata_text = known.get("metadata")
+    if isinstance(metadata_text, str) and ("langgraph_" in metadata_text or "lc_agent_name" in metadata_text):
+        metadata = mapping(decoded(metadata_text))
         span.task = spans.langgraph_task(metadata)
         span.agent = agent or string(metadata.get("lc_agent_name"))
         span.routes = _routes(_content(known, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
@@ -152,34 +152,36 @@ def _reference(known: dict[str, Any], names: tuple[str, ...], privacy: Privacy) 
 
 def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage | None:
     """Token counts in either dialect; the conventions of GenAI go before those of OpenInference."""
-    one = None if _OF_GENAI.isdisjoint(known) else _counts(known, _GENAI_USAGE)
-    other = None if _OF_OPENINFERENCE.isdisjoint(known) else _counts(known, _OPENINFERENCE_USAGE)
-    if one is not None and other is not None and (one.input, one.output) != (other.input, other.output):
+    usages = []
+    for names, kinds in ((_OF_GENAI, _GENAI_USAGE), (_OF_OPENINFERENCE, _OPENINFERENCE_USAGE)):
+        if not names.isdisjoint(known) and (usage := _counts(known, kinds)) is not None:
+            usages.append(usage)
+    if len(usages) > 1 and usages[0][:2] != usages[1][:2]:
         report.note(Problem.CONVENTIONS_DISAGREE, span.where)
-    return one if one is not None else other
+    return usages[0] if usages else None
 
 
 def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
     """Yield the tool calls that a model's answer asks for, from the first dialect that has any."""
-    found = list(_flat_calls(known))
+    calls = list(_flat_calls(known))
     for answer in ("gen_ai.output.messages", "output.value"):
-        if not found and answer in known:
-            found = list(_calls_in(_content(known, answer)))
-    for name, tool, arguments in found:
+        if not calls and answer in known:
+            calls = list(_calls_in(_content(known, answer)))
+    for name, tool, arguments in calls:
         if tool:
             yield Call(string(name), string(tool), privacy.reference(arguments))
 
 
-def plain(given: list[Attribute] | None) -> dict[str, Any]:
+def plain(attributes: list[Attribute] | None) -> dict[str, Any]:
     """Return the attributes that are read, by name, with plain values; contents, which may be large, stay undecoded."""
-    found: dict[str, Any] = {}
-    for each in given or ():
+    values: dict[str, Any] = {}
+    for each in attributes or ():
         name = each.key
         if name in _CONTENTS:
-            found[name] = each.value
+            values[name] = each.value
         elif name in _READ or (name.startswith(_FLAT) and (".tool_call." in name or ".tool_calls." in name)):
-            found[name] = _value(decoded(each.value))
-    return found
+            values[name] = _value(decoded(each.value))
+    return values
 
 
 def _content(known: dict[str, Any], name: str) -> Any:
@@ -209,12 +211,12 @@ def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     if first_text(known, _TARGET):
         calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if calls else Kind.HANDOFF), ""
-    named = string(known.get("openinference.span.kind"))
-    if named:
-        kind = _BY_OPENINFERENCE.get(named.upper())
+    own_kind = string(known.get("openinference.span.kind"))
+    if own_kind:
+        kind = _BY_OPENINFERENCE.get(own_kind.upper())
         if kind is Kind.TOOL and title.startswith(_HANDOFF) and not first_text(known, _TOOL):
             kind = Kind.HANDOFF
-        return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(named)[:50]}"
+        return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(own_kind)[:50]}"
     operation = string(known.get("gen_ai.operation.name"))
     if operation:
         kind = _BY_OPERATION.get(operation)
@@ -247,14 +249,14 @@ def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> U
 
 def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
     """Return True for a span that failed, with the kind of error."""
-    named = first_text(known, _ERROR)
-    if not named and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
+    error_type = first_text(known, _ERROR)
+    if not error_type and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
     for event in items(decoded(events)):
         for attribute in items(mapping(event).get("attributes")):
             if mapping(attribute).get("key") == "exception.type":
-                named = named or string(_value(attribute.get("value")))
-    kind = masked(named).rsplit(".", 1)[-1] or spans.error_kind(status.get("message")) or "other"
+                error_type = error_type or string(_value(attribute.get("value")))
+    kind = masked(error_type).rsplit(".", 1)[-1] or spans.error_kind(status.get("message")) or "other"
     return (False, "") if kind == spans.PARENT_COMMAND else (True, kind)
 
 
@@ -268,16 +270,16 @@ def _routes(output: Any) -> tuple[str, ...]:
 
 def _flat_calls(known: Mapping[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Calls whose every part is an attribute, such as `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
-    found: dict[str, dict[str, Any]] = {}
+    calls: dict[str, dict[str, Any]] = {}
     for name, value in known.items():
         for beginning, middle in _FLAT_CALLS if name.startswith(_FLAT) else ():
             if name.startswith(beginning) and middle in name:
                 call, _, part = name.rpartition(middle)
                 if middle == ".tool_calls.":
-                    number, _, part = part.partition(".")
-                    call = f"{call}.{number}"
-                found.setdefault(call, {})[part.removeprefix("function.")] = value
-    for parts in found.values():
+                    index, _, part = part.partition(".")
+                    call = f"{call}.{index}"
+                calls.setdefault(call, {})[part.removeprefix("function.")] = value
+    for parts in calls.values():
         yield parts.get("id"), parts.get("name"), parts.get("arguments")
 
 
@@ -374,12 +376,12 @@ def recognises(beginning: Head) -> bool:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    found = Gathering(files, privacy)
+    gathering = Gathering(files, privacy)
     for file in files:
-        for record in records(file, found.report, _Request):
+        for record in records(file, gathering.report, _Request):
             for span, line, program in _spans(record):
-                _gather(span, file.name, line, program, privacy, found)
-    yield from found.traces(_FORM, "opentelemetry")
+                _gather(span, file.name, line, program, privacy, gathering)
+    yield from gathering.traces(_FORM, "opentelemetry")
 
 
 def _spans(record: Record) -> Iterator[_Found]:
@@ -427,8 +429,8 @@ def _fitted(part: Part) -> _Span | None:
 
 
 def _resource(part: Part) -> _Attributed | None:
-    found: _Attributed | None = part.value(_Attributed)
-    return found or decoded(encoded(_with_plain(part.value())), _Attributed)
+    resource: _Attributed | None = part.value(_Attributed)
+    return resource or decoded(encoded(_with_plain(part.value())), _Attributed)
 
 
 def _program(resource: _Attributed | None, scope: _Scope | None) -> _Program:
@@ -440,9 +442,9 @@ def _program(resource: _Attributed | None, scope: _Scope | None) -> _Program:
 
 def _with_plain(value: Any) -> Any:
     """Return an object of which the attributes are a list, as OTLP has them, not an object."""
-    given = mapping(value).get("attributes")
-    if isinstance(given, dict):
-        return {**value, "attributes": [{"key": name, "value": {"": content}} for name, content in given.items()]}
+    attributes = mapping(value).get("attributes")
+    if isinstance(attributes, dict):
+        return {**value, "attributes": [{"key": name, "value": {"": content}} for name, content in attributes.items()]}
     return value
 
 
@@ -473,15 +475,15 @@ def identifier(value: Any) -> str:
 
 
 @lru_cache(maxsize=1_000)  # that of a trace, or of a parent, stands at many spans
-def _in_hex(given: str) -> str:
-    if len(given) in (16, 32):
-        given = given.lower()
-    elif len(given) in (11, 12, 22, 24):
+def _in_hex(text: str) -> str:
+    if len(text) in (16, 32):
+        text = text.lower()
+    elif len(text) in (11, 12, 22, 24):
         from base64 import b64decode
 
         with suppress(ValueError):
-            given = b64decode(given.rstrip("=") + "=" * (-len(given.rstrip("=")) % 4), validate=True).hex()
-    return given if given.strip("0") else ""
+            text = b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True).hex()
+    return text if text.strip("0") else ""
 
 
 def _moment(value: Any) -> float | None:

@@ -129,10 +129,10 @@ class Bundle(msgspec.Struct):
 
 def error_kind(message: Any) -> str:
     """Return the kind of an error by how its message begins, such as `ValueError`; the message itself is content."""
-    found = re.match(
+    match = re.match(
         r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b", string(message)
     )
-    return found.group() if found else ""
+    return match.group() if match else ""
 
 
 def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
@@ -154,8 +154,8 @@ def langgraph_routes(output: Any) -> tuple[str, ...]:
             output = output.get("goto")
     if isinstance(output, str):
         if output.startswith("Command("):
-            found = re.search(r"goto=(\[[^\]]{0,2000}\]|'[^']{0,200}'|\"[^\"]{0,200}\")", output)
-            output = re.findall(r"'([^']*)'|\"([^\"]*)\"", found.group(1)) if found else []
+            match = re.search(r"goto=(\[[^\]]{0,2000}\]|'[^']{0,200}'|\"[^\"]{0,200}\")", output)
+            output = re.findall(r"'([^']*)'|\"([^\"]*)\"", match.group(1)) if match else []
             output = [first or second for first, second in output]
         else:
             output = [output]

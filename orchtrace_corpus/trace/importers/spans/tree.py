@@ -21,26 +21,26 @@ from orchtrace_corpus.trace.model.terms import TokenBasis
 from orchtrace_corpus.trace.model.trace import Tokens
 
 NOBODY = -1
-"""Stands for the number of a span or agent that there is not."""
+"""Stands for the index of a span or agent that there is not."""
 
 
 class Tree(NamedTuple):
-    """Spans by number."""
+    """Spans by index."""
 
     spans: Sequence[Span]
-    parents: list[int]  # the number of each one's parent, or `NOBODY`
-    children: list[list[int]]  # the numbers of each one's children, by time
-    order: list[int]  # all numbers, parents before their children, children by time
+    parents: list[int]  # the index of each one's parent, or `NOBODY`
+    children: list[list[int]]  # the indexes of each one's children, by time
+    order: list[int]  # all indexes, parents before their children, children by time
     starts: list[float]  # when each began, in seconds; where the log does not say, a time that fits
     ends: list[float | None]  # when each ended; None where the log does not say
     earliest: list[float]  # when each one's first descendant began, or itself
     latest: list[float]  # when each one's last descendant began or ended, or itself
 
 
-def tree(found: Sequence[Span], report: ImportReport) -> Tree:
+def tree(logged: Sequence[Span], report: ImportReport) -> Tree:
     """Return the tree of the spans of one trace."""
-    spans, numbers = _distinct(found, report)
-    parents = _parents(spans, numbers, report)
+    spans, indexes = _distinct(logged, report)
+    parents = _parents(spans, indexes, report)
     children = _children(parents)
     order = _from_roots(parents, children)
     if len(order) < len(spans):
@@ -49,57 +49,57 @@ def tree(found: Sequence[Span], report: ImportReport) -> Tree:
         order = _from_roots(parents, children)
     starts, ends = _times(spans, parents, order, report)
 
-    def by_time(number: int) -> tuple[float, float, int]:
-        end = ends[number]
-        return starts[number], starts[number] if end is None else end, number
+    def by_time(index: int) -> tuple[float, float, int]:
+        end = ends[index]
+        return starts[index], starts[index] if end is None else end, index
 
     for siblings in children:
         siblings.sort(key=by_time)
     order = _from_roots(parents, children, sorted((n for n in order if parents[n] == NOBODY), key=by_time))
     earliest = list(starts)
     latest = [start if end is None else end for start, end in zip(starts, ends, strict=True)]
-    for number in reversed(order):
-        parent = parents[number]
+    for index in reversed(order):
+        parent = parents[index]
         if parent != NOBODY:
-            earliest[parent] = min(earliest[parent], earliest[number])
-            latest[parent] = max(latest[parent], latest[number])
+            earliest[parent] = min(earliest[parent], earliest[index])
+            latest[parent] = max(latest[parent], latest[index])
     return Tree(spans, parents, children, order, starts, ends, earliest, latest)
 
 
-def _distinct(found: Sequence[Span], report: ImportReport) -> tuple[list[Span], dict[str, int]]:
+def _distinct(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span], dict[str, int]]:
     """Each span once: of two copies the later one, unless only the earlier is finished."""
     spans: list[Span] = []
-    numbers: dict[str, int] = {}
+    indexes: dict[str, int] = {}
     last = 0.0
-    report.records_read = len(found)
-    for span in found:
+    report.records_read = len(logged)
+    for span in logged:
         if span.end is not None:
             report.out_of_order += span.end < last
             last = span.end
         if span.unknown:
             report.note_unknown(masked(span.unknown))
-        number = numbers.setdefault(span.id, len(spans))
-        if number == len(spans):
+        index = indexes.setdefault(span.id, len(spans))
+        if index == len(spans):
             spans.append(span)
             continue
-        known = spans[number]
-        if (known.name, known.start) != (span.name, span.start):
+        earlier = spans[index]
+        if (earlier.name, earlier.start) != (span.name, span.start):
             report.note(Problem.SPAN_ID_USED_TWICE, span.where)
             spans.append(span)
             continue
-        kept, left = (known, span) if span.end is None and known.end is not None else (span, known)
-        spans[number] = kept
-        report.drop(Drop.COPY, left.file, left.line)
-        if left.usage is not None:
-            tokens = {"input": left.usage.input or 0, "output": left.usage.output or 0}
+        newest, copy = (earlier, span) if span.end is None and earlier.end is not None else (span, earlier)
+        spans[index] = newest
+        report.drop(Drop.COPY, copy.file, copy.line)
+        if copy.usage is not None:
+            tokens = {"input": copy.usage.input or 0, "output": copy.usage.output or 0}
             report.enter(LedgerLine.COPY, **tokens)
-    return spans, numbers
+    return spans, indexes
 
 
-def _parents(spans: Sequence[Span], numbers: dict[str, int], report: ImportReport) -> list[int]:
+def _parents(spans: Sequence[Span], indexes: dict[str, int], report: ImportReport) -> list[int]:
     parents = []
     for span in spans:
-        parent = numbers.get(span.parent, numbers.get(span.other_parent, NOBODY)) if span.parent else NOBODY
+        parent = indexes.get(span.parent, indexes.get(span.other_parent, NOBODY)) if span.parent else NOBODY
         if span.parent and parent == NOBODY:
             report.note(Problem.NO_PARENT_SPAN, span.where)
         parents.append(parent)
@@ -108,27 +108,27 @@ def _parents(spans: Sequence[Span], numbers: dict[str, int], report: ImportRepor
 
 def _children(parents: Sequence[int]) -> list[list[int]]:
     children: list[list[int]] = [[] for _ in parents]
-    for number, parent in enumerate(parents):
+    for index, parent in enumerate(parents):
         if parent != NOBODY:
-            children[parent].append(number)
+            children[parent].append(index)
     return children
 
 
 def _from_roots(parents: Sequence[int], children: list[list[int]], roots: Sequence[int] = ()) -> list[int]:
     """All spans that a root leads to, parents first."""
-    waiting = list(reversed(roots or [number for number, parent in enumerate(parents) if parent == NOBODY]))
+    waiting = list(reversed(roots or [index for index, parent in enumerate(parents) if parent == NOBODY]))
     order = []
     while waiting:
-        number = waiting.pop()
-        order.append(number)
-        waiting.extend(reversed(children[number]))
+        index = waiting.pop()
+        order.append(index)
+        waiting.extend(reversed(children[index]))
     return order
 
 
 def _cut_cycles(spans: Sequence[Span], parents: list[int], reached: Sequence[int], report: ImportReport) -> None:
     """Cut each cycle of parents at its earliest span."""
     others = set(range(len(spans))).difference(reached)
-    for last, begin in closing_links({number: (parents[number],) for number in sorted(others)}):
+    for last, begin in closing_links({index: (parents[index],) for index in sorted(others)}):
         cycle = [begin]
         while cycle[-1] != last:
             cycle.append(parents[cycle[-1]])
@@ -143,27 +143,27 @@ def _times(
     """Return when each span began and ended: a missing beginning is taken from its children, else from its parent."""
     starts, ends = [span.start for span in spans], [span.end for span in spans]
     missing = [start is None for start in starts]
-    for number in reversed(order):  # children first
-        start, end, parent = starts[number], ends[number], parents[number]
-        if missing[number]:
-            report.note(Problem.NO_BEGINNING, spans[number].where)
+    for index in reversed(order):  # children first
+        start, end, parent = starts[index], ends[index], parents[index]
+        if missing[index]:
+            report.note(Problem.NO_BEGINNING, spans[index].where)
         if start is None:
             continue
-        if end is not None and end < start and not missing[number]:
-            report.note(Problem.ENDS_BEFORE_BEGINNING, spans[number].where)
+        if end is not None and end < start and not missing[index]:
+            report.note(Problem.ENDS_BEFORE_BEGINNING, spans[index].where)
         if parent != NOBODY and missing[parent]:
-            known = starts[parent]
-            starts[parent] = start if known is None else min(known, start)
+            earliest = starts[parent]
+            starts[parent] = start if earliest is None else min(earliest, start)
     first = min((start for start in starts if start is not None), default=0.0)
     settled: list[float] = [first] * len(spans)
-    for number in order:
-        start, end, parent = starts[number], ends[number], parents[number]
+    for index in order:
+        start, end, parent = starts[index], ends[index], parents[index]
         if start is None:
             start = first if parent == NOBODY else settled[parent]
         if end is not None and end < start:
-            start = end if missing[number] else start
-            ends[number] = start
-        settled[number] = start
+            start = end if missing[index] else start
+            ends[index] = start
+        settled[index] = start
     return settled, ends
 
 
@@ -177,11 +177,11 @@ _ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON})
 
 
 class Meanings:
-    """What spans stand for, by their number.
+    """What spans stand for, by their index.
 
     Args:
         of: The tree.
-        spent: The spans whose events are to have tokens, by number.
+        spent: The spans whose events are to have tokens, by index.
     """
 
     def __init__(self, of: Tree, spent: Collection[int] = ()) -> None:
@@ -195,9 +195,9 @@ class Meanings:
         self._look_below(of, tasks, spent)
         self._join_namesakes(of)
 
-    def first_act_in(self, number: int, of: Tree) -> float:
+    def first_act_in(self, index: int, of: Tree) -> float:
         """Return when a tool's span ceases to work by itself: from its first act on, its time is that of its acts."""
-        waiting, first = list(of.children[number]), of.latest[number]
+        waiting, first = list(of.children[index]), of.latest[index]
         while waiting:
             child = waiting.pop()
             if self.kinds[child] is CHAIN:
@@ -209,10 +209,10 @@ class Meanings:
     def _cast_nodes(self, of: Tree, tasks: Sequence[int]) -> None:
         """Make agents of the nodes of graphs; of a graph that is one agent's loop, make one."""
         nodes_of: dict[int, list[int]] = {}
-        for number in tasks:
-            nodes_of.setdefault(of.parents[number], []).append(number)
+        for index in tasks:
+            nodes_of.setdefault(of.parents[index], []).append(index)
         for graph, nodes in nodes_of.items():
-            names = {task.node for number in nodes if (task := of.spans[number].task)}
+            names = {task.node for index in nodes if (task := of.spans[index].task)}
             if names & _LOOP_MODELS and all(name in _LOOP_NODES or "." in name for name in names):
                 around = of.spans[graph]
                 name = around.agent or around.name
@@ -220,63 +220,63 @@ class Meanings:
                 if graph != NOBODY and self.kinds[graph] is CHAIN and not (name in _NO_NAME and around.task):
                     self.kinds[graph], self.names[graph] = AGENT, name
                 continue
-            for number in nodes:
-                task = of.spans[number].task
-                if task and self.kinds[number] is CHAIN:
-                    self.kinds[number], self.names[number] = AGENT, task.node
+            for index in nodes:
+                task = of.spans[index].task
+                if task and self.kinds[index] is CHAIN:
+                    self.kinds[index], self.names[index] = AGENT, task.node
 
     def _look_below(self, of: Tree, tasks: Sequence[int], spent: Collection[int]) -> None:
         """Unmask what only wraps something else, children first."""
         count = len(of.spans)
         has_calls, has_named, is_task = [False] * count, [False] * count, set(tasks).__contains__
-        for number in reversed(of.order):
-            span, kind, acts = of.spans[number], self.kinds[number], self.has_acts[number]
-            if kind is INFERENCE and has_calls[number]:
+        for index in reversed(of.order):
+            span, kind, acts = of.spans[index], self.kinds[index], self.has_acts[index]
+            if kind is INFERENCE and has_calls[index]:
                 kind = CHAIN
-            elif kind is HANDOFF and self.has_agents[number]:
+            elif kind is HANDOFF and self.has_agents[index]:
                 kind = TOOL
-            elif kind is AGENT and not acts and not self.has_agents[number]:
-                if is_task(number):
-                    self.silent.add(number)
-                if number not in spent:  # else its model calls are only not in the log
+            elif kind is AGENT and not acts and not self.has_agents[index]:
+                if is_task(index):
+                    self.silent.add(index)
+                if index not in spent:  # else its model calls are only not in the log
                     kind = CHAIN
-            elif kind is AGENT and has_named[number] and not span.is_named and not is_task(number):
+            elif kind is AGENT and has_named[index] and not span.is_named and not is_task(index):
                 kind = CHAIN
-            self.kinds[number] = kind
-            parent = of.parents[number]
+            self.kinds[index] = kind
+            parent = of.parents[index]
             if parent != NOBODY:
-                self.has_agents[parent] |= self.has_agents[number] or kind is AGENT
+                self.has_agents[parent] |= self.has_agents[index] or kind is AGENT
                 self.has_acts[parent] |= acts or kind in _ACTS
-                has_calls[parent] |= has_calls[number] or kind is INFERENCE
-                has_named[parent] |= has_named[number] or (kind is AGENT and span.is_named)
+                has_calls[parent] |= has_calls[index] or kind is INFERENCE
+                has_named[parent] |= has_named[index] or (kind is AGENT and span.is_named)
 
     def _join_namesakes(self, of: Tree) -> None:
         """Two instrumentations see one agent: a span of the same name inside is the same agent at work."""
         agent_of = [""] * len(of.spans)
-        for number in of.order:
-            parent = of.parents[number]
+        for index in of.order:
+            parent = of.parents[index]
             around = agent_of[parent] if parent != NOBODY else ""
-            kind = self.kinds[number]
+            kind = self.kinds[index]
             if kind is AGENT:
-                if around == self.names[number] and around:
-                    self.kinds[number] = CHAIN
-                around = self.names[number]
+                if around == self.names[index] and around:
+                    self.kinds[index] = CHAIN
+                around = self.names[index]
             elif kind is TOOL:
                 around = ""
-            agent_of[number] = around
+            agent_of[index] = around
 
 
 def _tasks(of: Tree) -> list[int]:
     """Return the spans with which LangGraph tasks begin: those of another namespace than the span around them."""
-    found = []
+    tasks = []
     around = [""] * len(of.spans)
-    for number in of.order:
-        parent, task = of.parents[number], of.spans[number].task
+    for index in of.order:
+        parent, task = of.parents[index], of.spans[index].task
         outer = around[parent] if parent != NOBODY else ""
         if task is not None and task.namespace != outer:
-            found.append(number)
-        around[number] = task.namespace if task is not None else outer
-    return found
+            tasks.append(index)
+        around[index] = task.namespace if task is not None else outer
+    return tasks
 
 
 _MOST_SECONDS = 0.1  # by so much the two may begin and end apart
@@ -288,28 +288,28 @@ def merge_twins(of: Tree, run: Run) -> None:
 
     The one that lies deeper is kept: it is in the agent that asked. Of one inside the other the inner is kept.
     """
-    calls = [number for number in of.order if of.spans[number].kind is INFERENCE and of.spans[number].library]
-    if len({of.spans[number].library for number in calls}) < 2:
+    calls = [index for index in of.order if of.spans[index].kind is INFERENCE and of.spans[index].library]
+    if len({of.spans[index].library for index in calls}) < 2:
         return
     depths = _depths(of)
-    for one, other in _pairs(of, calls):
-        kept, left = (of.spans[n] for n in sorted((one, other), key=lambda n: (-depths[n], of.starts[n], n)))
-        run.report.note(Problem.TWIN_CALL, left.where)
-        left.kind = CHAIN
-        if left.usage is not None and kept.usage is not None:
-            run.leave_out(LedgerLine.TWIN, left.usage)
-        usages = filter(None, (kept.usage, left.usage))  # the one of which more is known
-        kept.usage, left.usage = min(usages, key=lambda usage: usage.count(None), default=None), None
-        kept.calls, left.calls = kept.calls or left.calls, ()
-        kept.model, kept.output = kept.model or left.model, kept.output or left.output
-        kept.agent = kept.agent or left.agent
+    for first, second in _pairs(of, calls):
+        inner, outer = (of.spans[n] for n in sorted((first, second), key=lambda n: (-depths[n], of.starts[n], n)))
+        run.report.note(Problem.TWIN_CALL, outer.where)
+        outer.kind = CHAIN
+        if outer.usage is not None and inner.usage is not None:
+            run.leave_out(LedgerLine.TWIN, outer.usage)
+        usages = filter(None, (inner.usage, outer.usage))  # the one of which more is known
+        inner.usage, outer.usage = min(usages, key=lambda usage: usage.count(None), default=None), None
+        inner.calls, outer.calls = inner.calls or outer.calls, ()
+        inner.model, inner.output = inner.model or outer.model, inner.output or outer.output
+        inner.agent = inner.agent or outer.agent
 
 
 def _depths(of: Tree) -> list[int]:
     depths = [0] * len(of.spans)
-    for number in of.order:
-        if of.parents[number] != NOBODY:
-            depths[number] = depths[of.parents[number]] + 1
+    for index in of.order:
+        if of.parents[index] != NOBODY:
+            depths[index] = depths[of.parents[index]] + 1
     return depths
 
 
@@ -318,9 +318,9 @@ def _pairs(of: Tree, calls: list[int]) -> Iterator[tuple[int, int]]:
     paired: set[int] = set()
     for key in (_usage_key, lambda span: (span.output,) if span.output else ()):
         groups: dict[tuple[object, ...], list[int]] = {}
-        for number in calls:
-            if number not in paired and (found := key(of.spans[number])):
-                groups.setdefault(found, []).append(number)
+        for index in calls:
+            if index not in paired and (sign := key(of.spans[index])):
+                groups.setdefault(sign, []).append(index)
         for group in groups.values():
             for pair in _pairs_of_group(of, group):
                 paired.update(pair)
@@ -334,24 +334,24 @@ def _usage_key(span: Span) -> tuple[object, ...]:
 
 def _pairs_of_group(of: Tree, group: list[int]) -> Iterator[tuple[int, int]]:
     waiting: dict[str, deque[int]] = {}
-    for number in sorted(group, key=lambda n: (of.starts[n], n)):
-        library = of.spans[number].library
+    for index in sorted(group, key=lambda n: (of.starts[n], n)):
+        library = of.spans[index].library
         for other, earlier in waiting.items():
-            while earlier and of.starts[earlier[0]] < of.starts[number] - _MOST_SECONDS:
+            while earlier and of.starts[earlier[0]] < of.starts[index] - _MOST_SECONDS:
                 earlier.popleft()
             if other == library:
                 continue
-            found = next((n for n in islice(earlier, _MOST_COMPARED) if _is_one_call(of, n, number)), NOBODY)
-            if found != NOBODY:
-                earlier.remove(found)
-                yield found, number
+            twin = next((n for n in islice(earlier, _MOST_COMPARED) if _is_one_call(of, n, index)), NOBODY)
+            if twin != NOBODY:
+                earlier.remove(twin)
+                yield twin, index
                 break
         else:
-            waiting.setdefault(library, deque()).append(number)
+            waiting.setdefault(library, deque()).append(index)
 
 
-def _is_one_call(of: Tree, one: int, other: int) -> bool:
-    ends, models = (of.ends[one], of.ends[other]), (of.spans[one].model, of.spans[other].model)
+def _is_one_call(of: Tree, first: int, second: int) -> bool:
+    ends, models = (of.ends[first], of.ends[second]), (of.spans[first].model, of.spans[second].model)
     short, long = sorted(models, key=len)
     is_together = None not in ends and abs((ends[0] or 0.0) - (ends[1] or 0.0)) <= _MOST_SECONDS
     return is_together and (long.startswith(short) or long.endswith(short))  # `openai/m` is m, and so is `m-2026-01-15`
@@ -370,12 +370,12 @@ class Spending:
         self._is_counted_below = [False] * count
         self._is_counted = [False] * count  # by itself, or by a span around it
         self._sums = [(0, 0)] * count  # counted input and output in the span
-        # what each span's event spent, by the number of the span, and how that is known
+        # what each span's event spent, by the index of the span, and how that is known
         self.by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
-        for number in reversed(of.order):  # children first
-            self._account(number)
+        for index in reversed(of.order):  # children first
+            self._account(index)
         self._account_counters()
-        calls = [number for number, last in enumerate(self._last_call) if last == number]
+        calls = [index for index, last in enumerate(self._last_call) if last == index]
         asked = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
         unknown = [n for n in asked if not of.spans[n].is_free]
         if len(asked) > len(unknown):
@@ -395,62 +395,62 @@ class Spending:
             self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
         return None
 
-    def _account(self, number: int) -> None:
-        span, usage = self._of.spans[number], self._usages[number]
-        if span.kind is INFERENCE and not self._calls[number]:
-            self._calls[number], self._last_call[number] = 1, number
+    def _account(self, index: int) -> None:
+        span, usage = self._of.spans[index], self._usages[index]
+        if span.kind is INFERENCE and not self._calls[index]:
+            self._calls[index], self._last_call[index] = 1, index
         if usage is not None:
             if span.is_cumulative:
-                if self._is_counted_below[number]:
+                if self._is_counted_below[index]:
                     self._run.leave_out(LedgerLine.SHARED_COUNTER, usage)
-            elif self._is_counted_below[number]:
-                is_equal = self._sums[number] == (usage.input or 0, usage.output or 0)
+            elif self._is_counted_below[index]:
+                is_equal = self._sums[index] == (usage.input or 0, usage.output or 0)
                 self._run.leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
                 if not is_equal:
                     self._report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
             else:
-                self._count(number, usage)
-        parent = self._of.parents[number]
-        if parent != NOBODY and (self._calls[number] or self._is_counted_below[number]):
-            self._calls[parent] += self._calls[number]
-            self._last_call[parent] = self._later(self._last_call[parent], self._last_call[number])
-            self._is_counted_below[parent] |= self._is_counted_below[number]
-            (more_input, more_output), (known_input, known_output) = self._sums[number], self._sums[parent]
+                self._count(index, usage)
+        parent = self._of.parents[index]
+        if parent != NOBODY and (self._calls[index] or self._is_counted_below[index]):
+            self._calls[parent] += self._calls[index]
+            self._last_call[parent] = self._later(self._last_call[parent], self._last_call[index])
+            self._is_counted_below[parent] |= self._is_counted_below[index]
+            (more_input, more_output), (known_input, known_output) = self._sums[index], self._sums[parent]
             self._sums[parent] = (known_input + more_input, known_output + more_output)
 
-    def _later(self, one: int, other: int) -> int:
+    def _later(self, first: int, second: int) -> int:
         """Return the model call that ends later."""
-        if NOBODY in (one, other):
-            return max(one, other)
+        if NOBODY in (first, second):
+            return max(first, second)
         latest = self._of.latest
-        return other if (latest[other], other) > (latest[one], one) else one
+        return second if (latest[second], second) > (latest[first], first) else first
 
     def _account_counters(self) -> None:
         """Counters of which nothing below or around is counted: the outermost holds what all within have added."""
-        for number in self._of.order:
-            parent = self._of.parents[number]
-            self._is_counted[number] |= parent != NOBODY and self._is_counted[parent]
-            usage = self._usages[number]
-            if usage is None or not self._of.spans[number].is_cumulative or self._is_counted_below[number]:
+        for index in self._of.order:
+            parent = self._of.parents[index]
+            self._is_counted[index] |= parent != NOBODY and self._is_counted[parent]
+            usage = self._usages[index]
+            if usage is None or not self._of.spans[index].is_cumulative or self._is_counted_below[index]:
                 continue
-            if self._is_counted[number]:
+            if self._is_counted[index]:
                 self._run.leave_out(LedgerLine.SHARED_COUNTER, usage)
             else:
-                self._is_counted[number] = True
-                self._bear(self._last_call[number], number, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
+                self._is_counted[index] = True
+                self._bear(self._last_call[index], index, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
 
-    def _count(self, number: int, usage: Usage) -> None:
-        span, call = self._of.spans[number], self._last_call[number]
-        if call == number or (call == NOBODY and span.kind is TOOL):
-            self._bear(number, number, usage, LedgerLine.OWN, TokenBasis.REPORTED)
-        elif self._calls[number] == 1:
-            self._bear(call, number, usage, LedgerLine.AROUND, TokenBasis.REPORTED)
+    def _count(self, index: int, usage: Usage) -> None:
+        span, call = self._of.spans[index], self._last_call[index]
+        if call == index or (call == NOBODY and span.kind is TOOL):
+            self._bear(index, index, usage, LedgerLine.OWN, TokenBasis.REPORTED)
+        elif self._calls[index] == 1:
+            self._bear(call, index, usage, LedgerLine.AROUND, TokenBasis.REPORTED)
         elif call != NOBODY:
-            self._bear(call, number, usage, LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER)
+            self._bear(call, index, usage, LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER)
         else:
-            self._bear(number, number, usage, LedgerLine.BLACK_BOX, TokenBasis.REPORTED)
-        self._is_counted[number] = self._is_counted_below[number] = True
-        self._sums[number] = (usage.input or 0, usage.output or 0)
+            self._bear(index, index, usage, LedgerLine.BLACK_BOX, TokenBasis.REPORTED)
+        self._is_counted[index] = self._is_counted_below[index] = True
+        self._sums[index] = (usage.input or 0, usage.output or 0)
 
-    def _bear(self, bearer: int, number: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
-        self.by_span[number if bearer == NOBODY else bearer] = self._run.spend_counts(usage, line), basis
+    def _bear(self, bearer: int, index: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
+        self.by_span[index if bearer == NOBODY else bearer] = self._run.spend_counts(usage, line), basis
