@@ -1,6 +1,7 @@
 """The speed claims about pages, measured in Chromium: each as a ratio of two ways in the same page."""
 
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,6 +68,8 @@ def page_claims(size: int, corpus: Sequence[str]) -> list[Claim]:
         synthesize.synthesize(Path(folder) / "corpus", size)
         run((*corpus, "--root", f"{folder}/corpus", "site", "-o", f"{folder}/site"))
         driver.get(f"file://{folder}/site/papers.html")
+        while not driver.execute_script("return window.corpusPapers.isComplete()"):
+            time.sleep(0.05)
         ours, plain = driver.execute_script(FILTER_SCRIPT, ROUNDS)
     return [
         Claim(
