@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 LOCAL_SCHEMES = frozenset(["file", "data", "blob", "about", "chrome", "devtools"])
+_RULES_OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
 LOOPBACK = frozenset(["127.0.0.1", "localhost", "::1"])
 
 
@@ -127,6 +129,20 @@ class Browser:
             for rule in found
             for node in rule["nodes"]
         ]
+
+    def violations_of_looks(self, page: Path) -> list[str]:
+        """Return what axe-core finds against a page, all unfolded: in light, dark and print, 390 and 1,200 pixels wide.
+
+        The rules whose result depends on colours and widths are asked for each look, all others for the first.
+        """
+        found = []
+        for number, (scheme, width) in enumerate(product(("light", "dark", "print"), (390, 1200))):
+            self.scheme(scheme)
+            self.resize(width)
+            self.open(page)
+            self.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+            found += [f"{scheme} {width}: {one}" for one in self.violations(*(_RULES_OF_LOOKS if number else ()))]
+        return found
 
 
 def markup_errors(*pages: Path) -> list[str]:

@@ -435,19 +435,9 @@ def test_pages_say_the_same_without_a_script(site: Path, browser: Browser) -> No
     assert browser.run("return document.querySelector('#matrix-table').innerHTML.replace(/\\n/g, '')") == matrix
 
 
-LOOKS = [(scheme, width) for scheme in ("light", "dark", "print") for width in (390, 1200)]
-OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
-"""The rules of axe whose result depends on colours and widths."""
-
-
 @pytest.mark.parametrize("page", PAGES.split())
 def test_axe_finds_no_violation(page: str, site: Path, browser: Browser) -> None:
-    for number, (scheme, width) in enumerate(LOOKS):
-        browser.scheme(scheme)
-        browser.resize(width)
-        browser.open(site / f"{page}.html")
-        browser.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
-        assert browser.violations(*(OF_LOOKS if number else ())) == [], (scheme, width)
+    assert browser.violations_of_looks(site / f"{page}.html") == []
 
 
 def test_markup_is_valid_before_and_after_the_scripts(site: Path, browser: Browser, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.page.tables import Figure, Name, Table, Tables
 from orchtrace_corpus.trace.render.names import duration, names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
-from tests.browser import Browser, _browser, browser  # noqa: F401
+from tests.browser import Browser, _browser, browser, markup_errors  # noqa: F401
 from tests.conftest import ROOT, run_corpus
 from tests.effort import tries
 from tests.trace.test_import import SESSION
@@ -996,3 +996,13 @@ def test_live_agents_are_a_number_with_their_list_behind_it(browser: Browser, tm
     assert browser.run("return document.querySelector('.state details').open") is True
     assert browser.texts(".state summary") == ["101"]
     assert browser.texts(".state details p")[0].startswith("worker-0 (coder), worker-1 (coder), ")
+
+
+@pytest.mark.external
+def test_pages_of_runs_are_valid_and_accessible_in_all_looks(browser: Browser, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.html", tmp_path / "two.html"
+    one.write_text(page([diagnose(example("hierarchical"))]), encoding="utf-8")
+    two.write_text(page([diagnose(example("hierarchical")), diagnose(small())]), encoding="utf-8")
+
+    assert markup_errors(one, two) == []
+    assert [*browser.violations_of_looks(one), *browser.violations_of_looks(two)] == []
