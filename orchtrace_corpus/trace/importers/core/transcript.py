@@ -326,7 +326,7 @@ def mark(text: str) -> int:
     return hash(" ".join(text.split()).lower())
 
 
-_NOTIFIED = re.compile(r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>")
+_NOTIFIED = r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>"
 _OUTCOMES = {
     **dict.fromkeys(("error", "failed", "failure"), Status.ERROR),
     **dict.fromkeys(("completed", "success", "succeeded", "ok"), Status.OK),
@@ -340,7 +340,7 @@ def outcome(word: str) -> Status:
 
 def notified(text: str) -> list[tuple[str, Status]]:
     """Return the ids of the calls of whose end a `<task-notification>` tells, each with how it ended."""
-    return [(call_id, outcome(word)) for call_id, word in _NOTIFIED.findall(text)]
+    return [(call_id, outcome(word)) for call_id, word in re.findall(_NOTIFIED, text)]
 
 
 def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> bool:

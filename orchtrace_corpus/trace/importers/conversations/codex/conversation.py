@@ -322,7 +322,9 @@ class Conversation:
         """Take an item of the conversation with the model."""
         if self._approval is not None:
             self._end_approval(*self._approval, at, string(payload.call_id))
-        kind = payload.type if type(payload.type) is str and payload.type else "message"
+        kind = payload.type
+        if type(kind) is not str or not kind:
+            kind = "message"
         if kind == "message" and payload.role != "assistant":
             self._take_input(payload, at)
         elif kind in ("message", "reasoning"):
@@ -395,12 +397,13 @@ class Conversation:
             self._report.note_unknown(masked(f"event_msg {kind}"))
         return False
 
-    def close(self) -> None:
-        """Settle what only the whole thread shows: doubled texts, times, which output answers which call."""
+    def close(self, *, is_undated: bool) -> None:
+        """Settle what only the whole thread shows: doubled texts, missing times, which output answers which call."""
         if self._has_typed_events:
             doubled = set(map(id, self._typed_items))
             self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
-        self.thread.fill_times()
+        if is_undated:
+            self.thread.fill_times()
         for call_id, result, run_time, command_times in self._results:
             calls = self._calls.get(call_id, [])
             while len(calls) > 1 and calls[0].answer is not None:
@@ -446,7 +449,8 @@ class Conversation:
             self._has_called = False
             self._answer = self._uncounted = ModelCall(at.time, at.place, end=at.time, model=self.model)
             self._add(self._answer, at)
-        self._answer.end = max(self._answer.end, at.time)
+        if at.time > self._answer.end:
+            self._answer.end = at.time
         return self._answer
 
     def _end_turn(self, payload: Payload, at: Moment) -> None:

@@ -7,7 +7,7 @@ and by its place among several of these.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import pairwise, takewhile
 from math import inf
@@ -258,65 +258,68 @@ class Rollout:
         self._keeps_trail = is_source or bool(meta.parent or meta.forked)
         # Rows after that cannot have been copied into this thread, so they matter only where others copy them.
         self._youngest = inf if is_source or meta.created is None else meta.created + _COPYING_SECONDS
-        self._row = 0
-        self._before, self._time, self._stamp = NO_TIME, NO_TIME, None
         if len(files) == 1:
             name = shown(files[0])
-            for number, row in logs.rows(files[0]._replace(name=name), self._report, Line):
-                self._read(Place(name, number), row)
+            self._read(logs.rows(files[0]._replace(name=name), self._report, Line), name)
         else:
-            for place, row in merge_copies([Copy(file) for file in files], self._report):
-                self._read(place, row)
-        self.conversation.close()
+            self._read(merge_copies([Copy(file) for file in files], self._report))
 
-    def _read(self, place: Place, row: Line) -> None:
-        payload = row.payload
-        if payload is None:
-            self._report.drop(Drop.NO_PAYLOAD, place.file, place.line)
-            return
-        self._row += 1
-        if row.timestamp != self._stamp:  # rows are written several at a time
-            self._stamp = row.timestamp
-            self._time = moment(row.timestamp)
-        kind, at = row.type, Moment(self._time, place, self._row)
-        if at.time == NO_TIME:
-            self._report.note(Problem.NO_ROW_TIME, str(place))
-        else:
-            if at.time < self._before:
-                self._report.out_of_order += 1
-            self._before = at.time
-        sign = ""  # what the row says of where copied history ends, in the words of `Trail`
-        if kind == "response_item":
-            self.conversation.take_item(payload, at)
-            sign = "row"
-        elif kind == "event_msg":
-            has_moved, event = self.conversation.take_event(payload, at), payload.type
-            if event == "token_count":
-                sign = "count" if has_moved else ""
-            elif event in ("task_started", "turn_started") and self._is_own_turn(payload):
-                sign = "turn"
+    def _read(self, rows: Iterable[tuple[Place | int, Line]], name: str = "") -> None:
+        """Read the rows of the thread, each with its place, or with its line in the file of that name."""
+        conversation, report = self.conversation, self._report
+        ordinal, is_undated, before, time, stamp = 0, False, NO_TIME, NO_TIME, None
+        for place, row in rows:
+            if type(place) is int:
+                place = Place(name, place)
+            kind, payload = row.type, row.payload
+            if payload is None:
+                report.drop(Drop.NO_PAYLOAD, place.file, place.line)
+                continue
+            if row.timestamp != stamp:  # rows are written several at a time
+                stamp = row.timestamp
+                time = moment(stamp)
+            ordinal += 1
+            at = Moment(time, place, ordinal)
+            if time == NO_TIME:
+                is_undated = True
+                report.note(Problem.NO_ROW_TIME, str(place))
             else:
-                sign = "" if event in _NEUTRAL_EVENTS else "row"
-        elif kind == "turn_context":
-            self.conversation.model = masked(string(payload.model)) or self.conversation.model
-            self._report.pass_over(kind)
-            sign = "turn" if self._is_own_turn(payload) else ""
-        elif kind == "session_meta":
-            self._report.pass_over(kind)
-            sign = "meta" if string(payload.id) not in ("", self.meta.id) else ""
-        elif kind == "inter_agent_communication":  # which later versions write as an item
-            self.conversation.take_message(payload, at)
-            sign = "row"
-        elif string(kind) in _SILENT:
-            self._report.pass_over(kind)
-        else:
-            self._report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
-        if sign and self._keeps_trail and (at.time <= self._youngest or sign in ("meta", "turn")):
-            if sign == "count":
-                mark = hash((self.conversation.counts[-1].total, self.conversation.counts[-1].last))
+                if time < before:
+                    report.out_of_order += 1
+                before = time
+            sign = ""  # what the row says of where copied history ends, in the words of `Trail`
+            if kind == "response_item":
+                conversation.take_item(payload, at)
+                sign = "row"
+            elif kind == "event_msg":
+                has_moved, event = conversation.take_event(payload, at), payload.type
+                if event == "token_count":
+                    sign = "count" if has_moved else ""
+                elif event in ("task_started", "turn_started") and self._is_own_turn(payload):
+                    sign = "turn"
+                else:
+                    sign = "" if event in _NEUTRAL_EVENTS else "row"
+            elif kind == "turn_context":
+                conversation.model = masked(string(payload.model)) or conversation.model
+                report.pass_over(kind)
+                sign = "turn" if self._is_own_turn(payload) else ""
+            elif kind == "session_meta":
+                report.pass_over(kind)
+                sign = "meta" if string(payload.id) not in ("", self.meta.id) else ""
+            elif kind == "inter_agent_communication":  # which later versions write as an item
+                conversation.take_message(payload, at)
+                sign = "row"
+            elif string(kind) in _SILENT:
+                report.pass_over(kind)
             else:
-                mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
-            self.trail.append(Trail(at.row, at.time, mark, sign))
+                report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+            if sign and self._keeps_trail and (time <= self._youngest or sign in ("meta", "turn")):
+                if sign == "count":
+                    mark = hash((conversation.counts[-1].total, conversation.counts[-1].last))
+                else:
+                    mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
+                self.trail.append(Trail(ordinal, time, mark, sign))
+        conversation.close(is_undated=is_undated)
 
     def _is_own_turn(self, payload: Payload) -> bool:
         """Return True if a turn began after the thread did, by its start or the time in its id (UUID version 7)."""

@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
-from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, text_field
+from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, string, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.terms import Status
 
@@ -66,10 +66,12 @@ def read_meta(payload: dict[str, Any], fallback: str) -> Meta:
         fallback: The id of a thread that has none.
     """
     spawn = object_field(object_field(payload.get("source"), "subagent"), "thread_spawn")
-    members = (*spawn.items(), *payload.items())
-    texts = {name: value for name, value in members if value and type(value) is str}
-    known = {field: texts.get(name, "") for field, name in _META.items()}
-    return Meta(texts.get("id", fallback), created=instant(texts.get("timestamp")), **known)
+    known = {}
+    for field, name in _META.items():
+        value = payload.get(name) or spawn.get(name)
+        if type(value) is str:
+            known[field] = value
+    return Meta(text_field(payload, "id") or fallback, created=instant(string(payload.get("timestamp"))), **known)
 
 
 def ties(opened: Opened) -> list[str]:
@@ -83,7 +85,7 @@ def shown(file: LogFile) -> str:
     return masked(file.name.replace("\\", "/").rpartition("/")[2])
 
 
-class Payload(Struct, gc=False):
+class Payload(Struct, gc=False, omit_defaults=True):
     """The content of a row: fields of items, of events and of what a thread says of itself."""
 
     type: Any = None
@@ -91,7 +93,6 @@ class Payload(Struct, gc=False):
     role: Any = None
     name: Any = None
     call_id: Any = None
-    event_id: Any = None
     status: Any = None
     arguments: Any = None
     input: Any = None
@@ -109,13 +110,14 @@ class Payload(Struct, gc=False):
     model: Any = None
     turn_id: Any = None
     started_at: Any = None
-    duration_ms: Any = None
     new_thread: Any = field(default=None, name="new_thread_id")
     agent_thread: Any = field(default=None, name="agent_thread_id")
     agent_thread_too: Any = field(default=None, name="agentThreadId")
     author: Any = None
     agent_path: Any = None
     agent_path_too: Any = field(default=None, name="agentPath")
+    event_id: Any = None
+    duration_ms: Any = None
 
 
 class Line(Struct, gc=False):
@@ -145,12 +147,10 @@ _ENDED = {
     "closed": Status.CANCELLED,
 }
 """How an agent is said to have ended; under any other word it goes on."""
-_ESCALATED = re.compile(
-    r"""sandbox_permissions["']?\s*:\s*["'`]require_escalated|with_escalated_permissions["']?\s*:\s*true"""
-)
-"""How a script of code mode asks."""
-_TOOL_CALL = re.compile(r"\btools\.\w+\s*\(")
-_FINAL_ANSWER = re.compile(r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?")
+_ESCALATED = r"""sandbox_permissions["']?\s*:\s*["'`]require_escalated|with_escalated_permissions["']?\s*:\s*true"""
+"""How a script of code mode asks. Patterns are compiled where they are first needed: most logs need none."""
+_TOOL_CALL = r"\btools\.\w+\s*\("
+_FINAL_ANSWER = r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?"
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MAX_BEGINNING = 400
 _MAX_PARSED = 1_000_000
@@ -186,14 +186,14 @@ def asks_for_approval(arguments: Any) -> bool:
         return False
     details = parsed(arguments)
     if not details:
-        return isinstance(arguments, str) and _ESCALATED.search(arguments) is not None
+        return isinstance(arguments, str) and re.search(_ESCALATED, arguments) is not None
     wanted = details.get("sandbox_permissions")
     return wanted == "require_escalated" or details.get("with_escalated_permissions") is True
 
 
 def count_tool_calls(script: Any) -> int:
     """Return how many calls of tools stand in a script of code mode."""
-    return len(_TOOL_CALL.findall(script)) if isinstance(script, str) else 0
+    return len(re.findall(_TOOL_CALL, script)) if isinstance(script, str) else 0
 
 
 def awaited(tool: str, arguments: Any) -> str:
@@ -246,7 +246,7 @@ def endings(statuses: Any) -> Iterator[tuple[str, Status, str]]:
 
 def final_answer(text: str) -> str | None:
     """Return what an agent hands in with its last message to the one above it; None for any other message."""
-    envelope = _FINAL_ANSWER.match(text)
+    envelope = re.match(_FINAL_ANSWER, text) if "FINAL_ANSWER" in text else None
     return text[envelope.end() :] if envelope else None
 
 
@@ -267,16 +267,17 @@ _MAX_HEADER = 400
 _MAX_NESTING = 4
 _MAX_SECONDS = 1e9
 _HEADER_ENDS = ("\nOutput:\n", "\nFinal output:\n", "\nOutput:")
-_EXITED = re.compile(r"exit(?:ed with)? code:? +(-?\d{1,9})\b")
-_WALL_TIME = re.compile(r"Wall time:? +(\d{1,9}(?:\.\d{1,9})?) seconds")
-_FAILED = re.compile(
+_EXITED = r"exit(?:ed with)? code:? +(-?\d{1,9})\b"
+_WALL_TIME = r"Wall time:? +(\d{1,9}(?:\.\d{1,9})?) seconds"
+_FAILED = (
     r"(?:apply_patch verification|exec_command|write_stdin|collab \w+) failed\b|failed to parse function arguments"
     r"|unsupported (?:custom tool )?call\b"
 )
 """How Codex itself says that it could not run a call."""
-_SESSION = re.compile(r"Process running with session ID (\d{1,9})")
-_SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))")
-_TORN_RESULT = re.compile(r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b')
+_FAILED_BEGINS = ("apply_patch ", "exec_command ", "write_stdin ", "collab ", "failed to parse ", "unsupported ")
+_SESSION = r"Process running with session ID (\d{1,9})"
+_SCRIPT = r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))"
+_TORN_RESULT = r'\{(?:"(?!output")\w+": ?(?:"[^"\\]*"|[\d.]+|null), ?)*?"exit_code": ?(-?\d{1,9})\b'
 _BESIDE_EXIT_CODE = frozenset(("chunk_id", "wall_time_seconds", "original_token_count", "output"))
 
 
@@ -301,62 +302,63 @@ def read_output(value: Any) -> Output:
         inner = mapping(value)
         content = inner.get("content_items", value)
         text = text_field(inner, "content") or text_of(content)
-    if text.startswith("Script ") and (script := _SCRIPT.match(text)):
+    if text.startswith("Script ") and (script := re.match(_SCRIPT, text)):
         return _read_script(script, text, content)
     details = parsed(text) or inner
-    header = _read_header(text[: _header_end(text)[0]])
-    code, run_time = header.exit_code, header.run_time
-    beginning = "" if header.is_known else text[:_MAX_HEADER].lower()
-    if not header.is_known:
-        exited = _EXITED.search(beginning) if "exit" in beginning else None
+    header = _read_header(text)
+    code, run_time, error = header.exit_code, header.run_time, ""
+    beginning = text[:_MAX_HEADER].lower()
+    if not header.is_known and "exit" in beginning:
+        exited = re.search(_EXITED, beginning)
         code = int(exited[1]) if exited else None
     metadata = details.get("metadata")
-    if isinstance(metadata, dict):
+    if type(metadata) is dict:
         stated = metadata.get("exit_code")
         code = stated if type(stated) is int else code
         run_time = _seconds(metadata.get("duration_seconds"))
-    error = _EXIT_CODE if code else ""
+    if code:
+        error = _EXIT_CODE
     if not header.is_known:
         error = _refusal(beginning) or error
-    elif error and "not permitted" in text[:_MAX_HEADER].lower():
+    elif code and "not permitted" in beginning:
         error = FORBIDDEN  # by the sandbox
-    if not error and (inner.get("success") is False or _FAILED.match(text)):
+    if not error and (inner.get("success") is False or (text.startswith(_FAILED_BEGINS) and re.match(_FAILED, text))):
         error = _TOOL_ERROR
-    return Output(text, details, error, run_time, running=header.running)
+    return Output(text, details, error, run_time, None, header.running)
 
 
 class _Header(NamedTuple):
     """The lines that Codex puts in front of an output, as far as they say something of its call."""
 
-    is_known: bool
+    is_known: bool = False
     exit_code: int | None = None
     run_time: float | None = None
     running: str = ""
+    end: int = 0  # where the body begins
 
 
-def _header_end(text: str) -> tuple[int, int]:
-    """Return where the lines end that Codex puts in front of an output, and where the body begins; 0 without these."""
-    for end in _HEADER_ENDS:
-        at = text.find(end, 0, _MAX_HEADER)
-        if at >= 0:
-            return at, at + len(end)
-    return 0, 0
+_NO_HEADER = _Header()
 
 
-_NO_HEADER = _Header(False)
-
-
-def _read_header(header: str) -> _Header:
-    if not header:
+def _read_header(text: str) -> _Header:
+    if "utput:" not in text[:_MAX_HEADER]:
         return _NO_HEADER
-    wall_time = _WALL_TIME.search(header)
-    exited = _EXITED.search(header.lower()) if "xit" in header else None
-    session = _SESSION.search(header) if "session" in header else None
+    for mark in _HEADER_ENDS:
+        end = text.find(mark, 0, _MAX_HEADER)
+        if end >= 0:
+            break
+    if end <= 0:
+        return _NO_HEADER
+    header = text[:end]
+    exited = re.search(_EXITED, header.lower())
+    wall_time = re.search(_WALL_TIME, header)
+    session = re.search(_SESSION, header)
     return _Header(
         True,
         int(exited[1]) if exited else None,
         float(wall_time[1]) if wall_time else None,
         f"session {session[1]}" if session else "",
+        end + len(mark),
     )
 
 
@@ -367,11 +369,12 @@ def _seconds(value: Any) -> float | None:
 
 def _refusal(beginning: str) -> str:
     """Return the error of a call that a person or a rule has refused, as its output begins; empty where none has."""
-    if "rejected by user" in beginning or "denied by user" in beginning:
-        return REJECTED
-    if "rejected by guardian" in beginning or "blocked by policy" in beginning or "not permitted" in beginning:
-        return FORBIDDEN
-    return ""
+    if " by " in beginning:
+        if "rejected by user" in beginning or "denied by user" in beginning:
+            return REJECTED
+        if "rejected by guardian" in beginning or "blocked by policy" in beginning:
+            return FORBIDDEN
+    return FORBIDDEN if "not permitted" in beginning else ""
 
 
 def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
@@ -379,8 +382,8 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
     texts = [text]
     if isinstance(content, list):
         texts = [printed for part in content if (printed := text_field(part, "text"))]
-    end, begin = _header_end(texts[0])
-    parts = [texts[0][begin:], *texts[1:]]
+    header = _read_header(texts[0])
+    parts = [texts[0][header.end :], *texts[1:]]
     results = [result for part in parts for result in _command_results(part)]
     error = ""
     if script[1] == "failed":
@@ -389,7 +392,7 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
         error = _EXIT_CODE
     times = tuple(seconds for _, seconds in results)
     running = f"cell {script[2]}" if script[2] else ""
-    return Output(text, {}, error, _read_header(texts[0][:end]).run_time, times, running)
+    return Output(text, {}, error, header.run_time, times, running)
 
 
 def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
@@ -406,7 +409,7 @@ def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
         value = _json(line)
         if value is not None:
             yield from _results_within(value, _MAX_NESTING)
-        elif torn := _TORN_RESULT.match(line.lstrip()):
+        elif torn := re.match(_TORN_RESULT, line.lstrip()):
             yield int(torn[1]), None
 
 
