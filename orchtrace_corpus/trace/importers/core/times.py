@@ -23,9 +23,6 @@ def instant(value: Any, per_second: float = 1.0) -> float | None:
         value: A number, or a text in ISO 8601, in UTC unless it says otherwise.
         per_second: The unit of numbers, such as 1000 for milliseconds.
     """
-    if type(value) in _NUMBERS:
-        # compared first: a very large whole number cannot be divided
-        return value / per_second if 0 < value <= LATEST * per_second else None
     if type(value) is str:
         try:
             moment = datetime.fromisoformat(value)
@@ -33,7 +30,9 @@ def instant(value: Any, per_second: float = 1.0) -> float | None:
         except (ValueError, OverflowError):
             return None
         return seconds if 0 < seconds <= LATEST else None
-    return None
+    # compared first: a very large whole number cannot be divided
+    is_time = type(value) in _NUMBERS and 0 < value <= LATEST * per_second
+    return value / per_second if is_time else None
 
 
 def moment(stamp: Any) -> float:

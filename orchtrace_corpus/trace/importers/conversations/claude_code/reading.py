@@ -23,14 +23,14 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
+from orchtrace_corpus.trace.importers.core.transcript import Place
 from orchtrace_corpus.trace.importers.core.values import first_text, mapping, string, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Status
 
-_LAUNCHED = re.compile(
-    r"(?:Command [^\n]{1,120}?\bbackground(?:ed by user)? with ID: |Monitor started \(task )([\w-]+)"
-)
+_LAUNCHED = r"(?:Command [^\n]{1,120}?\bbackground(?:ed by user)? with ID: |Monitor started \(task )([\w-]+)"
 """The words with which a result says that its call goes on, if it has no structured part."""
+_NOTICE_LENGTH = 500  # of these words at most, which name a file
 
 ENDS = {
     "completed": Status.OK,
@@ -70,13 +70,13 @@ class Sign(Struct):
 
 def launched_task(text: str, row: rows.Line) -> str:
     """Return the task that a call has begun, as its result says; empty where it has begun none."""
-    if "background" not in text and not text.startswith("Monitor started"):
-        return ""
+    if text.find("background", -_NOTICE_LENGTH) < 0 and not text.startswith(("Command ", "Monitor started")):
+        return ""  # it says so in front of what was printed, or behind it
     details = rows.details(row)
     if details is not None:
         is_monitor = text.startswith("Monitor started")
         return string(details.background_task) or (string(details.task) if is_monitor else "")
-    match = _LAUNCHED.match(text)
+    match = re.match(_LAUNCHED, text)
     return match[1] if match else ""
 
 
@@ -168,7 +168,7 @@ class Entry(Struct, gc=False):
     message: dict[str, Any]
     thread: steps.Transcript
     time: float
-    place: steps.Place
+    place: Place
 
 
 MAIN = "main"
@@ -214,6 +214,8 @@ class Reading:
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
+        self._is_undated = False  # whether a row has no time
+        self._last_usage: tuple[Any, dict[str, int] | None, bool] = None, None, False  # as the log has it, and read
         self._copies: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
         self.thread(MAIN)  # whose name no other agent gets
         # its files, those of the session itself first
@@ -241,9 +243,9 @@ class Reading:
     def _read(self, file: Source) -> None:
         is_main = file.part is Part.MAIN
         own = self.thread(MAIN if is_main else file.agent)
-        before, time, stamp = NO_TIME, NO_TIME, None
-        for line, row in logs.rows(file.file._replace(name=file.shown), self.report, Line):
-            kind = row.kind
+        before, time, stamp, shown = NO_TIME, NO_TIME, None, file.shown
+        for line, row in logs.rows(file.file._replace(name=shown), self.report, Line):
+            kind, place = row.kind, Place(shown, line)
             if row.timestamp != stamp:  # the rows of an answer may be written at once
                 stamp = row.timestamp
                 time = moment(stamp)
@@ -251,15 +253,17 @@ class Reading:
                 if time < before:
                     self.report.out_of_order += 1
                 before = time
+            else:
+                self._is_undated = True
             thread = self._inline_thread(row) if is_main and row.is_sidechain is True else own
             if isinstance(row.forked_from, dict):
-                self._note_copy(row, thread, steps.Place(file.shown, line))
+                self._note_copy(row, thread, place)
             elif kind in ("assistant", "user"):
-                self._take(row, kind, thread, time, steps.Place(file.shown, line))
+                self._take(row, kind, thread, time, place)
             elif kind == "attachment" and isinstance(row.attachment, dict):
-                self._take_attachment(Entry(row, row.attachment, thread, time, steps.Place(file.shown, line)))
+                self._take_attachment(Entry(row, row.attachment, thread, time, place))
             elif isinstance(kind, str) and kind in _SILENT:
-                self._take_silent(row, kind, thread, time, steps.Place(file.shown, line))
+                self._take_silent(row, kind, thread, time, place)
             else:
                 self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
 
@@ -293,7 +297,7 @@ class Reading:
         self.beginnings.setdefault(key, rows.Beginning(parent_row=parent))
         return self.thread(key)
 
-    def _take(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: steps.Place) -> None:
+    def _take(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: Place) -> None:
         message = row.message
         if not isinstance(message, dict):
             reason = Drop.NO_USER_MESSAGE if kind == "user" else Drop.NO_ASSISTANT_MESSAGE
@@ -301,8 +305,7 @@ class Reading:
             return
         if time == NO_TIME:
             self.report.note(Problem.NO_ROW_TIME, str(place))
-        self.run.name = self.run.name or string(row.session_id).partition("#")[0]
-        self.run.version = self.run.version or string(row.version)
+        self._name_run(row)
         if self._is_repeated(row, kind, message, place):
             spent, _ = rows.usage_of(message.get("usage"))
             if spent:
@@ -314,7 +317,7 @@ class Reading:
         else:
             self._take_user(Entry(row, message, thread, time, place))
 
-    def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: steps.Place) -> None:
+    def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: Place) -> None:
         """Read a note of the program for itself: of an agent at work, of a turn, of a task in its queue."""
         if kind == "progress" and text_field(row.data, "type") == "agent_progress":
             self._take_progress(row, time, place)
@@ -335,7 +338,7 @@ class Reading:
             for task in rows.tasks(text):  # which is written before the agent is told
                 self._take_sign(task, steps.Note(time, place))
 
-    def _take_progress(self, row: Line, time: float, place: steps.Place) -> None:
+    def _take_progress(self, row: Line, time: float, place: Place) -> None:
         """Read a row of a sub-agent that the session repeats, if the sub-agent has no transcript."""
         key = text_field(row.data, "agentId")
         self.progress.setdefault(key, string(row.parent_tool_use))
@@ -351,10 +354,9 @@ class Reading:
         self.relayed.add(key)
         self._take(copy, copy.kind, self.thread(key), time if inner_time == NO_TIME else inner_time, place)
 
-    def _note_copy(self, row: Line, thread: steps.Transcript, place: steps.Place) -> None:
+    def _note_copy(self, row: Line, thread: steps.Transcript, place: Place) -> None:
         """Note a row that was copied from another session, where its tokens count."""
-        self.run.name = self.run.name or string(row.session_id).partition("#")[0]
-        self.run.version = self.run.version or string(row.version)
+        self._name_run(row)
         if thread.key not in self._copies:
             thread.steps.insert(0, steps.CopiedHistory(moment(row.timestamp), place, -1.0))
         spent = self._copies.setdefault(thread.key, {})
@@ -365,14 +367,24 @@ class Reading:
         else:
             self.report.pass_over("row copied from another session")
 
-    def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: steps.Place) -> bool:
+    def _name_run(self, row: Line) -> None:
+        if not self.run.name:
+            self.run.name = string(row.session_id).partition("#")[0]
+        if not self.run.version:
+            self.run.version = string(row.version)
+
+    def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: Place) -> bool:
         """Return True if the row was read before, as in a session that goes on in a second file."""
         uuid = row.uuid
         if type(uuid) is not str or not uuid:
             return False
-        content = message.get("content")
+        content, stamp, answer = message.get("content"), row.timestamp, message.get("id")
         size = len(content) if type(content) is list or type(content) is str else 0
-        mark = hash((kind, string(row.timestamp), string(message.get("id")), size))
+        if type(stamp) is not str:
+            stamp = ""
+        if type(answer) is not str:
+            answer = ""
+        mark = hash((kind, stamp, answer, size))
         earlier = self._rows.get(uuid)
         if earlier is None:
             self._rows[uuid] = mark
@@ -382,8 +394,9 @@ class Reading:
 
     def _join_results(self) -> None:
         """Join results to their calls, once every step has its time."""
-        for thread in self.threads.values():
-            thread.fill_times()
+        if self._is_undated:
+            for thread in self.threads.values():
+                thread.fill_times()
         launches = []
         for result in self.results:
             tool_call = self.tool_calls.get((result.thread.key, result.id))
@@ -430,13 +443,18 @@ class Reading:
     def _find_answer(self, entry: Entry) -> rows.Written | None:
         """Return the answer that a row is a part of; None if another thread has it already."""
         message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
-        answer, key = string(message.get("id")), None
+        answer, request, key = string(message.get("id")), "", None
         # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
         # and says nothing beyond its thread.
-        request = string(entry.row.request_id) if len(answer) < LEAST_ID_LENGTH else ""
-        if answer:
-            key = answer, request, thread.key if not request and len(answer) < LEAST_ID_LENGTH else ""
-        spent, is_odd = rows.usage_of(message.get("usage"))
+        if len(answer) >= LEAST_ID_LENGTH:
+            key = answer, "", ""
+        elif answer:
+            request = string(entry.row.request_id)
+            key = answer, request, "" if request else thread.key
+        usage = message.get("usage")
+        if usage != self._last_usage[0]:  # which the rows of an answer repeat
+            self._last_usage = usage, *rows.usage_of(usage)
+        _, spent, is_odd = self._last_usage
         written = self._by_ids.get(key)
         if written is None:
             uuid, model = string(entry.row.uuid), text_field(message, "model")

@@ -27,34 +27,35 @@ _NOTHING = Raw(b"null")
 class Opening(Struct, gc=False, rename="camel"):
     """A row among the first of a file, with the fields that identify the file and its session."""
 
-    kind: Any = field(default=None, name="type")  # its type
-    timestamp: Any = None
-    uuid: Any = None
+    # in the order of most rows, as the decoder looks for each behind the one before
+    parent_uuid: Any = None
     is_sidechain: Any = None
     session_id: Any = None
+    version: Any = None
     agent_id: Any = None
+    kind: Any = field(default=None, name="type")  # its type
+    uuid: Any = None
+    timestamp: Any = None
 
 
 class Line(Opening, gc=False, rename="camel"):
     """A row."""
 
-    parent_uuid: Any = None
-    version: Any = None
+    message: Any = None
     request_id: Any = None
     is_meta: Any = None
     is_compact_summary: Any = None
     is_api_error_message: Any = None
     origin: Any = None
     forked_from: Any = None  # the session and the row of which this row is a copy
-    message: Any = None
     attachment: Any = None
     data: Any = None
     parent_tool_use: Any = field(default=None, name="parentToolUseID")
+    # the structured part of a result, which repeats the output of the tool; `details` decodes it
+    tool_use_result: Raw = _NOTHING
     subtype: Any = None
     duration_ms: Any = None
     content: Any = None
-    # the structured part of a result, which repeats the output of the tool; `details` decodes it
-    tool_use_result: Raw = _NOTHING
 
 
 class Details(Struct, gc=False):
@@ -93,7 +94,7 @@ _PUT_THERE = (
     "<system-reminder", "Caveat: The messages below", "This session is being continued from a previous conversation",
 )  # fmt: skip
 _NOTIFICATIONS = ("<task-notification", "<bash-notification", "<agent-notification")
-_NOTIFICATION = re.compile(r"<(task|bash|agent)-notification\b.*?(?:</\1-notification>|\Z)", re.DOTALL)
+_NOTIFICATION = r"(?s)<(task|bash|agent)-notification\b.*?(?:</\1-notification>|\Z)"
 _COMMANDS = ("<command-name>", "<command-message>", "<bash-input>")
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSALS = (
@@ -151,7 +152,7 @@ def text_of(content: Any) -> str:
 
 def tasks(text: str) -> Iterator[Task]:
     """Yield the notifications of tasks in a text."""
-    for notification in _NOTIFICATION.finditer(text):
+    for notification in re.finditer(_NOTIFICATION, text):
         part = notification[0]
         fields = ("task-id", "tool-use-id", "status", "result")
         task = Task(*(element(part, name) for name in fields))
@@ -194,12 +195,12 @@ def error(text: str) -> str:
     return FORBIDDEN if text.startswith(_DENIALS) else "tool_error"
 
 
-_TIMED_OUT = re.compile(r"Command timed out after (?:(\d+)h ?)?(?:(\d+)m ?)?(?:([\d.]+)s)?")
+_TIMED_OUT = r"Command timed out after (?:(\d+)h ?)?(?:(\d+)m ?)?(?:([\d.]+)s)?"
 
 
 def time_limit(text: str) -> float:
     """Return the seconds after which a command was stopped, as the text of its result says; 0 where it was not."""
-    match = _TIMED_OUT.search(text, 0, 1000) or _TIMED_OUT.search(text[-1000:])
+    match = re.search(_TIMED_OUT, text[:1000]) or re.search(_TIMED_OUT, text[-1000:])
     if match is None:
         return 0.0
     hours, minutes, seconds = (float(part or 0) for part in match.groups())

@@ -268,9 +268,8 @@ class Rollout:
         """Read the rows of the thread, each with its place, or with its line in the file of that name."""
         conversation, report = self.conversation, self._report
         ordinal, is_undated, before, time, stamp = 0, False, NO_TIME, NO_TIME, None
-        for place, row in rows:
-            if type(place) is int:
-                place = Place(name, place)
+        for where, row in rows:
+            place = Place(name, where) if isinstance(where, int) else where
             kind, payload = row.type, row.payload
             if payload is None:
                 report.drop(Drop.NO_PAYLOAD, place.file, place.line)

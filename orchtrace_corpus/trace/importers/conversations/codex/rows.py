@@ -67,10 +67,10 @@ def read_meta(payload: dict[str, Any], fallback: str) -> Meta:
     """
     spawn = object_field(object_field(payload.get("source"), "subagent"), "thread_spawn")
     known = {}
-    for field, name in _META.items():
+    for member, name in _META.items():
         value = payload.get(name) or spawn.get(name)
         if type(value) is str:
-            known[field] = value
+            known[member] = value
     return Meta(text_field(payload, "id") or fallback, created=instant(string(payload.get("timestamp"))), **known)
 
 
