@@ -59,6 +59,15 @@ Cannot arise: A meadow needs room, so its size is large.
     )
 
 
+def test_a_demand_forbids_a_cell_whatever_else_the_rule_requires(toy: Corpus) -> None:
+    rule = next(rule for rule in toy.taxonomy.rules if rule.message.startswith("A meadow"))
+    further = rule.require[0]._replace(field="summary", alternatives=("It is roomy.",))
+    taxonomy = toy.taxonomy._replace(rules=(rule._replace(require=(*rule.require, further)),))
+    attributes = paper_attributes(taxonomy)
+
+    assert list(cannot_arise(taxonomy, attributes["style"], attributes["size"])) == [("meadow", "small")]
+
+
 def test_the_widest_gap_comes_first_with_the_papers_near_it() -> None:
     shown = run_corpus("--root", str(ROOT), "gaps", "--where", "added<=2026-05-04").stdout
 

@@ -11,7 +11,7 @@ from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, exclusion_attributes, paper_attributes
-from orchtrace_corpus.corpus.analysis.claims import Verdict
+from orchtrace_corpus.corpus.analysis.claims import Verdict, falling_today
 from orchtrace_corpus.corpus.analysis.record_changes import (
     Action,
     FileDifference,
@@ -228,9 +228,7 @@ def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tu
             left.append(verdict)
         else:
             turned.append(ClaimTurn(was, verdict))
-    today = ((verdict, verdict.pools.get(PoolName.TODAY)) for verdict in left if verdict.holds)
-    falling = tuple(verdict.claim.id for verdict, pool in today if pool is not None and not pool.holds)
-    return tuple(turned), len(left), falling
+    return tuple(turned), len(left), falling_today(left)
 
 
 def _outcome(verdict: Verdict) -> object:

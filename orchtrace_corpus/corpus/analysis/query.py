@@ -99,6 +99,16 @@ def is_open(condition: Filter, record: object, open_tags: Collection[str]) -> bo
     return not (asks_for_any and condition.matches(record))
 
 
+def breaks(rule: "tuple[Query, Query]", record: object, open_tags: Collection[str]) -> bool:
+    """Return True if a record meets all that a rule is about and not what it requires, whatever open tags are."""
+    when, require = rule
+    for condition in when.filters:
+        if not condition.matches(record) or is_open(condition, record, open_tags):
+            return False
+    missed = (condition for condition in require.filters if not condition.matches(record))
+    return any(not is_open(condition, record, open_tags) for condition in missed)
+
+
 class Query(NamedTuple):
     """Filters that a record must all pass; with none, every record does."""
 

@@ -19,7 +19,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, Verdict, agreement_of, disputes_on
-from orchtrace_corpus.corpus.analysis.query import Filter, Operator, parse_mapping
+from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, parse_mapping
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import (
@@ -101,38 +101,15 @@ class Possibilities:
     def __init__(self, taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None = None) -> None:
         self._domains = list(_domains(taxonomy, filters, by))
         self._rules = list(_rules(taxonomy))
+        self._open_tags = paper_attributes(taxonomy).keys() - {n for domain in self._domains for n in domain.given}
 
     def __iter__(self) -> Iterator[dict[str, Tag]]:
         """Every combination of tags, in the taxonomy's order."""
         for values in product(*(domain.values for domain in self._domains)):
             pairs = zip(self._domains, values, strict=True)
             tags = {domain.facet.field: value for domain, value in pairs if value != ABSENT}
-            paper = Paper(tags=tags)
-            if not any(
-                all(self._is_met(condition, paper) is True for condition in when)
-                and any(self._is_met(condition, paper) is False for condition in require)
-                for when, require in self._rules  # broken whatever the other tags are
-            ):
+            if not any(breaks(rule, Paper(tags=tags), self._open_tags) for rule in self._rules):
                 yield tags
-
-    def _is_met(self, condition: Filter, paper: Paper) -> bool | None:
-        """Return True if the record meets a condition; None where that depends on tags that are not given."""
-        name = condition.attribute.name
-        domain = next((one for one in self._domains if name == one.facet.field or name in one.facet_terms), None)
-        if domain is None:
-            return None
-        met = condition.matches(paper)
-        if domain.terms is None or name in domain.terms:
-            return met
-        if name != domain.facet.field:
-            return None
-        # Terms that are not given can only add levels: what has one keeps it.
-        comparison, is_of_absence = condition.operator, ABSENT in condition.alternatives
-        asks_for_one = comparison is Operator.EQUAL and not is_of_absence
-        if asks_for_one or (comparison is Operator.UNEQUAL and condition.alternatives == (ABSENT,)):
-            return met or None
-        is_ruled_out = comparison is Operator.UNEQUAL and not is_of_absence and not met
-        return False if is_ruled_out else None
 
 
 class _Domain(NamedTuple):
@@ -143,9 +120,11 @@ class _Domain(NamedTuple):
     values: tuple[Tag, ...]
 
     @property
-    def facet_terms(self) -> tuple[str, ...]:
-        """The names by which filters reach into a facet of kind `levels`."""
-        return tuple(term.id for term in self.facet.terms) if self.facet.kind is Kind.LEVELS else ()
+    def given(self) -> tuple[str, ...]:
+        """The names of the tags that a value decides: of all terms, the facet itself, too."""
+        if self.terms is not None:
+            return self.terms
+        return (self.facet.field, *(term.id for term in self.facet.terms))
 
 
 def _domains(taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None) -> Iterator[_Domain]:
@@ -169,7 +148,8 @@ def _domains(taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None
                 yield _Domain(facet, read, tuple(_levels(facet, read, len(read))))
             elif read:
                 is_by = by is not None and by.name in read
-                asked = [*filters, *chain.from_iterable(chain.from_iterable(_rules(taxonomy)))]
+                of_rules = (query.filters for rule in _rules(taxonomy) for query in rule)
+                asked = [*filters, *chain.from_iterable(of_rules)]
                 levels = {term: _levels_told_apart(facet, term, () if is_by else asked) for term in read}
                 pairs = (zip(read, values, strict=True) for values in product(*levels.values()))
                 given = ({term: level for term, level in tag if level != ABSENT} for tag in pairs)
@@ -198,14 +178,14 @@ def _levels(facet: Facet, terms: Sequence[str], size: int) -> Iterator[dict[str,
                 yield dict(zip(chosen, given, strict=True))
 
 
-def _rules(taxonomy: Taxonomy) -> Iterator[tuple[Sequence[Filter], Sequence[Filter]]]:
+def _rules(taxonomy: Taxonomy) -> Iterator[tuple[Query, Query]]:
     """The taxonomy's rules that are errors, as filters; one that cannot be applied is for `corpus check data`."""
     attributes = paper_attributes(taxonomy)
     for rule in taxonomy.rules:
         if rule.severity is Severity.ERROR and rule.require:
             written = ({one.field: one.alternatives for one in conditions} for conditions in (rule.when, rule.require))
             try:
-                when, require = (parse_mapping(conditions, attributes).filters for conditions in written)
+                when, require = (parse_mapping(conditions, attributes) for conditions in written)
             except CommandUseError:
                 continue
             yield when, require

@@ -20,7 +20,6 @@ from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.candidates import Candidate
-from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.record_fields import (
     Value,
     dispute_fields,
@@ -189,7 +188,10 @@ def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
         failing = {finding.record for finding in beside if finding.code == "C101"}
         brought = beyond(beside, _findings_beside(edited))
         broken = [finding for finding in brought if finding.code != "C101" or finding.record not in failing]
-        falling = _falling(corpus, edited)
+        made = corpus.claims.claims
+        verdicts = claims.evaluate(made, edited.pool)
+        fallen = {*claims.falling_today(verdicts)} - {*claims.falling_today(claims.evaluate(made, corpus.pool))}
+        falling = tuple(verdict for verdict in verdicts if verdict.claim.id in fallen)
     return Judgement(corpus.root, proposal, tuple(documents), beyond(before, after), tuple(broken), falling)
 
 
@@ -319,20 +321,6 @@ def remove(corpus: CorpusFiles, target: Target, *, unpublished: bool = False) ->
 def remove_target(corpus: CorpusFiles, target: Target) -> Proposal:
     """A record goes, whatever rests on it; errors as for `remove_record`."""
     return Proposal({target.name: remove_record(corpus.file(target.name), target.position)}, removed=(target.record,))
-
-
-def _falls_today(verdict: claims.Verdict) -> bool:
-    """Whether a claim about the published pool holds there, and not over the pool of today."""
-    today = verdict.pools.get(PoolName.TODAY)
-    return verdict.holds and today is not None and not today.holds
-
-
-def _falling(before: CorpusFiles, after: CorpusFiles) -> tuple[claims.Verdict, ...]:
-    """Return the claims that hold, and fall over the pool of today after an edit, as they did not before it."""
-    made = before.claims.claims
-    fallen = {verdict.claim.id for verdict in claims.evaluate(made, before.pool) if _falls_today(verdict)}
-    verdicts = claims.evaluate(made, after.pool)
-    return tuple(verdict for verdict in verdicts if _falls_today(verdict) and verdict.claim.id not in fallen)
 
 
 def _findings_beside(corpus: CorpusFiles) -> list[Finding]:

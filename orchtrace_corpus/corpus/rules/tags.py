@@ -1,7 +1,7 @@
 """The taxonomy's own rules: tags that must go together, tags that must have evidence, and what evidence must be."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 
 from orchtrace_corpus.base.errors import CommandUseError
@@ -9,7 +9,7 @@ from orchtrace_corpus.base.findings import Finding, Severity, quote
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import asks_for_own_work, evidence_for, is_own, is_tagged
-from orchtrace_corpus.corpus.analysis.query import Filter, Operator, Query, is_open, parse_mapping
+from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, is_open, parse_mapping
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Tag
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, Condition, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -93,25 +93,33 @@ def possible_cells(
 def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dict[tuple[str, str], str]:
     """The pairs of terms of two attributes that no paper can have, and what the rule says that forbids each.
 
-    A rule counts if it is an error to break it and its filters are about the tags behind the two attributes only. Of
-    tags with several values it counts only where no further value could change what it says of the pair.
+    A rule counts if it is an error to break it and it is about the tags behind the two attributes. Of tags with
+    several values it counts only where no further value could change what it says of the pair.
     """
     tags = [_tag_of(attribute, taxonomy) for attribute in (rows, columns)]
     behind = [facet for facet, _ in tags if facet is not None]
     if len({facet.field for facet in behind}) < 2:
         return {}
-    names = {name: facet for facet in behind for name in (facet.field, *_terms_with_levels(facet))}
-    rules = [rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and _is_certain(rule, names)]
+    names = {name for facet in behind for name in (facet.field, *_terms_with_levels(facet))}
+    rules = [rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and _is_about(rule, names)]
     attributes = paper_attributes(taxonomy) if rules else {}
-    asked = [(rule.message, _query(rule.when, attributes), _query(rule.require, attributes)) for rule in rules]
+    asked = [(rule.message, (_query(rule.when, attributes), _query(rule.require, attributes))) for rule in rules]
+    given = {term or facet.field for facet, term in tags if facet and (term or facet.kind is Kind.SINGLE)}
+    open_tags = attributes.keys() - given
     found: dict[tuple[str, str], str] = {}
     for pair in product(rows.allowed, columns.allowed):
-        given = zip(tags, pair, strict=True)
-        paper = Paper(tags={facet.field: _tag(facet, term, value) for (facet, term), value in given if facet})
-        broken = (message for message, when, require in asked if when.matches(paper) and not require.matches(paper))
+        valued = zip(tags, pair, strict=True)
+        paper = Paper(tags={facet.field: _tag(facet, term, value) for (facet, term), value in valued if facet})
+        broken = (message for message, rule in asked if breaks(rule, paper, open_tags))
         if (why := next(broken, None)) is not None:
             found[pair] = why
     return found
+
+
+def _is_about(rule: TagRule, names: Collection[str]) -> bool:
+    """Return True if tags of some names decide when a rule applies, and may not be what it requires."""
+    applies, required = ({one.field.rstrip("!<>=~ ") for one in part} for part in (rule.when, rule.require))
+    return applies.issubset(names) and not required.isdisjoint(names)
 
 
 def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str]:
@@ -128,23 +136,6 @@ def _terms_with_levels(facet: Facet) -> tuple[str, ...]:
 
 def _tag(facet: Facet, term: str, value: str) -> Tag:
     return {term: value} if facet.kind is Kind.LEVELS else (value,) if facet.kind is Kind.MANY else value
-
-
-def _is_certain(rule: TagRule, facets: Mapping[str, Facet]) -> bool:
-    """Whether a rule is about these facets only, and no further value of theirs changes what it says."""
-    if not rule.when or not rule.require:
-        return False
-    wanted = ((rule.when, Operator.EQUAL), (rule.require, Operator.UNEQUAL))
-    return all(_is_settled(condition, kind, facets) for conditions, kind in wanted for condition in conditions)
-
-
-def _is_settled(condition: Condition, kind: Operator, facets: Mapping[str, Facet]) -> bool:
-    name = condition.field.rstrip("!<>=~ ")
-    facet = facets.get(name)
-    if facet is None or facet.kind is Kind.SINGLE:
-        return facet is not None
-    asked = condition.field[len(name) :].strip() or Operator.EQUAL
-    return asked == kind and "" not in condition.alternatives
 
 
 def check_sparse(loaded: Loaded) -> Iterator[Finding]:
