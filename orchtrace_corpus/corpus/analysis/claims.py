@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
     scale_attributes,
 )
-from orchtrace_corpus.corpus.analysis.query import Filter, Query, is_open, parse_mapping
+from orchtrace_corpus.corpus.analysis.query import Filter, Query, is_open, parse_conditions
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import (
     Agreement,
@@ -557,7 +557,7 @@ class Judge:
         key = (kind, len(over) > 1, _content(conditions))
         if key not in self._queries:
             known = [one for one in conditions if len(over) == 1 or _wrong(one, self.attributes[kind]) is None]
-            self._queries[key] = parse_mapping({one.field: one.alternatives for one in known}, self.attributes[kind])
+            self._queries[key] = parse_conditions(known, self.attributes[kind])
         return self._queries[key]
 
     def wrong_everywhere(self, condition: Condition, over: Sequence[Over]) -> CommandUseError | None:
@@ -604,7 +604,7 @@ def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...
 
 def _wrong(condition: Condition, attributes: Attributes) -> CommandUseError | None:
     try:
-        parse_mapping({condition.field: condition.alternatives}, attributes)
+        parse_conditions([condition], attributes)
     except CommandUseError as error:
         return error
     return None

@@ -24,6 +24,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, ValueKind, find
+from orchtrace_corpus.corpus.model.tag_rules import Condition, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 
 RecordType = TypeVar("RecordType")
@@ -174,6 +175,16 @@ def parse_mapping(conditions: Mapping[str, str | Sequence[str]], attributes: Att
             attribute, comparison = find(match["field"], attributes), match["operator"] or "="
         filters.append(_filter(attribute, Operator(comparison), alternatives, attributes))
     return Query(tuple(filters))
+
+
+def parse_conditions(conditions: Iterable[Condition], attributes: Attributes) -> Query:
+    """Read the filters of a rule or a claim; errors as for `parse_mapping`."""
+    return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
+
+
+def parse_rule(rule: TagRule, attributes: Attributes) -> tuple[Query, Query]:
+    """Read what a rule is about and what it requires; errors as for `parse_mapping`."""
+    return parse_conditions(rule.when, attributes), parse_conditions(rule.require, attributes)
 
 
 def _filter(

@@ -8,6 +8,7 @@ record, solved exactly by dynamic programming over the number of changes.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from itertools import accumulate, chain, combinations, islice, product
 from math import prod
@@ -19,7 +20,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, Verdict, agreement_of, disputes_on
-from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, parse_mapping
+from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, parse_rule
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import (
@@ -183,12 +184,8 @@ def _rules(taxonomy: Taxonomy) -> Iterator[tuple[Query, Query]]:
     attributes = paper_attributes(taxonomy)
     for rule in taxonomy.rules:
         if rule.severity is Severity.ERROR and rule.require:
-            written = ({one.field: one.alternatives for one in conditions} for conditions in (rule.when, rule.require))
-            try:
-                when, require = (parse_mapping(conditions, attributes) for conditions in written)
-            except CommandUseError:
-                continue
-            yield when, require
+            with suppress(CommandUseError):
+                yield parse_rule(rule, attributes)
 
 
 def _shown(tag: Tag) -> str:

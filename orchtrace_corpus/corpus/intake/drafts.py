@@ -10,7 +10,7 @@ from orchtrace_corpus.base.dates import is_iso_date, today
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
+from orchtrace_corpus.corpus.analysis.evidence import is_tagged
 from orchtrace_corpus.corpus.edit import proposal
 from orchtrace_corpus.corpus.edit.proposal import Outcome, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
@@ -153,11 +153,9 @@ class Draft(NamedTuple):
         if not self.note:
             return paper
         if not supported:  # what is tagged of axes and sourced fields, and what the taxonomy demands evidence for
-            absent = (NOT_APPLICABLE, (NOT_APPLICABLE,))
-            tagged = {field for field, tag in paper.tags.items() if tag and tag not in absent}
             asked = [facet.field for facet in taxonomy.papers if facet.sourced or facet.role is Role.AXIS]
+            asked = [field for field in asked if is_tagged(paper, field)]
             demanded = [field for rule in intake.unmet_demands(paper, taxonomy) for field in rule.evidence]
-            asked = [field for field in asked if field in tagged]
             fields = dict.fromkeys(field for field in (*asked, *demanded) if field != ANY_EVIDENCE)
             supported = tuple(fields) or tuple(paper.tags)[:1]
         item = classified_evidence(supported, self.note, self.source, self.facets, taxonomy)

@@ -24,7 +24,7 @@ from orchtrace_corpus.base.identifiers import (
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign, identifier_text, identifiers_of
-from orchtrace_corpus.corpus.analysis.query import parse_mapping
+from orchtrace_corpus.corpus.analysis.query import parse_conditions
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.formats import Item, complete_item
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
@@ -219,7 +219,7 @@ def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = (
         if rule.evidence and rule.severity is Severity.ERROR:
             wanted = every if rule.evidence == (ANY_EVIDENCE,) else set(rule.evidence)
             with suppress(CommandUseError):
-                applies = parse_mapping({each.field: each.alternatives for each in rule.when}, attributes)
+                applies = parse_conditions(rule.when, attributes)
                 is_open = any(condition.attribute.name in missing for condition in applies.filters)
                 if (is_open or applies.matches(paper)) and wanted.isdisjoint(supported):
                     unmet.append(rule)

@@ -14,9 +14,9 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders, reader
 from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
-from orchtrace_corpus.corpus.model import fields
+from orchtrace_corpus.corpus.model import disputes, fields
 from orchtrace_corpus.corpus.model.decode import field_names, paper_schema
-from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading, disputable, value_of, values_for
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading, disputable, value_of
 from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, FieldKind
 from orchtrace_corpus.corpus.model.fields import field_decoder
 from orchtrace_corpus.corpus.model.records import Entries, Evidence, EvidenceVerdict, Paper, Places, Tag
@@ -206,17 +206,11 @@ class Candidate(NamedTuple):
 
     def read_by(self, reading: SourceReading, known: Mapping[str, Facet]) -> Paper:
         """The paper with the open tags as one reader reads them; those that the reader leaves out stay open."""
-        tags = dict(self.paper.tags)
+        paper = self.paper
         for tag, value in reading.tags.items():
-            facet = known[tag]
-            if tag in self.open_tags and facet.kind is Kind.LEVELS:
-                levels = tags.get(facet.field)
-                given = {**(levels if isinstance(levels, Mapping) else {}), tag: value}
-                arising = {term.id: given[term.id] for term in facet.terms if term.id in given}
-                tags[facet.field] = {term: level for term, level in arising.items() if level != NOT_ARISING}
-            elif tag in self.open_tags:
-                tags[tag] = value
-        return self.paper._replace(tags=tags)
+            if tag in self.open_tags:
+                paper = disputes.with_value(paper, known[tag], tag, value)
+        return paper
 
 
 def select_proposed(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -300,7 +294,7 @@ def _open_levels(facet: Facet) -> Decoder:
 def _read_tags(taxonomy: Taxonomy) -> Decoder:
     known = {
         tag: fields.terms(
-            tag, f"value of {tag}", values_for(facet), codes={} if facet.kind is Kind.LEVELS else facet.codes
+            tag, f"value of {tag}", disputes.values_for(facet), codes={} if facet.kind is Kind.LEVELS else facet.codes
         )
         for tag, facet in disputable(taxonomy).items()
     }

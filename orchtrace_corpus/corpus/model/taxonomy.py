@@ -55,7 +55,7 @@ class Noun(NamedTuple):
 
     def counted(self, number: int) -> str:
         """Return a number of records, such as `1 paper` or `2,000 papers`."""
-        return f"{number} {self.one if number == 1 else self.many}"
+        return f"{number:,} {self.one if number == 1 else self.many}"
 
     @property
     def with_article(self) -> str:

@@ -9,9 +9,9 @@ from orchtrace_corpus.base.findings import Finding, Severity, quote
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import asks_for_own_work, evidence_for, is_own, is_tagged
-from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, is_open, parse_mapping
+from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, is_open, parse_conditions, parse_rule
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Tag
-from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, Condition, TagRule
+from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, TagRule
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
@@ -33,7 +33,7 @@ def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> It
 def _check_rule(
     rule: TagRule, attributes: Attributes, loaded: Loaded, open_tags: Sequence[Collection[str]]
 ) -> Iterator[Finding]:
-    when, require = _query(rule.when, attributes), _query(rule.require, attributes)
+    when, require = parse_rule(rule, attributes)
     error, warning = ("E101", "E102") if rule.evidence else ("X101", "X102")
     facts = frozenset(loaded.pool.taxonomy.facts if loaded.pool is not None else ())
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
@@ -72,14 +72,10 @@ def _offender(paper: Paper, filters: Sequence[Filter]) -> tuple[str, ...]:
 def _wrong_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding]:
     for condition in (*rule.when, *rule.require):
         try:
-            _query((condition,), attributes)
+            parse_conditions((condition,), attributes)
         except CommandUseError as error:
             message = str(error).replace("\n", ". ").rstrip(".")
             yield Finding("X103", f"rule {quote(rule.id)}: {message}", condition.location, rule.id)
-
-
-def _query(conditions: tuple[Condition, ...], attributes: Attributes) -> Query:
-    return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
 
 
 def possible_cells(
@@ -103,7 +99,10 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
     names = {name for facet in behind for name in (facet.field, *_terms_with_levels(facet))}
     rules = [rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and _is_about(rule, names)]
     attributes = paper_attributes(taxonomy) if rules else {}
-    asked = [(rule.message, (_query(rule.when, attributes), _query(rule.require, attributes))) for rule in rules]
+    asked = [
+        (rule.message, (parse_conditions(rule.when, attributes), parse_conditions(rule.require, attributes)))
+        for rule in rules
+    ]
     given = {term or facet.field for facet, term in tags if facet and (term or facet.kind is Kind.SINGLE)}
     open_tags = attributes.keys() - given
     found: dict[tuple[str, str], str] = {}
@@ -146,7 +145,7 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for rule in rules:
         try:
-            when = _query(rule.when, paper_attributes(loaded.pool.taxonomy))
+            when = parse_conditions(rule.when, paper_attributes(loaded.pool.taxonomy))
         except CommandUseError:  # which is said of the rule itself
             continue
         for field, limit in rule.sparse.items():

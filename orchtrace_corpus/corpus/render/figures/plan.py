@@ -204,11 +204,6 @@ def called(value: str, terms: Sequence[Term]) -> str:
     return (names | {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}).get(value, value)
 
 
-def counted(number: int, noun: Noun) -> str:
-    """Return a number of records with its noun, thousands apart."""
-    return f"{number:,} {noun.one if number == 1 else noun.many}"
-
-
 def _coverage(source: Source) -> Caption:
     noun = source.pool.taxonomy.noun
     crosstab = source.summary.crosstabs[0]
@@ -217,7 +212,7 @@ def _coverage(source: Source) -> Caption:
     size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
-        f"{counted(crosstab.total, noun)} by {rows.label} and {columns.label}: "
+        f"{noun.counted(crosstab.total)} by {rows.label} and {columns.label}: "
         f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW} {noun.many}."
     )
     most = ""
@@ -237,14 +232,14 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
         disputed = sum(source.contested.get(term.id, {}).values())
         note = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
         parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{note}.")
-    text = f"{counted(levels.total, noun)} by level. {' '.join(parts)}"
+    text = f"{noun.counted(levels.total)} by level. {' '.join(parts)}"
     return Caption(f"{facet.label} by level", facet.definition, text)
 
 
 def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
     facet, terms = counts.attribute.facet, counts.attribute.terms
     listed = _listed(_counted(counts))
-    text = f"{counted(counts.total, noun)} by {counts.attribute.label}: {listed}."
+    text = f"{noun.counted(counts.total)} by {counts.attribute.label}: {listed}."
     if facet is not None and facet.role is Role.AXIS:
         numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in terms if term.id not in NO_CELLS]
         empty = [name for name, number in numbers if not number]
@@ -257,7 +252,7 @@ def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
 
 def _years(source: Source) -> Caption:
     noun, section = source.pool.taxonomy.noun, source.pool.taxonomy.section
-    total = counted(source.summary.years.total, noun)
+    total = noun.counted(source.summary.years.total)
     text = f"{total} by year: {_listed(source.summary.years.counts.items())}."
     if section is None:
         return Caption(f"{noun.heading} by year", total, text)
@@ -280,12 +275,12 @@ def _screening(source: Source) -> Caption:
     identified = NOT_RECORDED if whole.found is None else f"{whole.found:,}"
     added = f"Added by hand {by_hand.new:,}, of which {by_hand.included:,} included. " if by_hand.new else ""
     text = (
-        f"Previous review: {counted(screening.included, noun)} included, {screening.excluded:,} records excluded. "
+        f"Previous review: {noun.counted(screening.included)} included, {screening.excluded:,} records excluded. "
         f"Since then, in {runs:,} {'run' if runs == 1 else 'runs'}: identified {identified}, "
         f"removed before screening {whole.removed:,}, new {whole.new:,}, screened {whole.screened:,}, "
         f"excluded {sum(whole.excluded.values()):,}, included {whole.included:,}, included with open tags "
         f"{whole.coding:,}, awaiting a decision {whole.awaiting:,}. {added}"
-        f"In all {counted(retained, noun)}."
+        f"In all {noun.counted(retained)}."
     )
     return Caption("From identified to included records", subtitle, text)
 
