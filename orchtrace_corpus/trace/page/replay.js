@@ -218,6 +218,8 @@ class Pages {
   }
 
   show(first) {
+    if (this.order) this.order();
+    this.order = undefined;
     this.first = Math.max(0, Math.min(Math.floor(first / PAGE) * PAGE, Math.floor((this.length - 1) / PAGE) * PAGE));
     const last = Math.min(this.first + PAGE, this.length);
     this.body.replaceChildren(...Array.from({length: last - this.first}, (_, at) => this.row(this.first + at)));
@@ -275,11 +277,11 @@ class Pages {
         const rises = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "descending" : typeof keys[name](0) === "string";
         for (const other of this.head) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", rises ? "ascending" : "descending");
-        this.sort(keys[name], rises);
+        this.order = () => this.sort(keys[name], rises);
         this.show(0);
       });
     }
-    this.sort(keys[by], false);
+    this.order = () => this.sort(keys[by], false); // only when rows beyond the first are asked for
   }
 
   sort(key, rises) {

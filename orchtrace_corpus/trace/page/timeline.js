@@ -209,6 +209,7 @@ class Period {
 
   /** How much room the time up to a moment takes. */
   room(moment) {
+    if (!this.breaks.length) return moment;
     return this.breaks.reduce((room, [begin, end, short]) => {
       return room - Math.min(Math.max(moment - begin, 0), end - begin) * (1 - short / (end - begin));
     }, moment);
@@ -290,8 +291,21 @@ class Timeline {
     this.box.addEventListener("pointermove", (event) => this.drag(event));
     for (const name of ["pointerup", "pointercancel"]) this.box.addEventListener(name, (event) => this.release(event));
     this.box.addEventListener("dblclick", (event) => period.zoom(1 / 3, this.share(event)));
-    new ResizeObserver(() => this.plan()).observe(this.box);
-    this.draw();
+    new ResizeObserver(() => {
+      if (this.box.clientWidth !== this.width || this.box.clientHeight !== this.height) this.plan();
+    }).observe(this.box);
+    this.measure();
+    this.plan();
+  }
+
+  /** Find out how much room there is, and which lanes are in view. */
+  measure() {
+    this.width = Math.max(this.box.clientWidth, 200);
+    this.left = this.width < 600 ? 96 : 190;
+    this.arrange();
+    this.height = this.box.clientHeight;
+    this.first = Math.floor(this.box.scrollTop / LANE);
+    this.last = Math.min(this.rows.length, Math.ceil((this.box.scrollTop + this.height) / LANE));
   }
 
   plan() {
@@ -350,15 +364,11 @@ class Timeline {
 
   draw() {
     this.planned = false;
-    this.width = Math.max(this.box.clientWidth, 200);
-    this.left = this.width < 600 ? 96 : 190;
-    this.arrange();
-    this.first = Math.floor(this.box.scrollTop / LANE);
-    this.last = Math.min(this.rows.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / LANE));
+    this.measure();
     let shapes, tally;
     const others = document.getElementsByTagName("*").length - this.group.childElementCount;
     const most = Math.max(MOST_ELEMENTS - others, LEAST_ELEMENTS);
-    for (this.grain = Math.max(1, this.grain / 2); ; this.grain *= 2) {
+    for (this.grain = Math.max(1, this.grain / 2); ; this.grain *= shapes.length > 3 * most ? 4 : 2) {
       tally = {events: 0, groups: 0, grouped: 0, inGroups: 0, arrows: 0, arrowShapes: 0};
       shapes = this.shapes(tally);
       if (shapes.length <= most || this.grain > this.width) break;
