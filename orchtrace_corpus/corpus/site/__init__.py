@@ -244,8 +244,8 @@ class Site:
             "entries": [(feed.permanent_id(next(iter(paper.urls), ""), paper.key), paper) for paper in recent],
         }
         yield "feed.xml", self._environment.get_template("feed.xml.jinja").render(values)
-        statement = f"{self._pages[0][-1]['statement']}."
-        if self._cards and (card := self._cards.draw("", taxonomy.title, statement, (), "series0")):
+        start = self._pages[0][-1]
+        if self._cards and (card := self._cards.draw("", start["statement"], start["purpose"], (), "series0")):
             yield CARD, card
         yield "robots.txt", self._environment.get_template("robots.txt.jinja").render()
         if self._place.base_url:

@@ -170,10 +170,15 @@ def statement(rows: Field, columns: Field, crossed: Sequence[MatrixRow], noun: N
     """Return what two crossed fields show, in a sentence, as the script writes it, too."""
     cells = [cell for row in crossed for cell in row.cells if not cell.is_aside and not cell.is_impossible]
     empty = sum(not cell.number for cell in cells)
-    pair = " and ".join(f"{label[:1].lower()}{label[1:]}" for label in (rows.label, columns.label))
+    pair = f"{_within(rows.label)} and {_within(columns.label)}"
     if not empty:
         return f"Every combination of {pair} has {noun.with_article}"
     return f"{empty:,} of {len(cells):,} combinations of {pair} {'has' if empty == 1 else 'have'} no {noun.one}"
+
+
+def _within(label: str) -> str:
+    """Return a label within a sentence: its first letter is small unless it begins a code or an acronym."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
 def _numbers(source: Source, gaps: GapPages) -> Iterator[tuple[int, str, str]]:

@@ -130,7 +130,8 @@ document.documentElement.classList.add("scripted"); // before anything is painte
 
     // What the fields show, as the page says it before a script runs.
     function statement(rows, columns, empty, total) {
-      const pair = [rows, columns].map((label) => label[0].toLowerCase() + label.slice(1)).join(" and ");
+      const pair = [rows, columns].map((label) => (/^.\p{Ll}/u.test(label) ? label[0].toLowerCase() + label.slice(1) : label))
+        .join(" and ");
       const one = data.noun[0];
       if (!empty) return "Every combination of " + pair + " has " + (/^[aeiou]/i.test(one) ? "an " : "a ") + one;
       return empty.toLocaleString("en") + " of " + total.toLocaleString("en") + " combinations of " + pair +
