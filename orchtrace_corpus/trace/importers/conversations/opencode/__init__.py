@@ -84,7 +84,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """
     known: set[str] = set()
     documents: list[LogFile] = []
-    found = 0
+    traces = 0
     for file in files:
         if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not _is_database(file):
             documents.append(file)
@@ -100,7 +100,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
                     database.read(rows[name], store, report)
                     known.add(name)
                 for trace in _traces(store, privacy, report):
-                    found += 1
+                    traces += 1
                     yield trace
     report = ImportReport()
     store = Store(privacy, report)
@@ -109,9 +109,9 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     for name in known & store.sessions.keys():
         del store.sessions[name]
     for trace in _traces(store, privacy, report):
-        found += 1
+        traces += 1
         yield trace
-    if not found:
+    if not traces:
         raise EmptyLogError(f"no message of a session in {', '.join(file.name for file in files[:3])}")
 
 
@@ -165,9 +165,10 @@ class _Family:
 
     def __init__(self, sessions: Sequence[Session], privacy: Privacy, report: ImportReport) -> None:
         by_time = attrgetter("created", "id")
-        self._messages = {one.id: sorted(one.messages.values(), key=by_time) for one in sessions}
+        self._messages = {session.id: sorted(session.messages.values(), key=by_time) for session in sessions}
         begun = {
-            name: next(((one.created, one.id) for one in found), (0.0, "")) for name, found in self._messages.items()
+            name: (messages[0].created, messages[0].id) if messages else (0.0, "")
+            for name, messages in self._messages.items()
         }
         by_begin = sorted(sessions[1:], key=lambda session: begun[session.id])
         self._sessions = [sessions[0], *by_begin]  # so that names are numbered by time
@@ -182,7 +183,7 @@ class _Family:
         run.name, run.version = top.id, top.version
         for session in self._sessions:
             messages = self._messages[session.id]
-            role = session.agent or next((name for one in messages if (name := masked(one.agent))), "")
+            role = session.agent or next((name for message in messages if (name := masked(message.agent))), "")
             agent = run.agent(session.id, "main") if session is top else run.agent(session.id, role or "agent", role)
             agent.is_root = session is top
             for message in messages:
@@ -219,44 +220,44 @@ class _Family:
     def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
         """Take a message of the model: an answer for each of its steps."""
         rounds = _rounds(message.parts)
-        is_told = message.tokens is not None
-        if is_told and not [one for one in rounds if one.usage and one.usage != _NO_USAGE]:
-            rounds[-1].usage, is_told = message.tokens, False
-        for one in rounds:
-            one.stated = _stated(one.usage)
-        if is_told:
+        is_restated = message.tokens is not None
+        if is_restated and not [step for step in rounds if step.usage and step.usage != _NO_USAGE]:
+            rounds[-1].usage, is_restated = message.tokens, False
+        for step in rounds:
+            step.stated = _stated(step.usage)
+        if is_restated:
             first = rounds[0]
             of_message = first.stated if message.tokens == first.usage else _stated(message.tokens)
             self._report.enter_all(_RESTATED, {"total": of_message[2]})
             if len(rounds) == 1 and of_message != first.stated:
                 self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
-        if rounds[-1].cost is None and all(step.cost is None for step in rounds):
+        if message.cost and all(step.cost is None for step in rounds):
             rounds[-1].cost = dollars(message.cost)
         over = message.created
-        for one in rounds:
-            over = self._take_one(thread, message, one, over)
+        for step in rounds:
+            over = self._take_round(thread, message, step, over)
         if thread.is_root and message.error == _ABORTED:
             thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
-    def _take_one(self, thread: steps.Transcript, message: Message, one: _Round, begin: float) -> float:
-        """One answer with its calls; when all of it was over."""
-        first, calls, is_last, place, created = one.begin, one.calls, one.is_last, message.place, message.created
+    def _take_round(self, thread: steps.Transcript, message: Message, step: _Round, begin: float) -> float:
+        """Add an answer with its calls, and return when all of it was over."""
+        first, calls, is_last, place, created = step.begin, step.calls, step.is_last, message.place, message.created
         begin = first if begin == NO_TIME else begin
-        end = max(begin, one.end, NO_TIME if calls or not is_last else message.completed)
+        end = max(begin, step.end, NO_TIME if calls or not is_last else message.completed)
         more: dict[str, Any] = {} if begin == NO_TIME else {"t_request": begin}
         if NO_TIME < begin <= first <= end:
             more["t_first_token"] = first
         if message.finish and is_last:
             more["finish_reason"] = message.finish
-        if one.cost is not None:
-            more["cost_usd"] = one.cost
+        if step.cost is not None:
+            more["cost_usd"] = step.cost
         error = message.error if is_last else ""
-        ref = one.texts[0] if one.texts else ""  # one text is known by its own hash, as in other formats
+        ref = step.texts[0] if step.texts else ""  # one text is known by its own hash, as in other formats
         call = steps.ModelCall(begin, place, 0.0, end, message.model, _UNKNOWN, ref, not calls, False, error, "", more)
-        for text in one.texts[1:]:
+        for text in step.texts[1:]:
             call.note_text(text, self._privacy)
         thread.add(call)
-        amounts, reasoning_apart, _ = one.stated
+        amounts, reasoning_apart, _ = step.stated
         self._run.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
         if call.spent is not None and created != NO_TIME:  # a fork copies messages under new ids
             self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
@@ -282,14 +283,14 @@ class _Family:
 
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     """Return the parts of a message by step; of one without any, a step in which there is nothing."""
-    found: list[_Round] = []
+    rounds: list[_Round] = []
     texts: list[str] = []
     calls: list[Part] = []
     first, last, usage, cost, is_empty = NO_TIME, NO_TIME, None, None, True
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
-            found.append(_Round(first, last, texts, calls, usage, False, cost))
+            rounds.append(_Round(first, last, texts, calls, usage, False, cost))
             first = last = NO_TIME
             texts, calls, usage, cost = [], [], None, None
         is_empty, begin, end = False, part.begin, part.end
@@ -304,9 +305,9 @@ def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
             last = end
         if usage is None:
             usage = part.tokens
-        if part.cost is not None:
+        if part.cost:
             cost = dollars(part.cost)
-    return [*found, _Round(first, last, texts, calls, usage, True, cost)]
+    return [*rounds, _Round(first, last, texts, calls, usage, True, cost)]
 
 
 def _stated(given: Any) -> _Stated:

@@ -65,8 +65,8 @@ def _copied(path: str, stack: ExitStack) -> str:
     target = os.path.join(folder, "copy.db")
 
     def state() -> list[tuple[str, int, int]]:
-        found = ((one, os.stat(one)) for one in (path, *_written(path)))
-        return [(name[len(path) :], status.st_size, status.st_mtime_ns) for name, status in found]
+        states = ((name, os.stat(name)) for name in (path, *_written(path)))
+        return [(name[len(path) :], status.st_size, status.st_mtime_ns) for name, status in states]
 
     for _ in range(_MOST_COPIES):
         before = state()
@@ -150,8 +150,8 @@ class Database:
         names = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
         agent = "agent" if "agent" in names else "''"
         rows = self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id")
-        found = (map(string, row) for row in rows)
-        return {name: Row(name, parent=above, agent=role, version=of) for name, above, role, of in found}
+        texts = (map(string, row) for row in rows)
+        return {name: Row(name, parent=above, agent=role, version=of) for name, above, role, of in texts}
 
     def folders(self) -> dict[str, str]:
         """Return the folder in which each session ran, by the session's id."""

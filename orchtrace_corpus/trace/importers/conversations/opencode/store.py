@@ -207,10 +207,10 @@ class Store:
         if "info" in members:
             info = members["info"]
             self._take(info.value(Row) or parts.lenient(info.value(), Row), steps.Place(file.name, info.line))
-        for one in members["messages"].elements():
+        for element in members["messages"].elements():
             self._report.records_read += 1
-            exported = one.value(Exported) or parts.lenient(one.value(), Exported)
-            self._take_exported(exported or Exported(), steps.Place(file.name, one.line))
+            exported = element.value(Exported) or parts.lenient(element.value(), Exported)
+            self._take_exported(exported or Exported(), steps.Place(file.name, element.line))
 
     def _take(self, row: Row | None, place: steps.Place) -> None:
         """Take a record of the kind that its id says, or what is around records, which has no id."""
@@ -234,26 +234,26 @@ class Store:
         else:
             self._report.drop(Drop.NO_ID, place.file, place.line)
 
-    def _take_exported(self, one: Exported, place: steps.Place) -> None:
-        self._take(one.info, place)
-        for row in one.parts or ():
+    def _take_exported(self, message: Exported, place: steps.Place) -> None:
+        self._take(message.info, place)
+        for row in message.parts or ():
             if row.id.startswith("prt_"):
                 self.take_part(row.id, row.message, row.session, row, place)
             else:
                 self._report.drop(Drop.NO_ID, place.file, place.line)
 
     def _session(self, name: str) -> Session:
-        found = self.sessions.get(name)
-        if found is None:
-            found = self.sessions[name] = Session(name)
-        return found
+        known = self.sessions.get(name)
+        if known is None:
+            known = self.sessions[name] = Session(name)
+        return known
 
     def _message(self, name: str, session: str, place: steps.Place) -> Message:
         messages = self._session(session).messages
-        found = messages.get(name)
-        if found is None:
-            found = messages[name] = Message(name, session, place)
-        return found
+        known = messages.get(name)
+        if known is None:
+            known = messages[name] = Message(name, session, place)
+        return known
 
     def take_session(self, row: Row) -> None:
         """Take a session."""
@@ -301,11 +301,14 @@ class Store:
 
     def _call(self, state: State, row: PartRow, place: steps.Place) -> Part:
         """Return a call of a tool, with its result where there is one."""
-        times, tool, status, said = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
+        times, tool, status, metadata = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
         begin, end = moment_ms(times.start), moment_ms(times.end)
         purpose, role, child, more = steps.ASK if tool in _ASKS else steps.TOOL, "", "", None
         if tool == "task":
-            role, child = masked(text_field(state.input, "subagent_type")), said.session if said is not None else ""
+            role, child = (
+                masked(text_field(state.input, "subagent_type")),
+                metadata.session if metadata is not None else "",
+            )
         if begin != NO_TIME and end >= begin:
             more = {"run_time": round(times.end - times.start, 3) / 1000}
         ref = self._privacy.reference(state.input)
@@ -315,7 +318,7 @@ class Store:
         result = None
         if status in ("completed", "error"):
             error = _failure(string(state.error)) if status == "error" else "invalid" if tool == "invalid" else ""
-            if status == "completed" and said is not None and type(said.exit) is int and said.exit:
+            if status == "completed" and metadata is not None and type(metadata.exit) is int and metadata.exit:
                 error = "exit_code"
             ref = self._privacy.reference(state.output or state.error)
             result = steps.ToolResult(end, place, 0.0, call, False, _ERROR if error else _OK, error, ref)
@@ -327,7 +330,8 @@ def _error(value: Any) -> str:
     return masked(text_field(value, "name")) or "error"
 
 
-def _failure(said: str) -> str:
-    """Why a call has failed, by what the program itself says of it."""
-    is_rejected, is_broken = said.startswith(_REJECTIONS), said.startswith(_BREAK)
-    return steps.REJECTED if is_rejected else steps.INTERRUPTED if is_broken else "tool_error"
+def _failure(message: str) -> str:
+    """Return the error of a call, by the message of the program itself."""
+    if message.startswith(_REJECTIONS):
+        return steps.REJECTED
+    return steps.INTERRUPTED if message.startswith(_BREAK) else "tool_error"
