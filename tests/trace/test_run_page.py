@@ -429,6 +429,16 @@ def test_rows_beyond_the_first_are_for_the_script_and_without_it_a_note_says_whe
     assert text.count(note) == 2
 
 
+def test_calls_have_a_column_of_costs_only_where_one_is_known() -> None:
+    diagnosis = diagnose(example("swarm"))
+    (costliest, longest) = Tables(diagnosis, Sentences(diagnosis).names).calls()
+
+    assert costliest.calls == "tokens"
+    assert costliest.columns == longest.columns == (
+        "event", "agent", "what", "model", "begins at", "lasts", "tokens"
+    )  # fmt: skip
+
+
 def test_a_page_is_the_same_each_time_and_names_what_may_run() -> None:
     first, second = page([diagnose(small())]), page([diagnose(small())])
 

@@ -147,9 +147,11 @@ class Tables:
         calls = [n for n in self._run.view.sequence if works[n] > 0 or spent.get(n) or n in costs]
 
         def table(title: str, by: str, order: list[int]) -> Table:
+            columns = ["event", "agent", "what", "model", "begins at", "lasts", "tokens", "USD"]
             rows = [(*self._call(n), _number(spent.get(n)), _money(costs.get(n))) for n in order[:SHOWN_ROWS]]
-            columns = ("event", "agent", "what", "model", "begins at", "lasts", "tokens", "USD")
-            return Table(title, columns, tuple(rows), calls=by, total=len(calls))
+            if not costs:
+                columns, rows = columns[:-1], [row[:-1] for row in rows]
+            return Table(title, tuple(columns), tuple(rows), calls=by, total=len(calls))
 
         amounts = costs or spent
         if any(amounts.values()):
