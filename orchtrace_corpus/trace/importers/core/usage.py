@@ -53,10 +53,11 @@ _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
 
 def usage_of_service(stated: Mapping[str, Any]) -> Usage:
     """Return the usage that the answer of a service states: in the words of OpenAI, Anthropic, Google or LangChain."""
-    of_input, of_output = (
-        {name: value for member in members for name, value in object_field(stated, member).items()}
-        for members in (_OF_INPUT, _OF_OUTPUT)
-    )
+    of_input, of_output = dict[str, Any](), dict[str, Any]()
+    for details, members in ((of_input, _OF_INPUT), (of_output, _OF_OUTPUT)):
+        for member in members:
+            if member in stated:
+                details.update(object_field(stated, member))
     prompt = _first(stated, "input_tokens", "prompt_tokens", "promptTokenCount")
     output = _first(stated, "output_tokens", "completion_tokens", "candidatesTokenCount")
     cached = _first(stated, "cache_read_input_tokens", "cache_read_tokens", "cachedContentTokenCount")
@@ -74,7 +75,10 @@ def usage_of_service(stated: Mapping[str, Any]) -> Usage:
 
 def _first(values: Mapping[str, Any], *names: str) -> int | None:
     """Return the count that the first of several members has which is there."""
-    return next((count(values[name]) for name in names if values.get(name) is not None), None)
+    for name in names:
+        if (value := values.get(name)) is not None:
+            return count(value)
+    return None
 
 
 def divided(

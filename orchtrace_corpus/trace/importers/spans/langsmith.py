@@ -295,7 +295,7 @@ def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
     counts = usage_of_service(usage)
-    return counts if any(count is not None for count in counts) else None
+    return counts if counts.count(None) < len(counts) else None
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:
