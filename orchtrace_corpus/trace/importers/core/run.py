@@ -28,6 +28,7 @@ ROOT = ""
 """The key of the agent that people talk to, where the log has one."""
 
 _MAIN = "main"
+_DECIDING = steps.SPAWN, steps.MESSAGE  # no set: hashing members of an enumeration is slow on 3.11
 _Session = TypeVar("_Session")
 _OWN, _REPORTED, _OK, _ERROR = LedgerLine.OWN, TokenBasis.REPORTED, Status.OK, Status.ERROR  # soonest found so
 
@@ -423,11 +424,7 @@ class Run:
             delivery.sender = sender.agent
         acting = [transcript for transcript in transcripts if transcript.steps]
         self._spent.settle()
-        self._account_for_silent(acting)
-        for transcript in acting:
-            for step in transcript.steps:
-                if type(step) is ToolCall and step.purpose in (steps.SPAWN, steps.MESSAGE) and step.call is not None:
-                    step.call.decides = True
+        self._judge_answers(acting)
         steps.add_returns(list(self._returns()), acting)
         return acting
 
@@ -510,13 +507,19 @@ class Run:
                     name = self.agents[child].agent
                     yield self.agents[task.parent], steps.Return.at_step(result, name, result.status, error, result.ref)
 
-    def _account_for_silent(self, acting: Sequence[Transcript]) -> None:
-        """Enter the answers in the ledger that nobody said anything about; one that a service refused cost nothing."""
+    def _judge_answers(self, acting: Sequence[Transcript]) -> None:
+        """Mark the answers that decide who acts next, and enter in the ledger those without usage.
+
+        One that a service refused cost nothing.
+        """
         silent, known = 0, self._explained | self._covered
         for transcript in acting:
             for step in transcript.steps:
-                if type(step) is ModelCall and step.spent is None and id(step) not in known:
-                    silent += not (step.error and step.final and not step.ref)
+                if type(step) is ModelCall:
+                    if step.spent is None and id(step) not in known:
+                        silent += not (step.error and step.final and not step.ref)
+                elif type(step) is ToolCall and step.purpose in _DECIDING and step.call is not None:
+                    step.call.decides = True
         self.missing[Missing.USAGE] += silent
         for line, records in (
             (LedgerLine.NO_USAGE, silent),
