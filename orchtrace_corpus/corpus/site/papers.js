@@ -587,7 +587,8 @@
     items.forEach((item, paper) => { selection.texts[paper] = folded(item.textContent); });
     window.corpusPapers = { selection, readState, isComplete, keys: () => found.map((paper) => text("key", paper)) }; // for tests
     show();
-    if (data.parts) readPart();
+    // Rows of the page as it came need no texts: they are painted first.
+    if (data.parts) setTimeout(readPart, isDrawn ? 0 : 300);
   }
 
   addEventListener("DOMContentLoaded", () => startPapers(window.corpusData));

@@ -34,7 +34,7 @@ CODE = "code"
 """The field that says whether the authors' code is known: `yes` for `--where code!=`, `no` for `--where code=`."""
 ROWS_OF_A_PAGE = 100
 """The papers that a page lists; a script shows as many, and more when asked."""
-PART_SIZE = 500
+PART_SIZE = 250
 """The papers whose texts are in one file."""
 MOST_RELATED = 12
 
