@@ -330,8 +330,8 @@ def _error(value: Any) -> str:
     return masked(text_field(value, "name")) or "error"
 
 
-def _failure(message: str) -> str:
-    """Return the error of a call, by the message of the program itself."""
-    if message.startswith(_REJECTIONS):
+def _failure(text: str) -> str:
+    """Return the error of a call, by the text of the program itself."""
+    if text.startswith(_REJECTIONS):
         return steps.REJECTED
-    return steps.INTERRUPTED if message.startswith(_BREAK) else "tool_error"
+    return steps.INTERRUPTED if text.startswith(_BREAK) else "tool_error"
