@@ -181,7 +181,7 @@ def whole_corpus_claims(root: Path, size: int) -> list[Claim]:
     validate = min(run((*base, "check", "data")).seconds for _ in range(3))
     build = run((*base, "build")).seconds
     check = min(run((*base, "check")).seconds for _ in range(3))
-    site = min(run((*base, "site", "-o", str(root / f"site-{number}"))).seconds for number in range(3))
+    site = min(run((*base, "site", "-o", str(root / f"site-{index}"))).seconds for index in range(3))
     return [
         Claim(
             f"`corpus check`, {size:,} records, against `corpus check data`",

@@ -196,8 +196,8 @@ def _engines(place: Path, events: int, rounds: int) -> Engines:
     _synthesize(log, EVENTS_OF_A_TRACE, max(events // EVENTS_OF_A_TRACE, 1))
     words = {"local": ("--jobs", "2"), "spark": ON_SPARK}
     starts, builds = [], dict[str, list[Run]](local=[], spark=[])
-    for number in range(rounds):
-        starts.append(run((*DATASET, "build", str(one), "-o", str(place / f"one-{number}"), *ON_SPARK)))
+    for index in range(rounds):
+        starts.append(run((*DATASET, "build", str(one), "-o", str(place / f"one-{index}"), *ON_SPARK)))
         for engine, options in words.items():
             shutil.rmtree(place / engine, ignore_errors=True)
             builds[engine].append(
@@ -237,11 +237,11 @@ of `stats`.
 def _killed_worker(place: Path, log: Path) -> tuple[float, float]:
     """Seconds of a build on two workers, and of one of which a worker is killed after half that time."""
     seconds: list[float] = []
-    for number in range(2):
+    for index in range(2):
         with spark_cluster.master() as url, ExitStack() as stack:
-            nodes = [stack.enter_context(spark_cluster.worker(url, place / f"node-{number}-{n}")) for n in range(2)]
+            nodes = [stack.enter_context(spark_cluster.worker(url, place / f"node-{index}-{n}")) for n in range(2)]
             settings = [word for one in spark_cluster.LOOPBACK for word in ("--spark-conf", one)]
-            words = (*DATASET, "build", str(log), "-o", str(place / f"killed-{number}"), "--engine", "spark")
+            words = (*DATASET, "build", str(log), "-o", str(place / f"killed-{index}"), "--engine", "spark")
             begin = time.perf_counter()
             with subprocess.Popen((*words, "--master", url, *settings), stderr=subprocess.DEVNULL) as process:
                 if seconds:

@@ -71,10 +71,10 @@ def import_claims(size: int, forms: Sequence[str] = tuple(LOGS)) -> Iterator[Cla
             run((sys.executable, str(ROOT / "scripts" / "synthesize_logs.py"), form, str(size), str(folder)))
             megabytes = sum(file.stat().st_size for file in folder.rglob("*.json*")) / 1e6
             ours, plain, commands, screens = [], [], [], []
-            for number in range(ROUNDS):  # in turns, so that a busy moment hits all
+            for index in range(ROUNDS):  # in turns, so that a busy moment hits all
                 ours.append(run((sys.executable, "-c", IMPORT, str(folder))))
                 plain.append(run((sys.executable, "-c", JSON_LINES, str(folder))))
-                commands.append(run((*COMMAND, str(folder), "-o", f"{name}/{number}.jsonl")))
+                commands.append(run((*COMMAND, str(folder), "-o", f"{name}/{index}.jsonl")))
                 screens.append(run((*SCREEN, str(folder))))
             yield _claim(LOGS[form], megabytes, min(ours), min(plain), min(commands))
             screen, lines = (min(one.cpu_seconds for one in runs) for runs in (screens, plain))

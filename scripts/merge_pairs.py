@@ -61,8 +61,8 @@ def measure(root: Path, work: Path, rows: Sequence[Mapping[str, str]], pairs: in
     git(work, "tag", "base")
     loaded = store.CorpusFiles(str(work)).loaded
     texts = [text_with(work, loaded, row) for row in rows]
-    for number, text in enumerate(texts):
-        git(work, "checkout", "--quiet", "-b", f"paper-{number}", "base")
+    for index, text in enumerate(texts):
+        git(work, "checkout", "--quiet", "-b", f"paper-{index}", "base")
         (work / store.PAPERS).write_text(text, encoding="utf-8", newline="")
         git(work, "commit", "--quiet", "--all", "--message", "add a paper")
     chance = random.Random(seed)

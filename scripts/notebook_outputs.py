@@ -32,10 +32,10 @@ def run(text: str, folder: Path) -> str:
     os.chdir(folder)
     try:
         cells = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
-        for number, cell in enumerate(cells, 1):
-            outputs = list(_outputs("".join(cell["source"]), number, names))
+        for position, cell in enumerate(cells, 1):
+            outputs = list(_outputs("".join(cell["source"]), position, names))
             is_kept = TODAY not in cell["metadata"].get("tags", ())
-            cell.update(execution_count=number, outputs=outputs if is_kept else [])
+            cell.update(execution_count=position, outputs=outputs if is_kept else [])
     finally:
         os.chdir(before)
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -152,7 +152,7 @@ def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterat
         if (event["trace"], event["number"]) in copies:
             continue
         tokens = [event[f"{kind}_tokens"] for kind in KINDS]
-        has_tokens = any(number is not None for number in tokens)
+        has_tokens = any(token is not None for token in tokens)
         lacks = not has_tokens and event["type"] in ASKED
         if event["copied_context"] or not (has_tokens or lacks or event["cost_usd"] is not None):
             continue

@@ -136,7 +136,7 @@ class _Team:
 
     def copied(self, name: str) -> list[str]:
         """The calls of an agent, or the same in other words."""
-        below = [one for one in self.calls if one == name or one.startswith(f"{name}.")]
+        below = [call for call in self.calls if call == name or call.startswith(f"{name}.")]
         found = [content for one in below for content in self.calls[one]][:4]
         return found if self.is_visible else [f"{content.split()[0]} {content} again" for content in found]
 
@@ -169,7 +169,7 @@ def made_run(fault: Fault, seed: int) -> Case:
     team.lead("lead", 0.0, "")
     view = TraceView(parse_trace(json.dumps(document(f"{fault} {seed}", team.events, team.edges))))
     events = view.trace.events
-    judged = [*dict.fromkeys(event.agent for event in events), *(events[number].id for number in steps(view.trace))]
+    judged = [*dict.fromkeys(event.agent for event in events), *(events[step].id for step in steps(view.trace))]
     outcomes = {name: 1.0 if (name not in team.bad) == (draw.random() < RELIABLE) else -1.0 for name in judged}
     return Case(fault, view, *team.guilty, outcomes)
 
@@ -177,6 +177,6 @@ def made_run(fault: Fault, seed: int) -> Case:
 def document(name: str, events: list[dict[str, Any]], edges: list[dict[str, str]]) -> dict[str, Any]:
     """A trace as JSON has it, with the reward 1."""
     costs = {"tokens": None, "wall_clock_s": None}
-    reasons = {f"costs.{one}": "Made to plant a fault, or not logged." for one in costs}
+    reasons = {f"costs.{cost}": "Made to plant a fault, or not logged." for cost in costs}
     given = {"trace_id": name, "task_id": name, "events": events, "edges": edges}
     return {**given, "rewards": {"team": 1.0}, "costs": costs, "reasons": reasons}

@@ -91,7 +91,7 @@ def search_tables(
     """The table of what each query has of each set of papers, and the titles of the hidden ones that none has."""
     sets = (
         [served(paper) for paper in hidden],
-        [served(one.paper) for one in candidates if one.paper.arxiv_id],
+        [served(candidate.paper) for candidate in candidates if candidate.paper.arxiv_id],
         list(made),
     )
     rows: list[tuple[Cell, ...]] = []
@@ -139,7 +139,7 @@ def decided_orders(pool: Pool) -> tuple[dict[str, Measures], int]:
     """Orders of decided records, each part of ten placed by a classifier that has seen the other nine, five times."""
     texts, included = training_texts(pool, {})
     moments = [_moment(paper.arxiv_id) for paper in pool.papers]
-    moments += [_moment(one.identifier) for one in pool.exclusions if not one.promoted_to]
+    moments += [_moment(exclusion.identifier) for exclusion in pool.exclusions if not exclusion.promoted_to]
     runs = []
     for seed in range(5):
         scores = [0.0] * len(texts)
@@ -157,7 +157,7 @@ def decided_orders(pool: Pool) -> tuple[dict[str, Measures], int]:
 def candidate_orders(pool: Pool, candidates: Sequence[Candidate]) -> dict[str, Measures]:
     """Orders of the candidates that readers have proposed a decision for, by a classifier of the decided records."""
     texts, included = training_texts(pool, {})
-    relevant = [one.proposal is Decision.INCLUDE for one in candidates]
+    relevant = [candidate.proposal is Decision.INCLUDE for candidate in candidates]
     places = rank(texts, included, [text_of(one.paper, {}) for one in candidates])
     ordered = sorted(range(len(places)), key=lambda at: -places[at].score)
     dated = newest_first(
@@ -196,9 +196,9 @@ def page() -> str:
     protocol = files.protocol.sound()
     assert protocol is not None
     # Those that readers had proposed a decision for when this was measured; what searches add is not of their kind.
-    candidates = [one for one in files.candidates.items if one.proposal is not Decision.UNREAD and not one.found_by]
+    candidates = [item for item in files.candidates.items if item.proposal is not Decision.UNREAD and not item.found_by]
     hidden, made = hidden_papers(pool), made_papers(2000)
-    queries = {one.query: one.asked for one in plan_searches(protocol, (), LAST, since=FIRST)}
+    queries = {plan_search.query: plan_search.asked for plan_search in plan_searches(protocol, (), LAST, since=FIRST)}
     table, missed = search_tables(queries, hidden, candidates, made)
     decided, number = decided_orders(pool)
     rows = [
@@ -208,8 +208,8 @@ def page() -> str:
     ]
     columns = ("read are", "in the order", "recall after 10 %", "after 20 %", "after 50 %", "WSS@95")
     found = len(hidden) - len(missed)
-    excluded = sum(not one.promoted_to for one in pool.exclusions)
-    proposed = sum(one.proposal is Decision.INCLUDE for one in candidates)
+    excluded = sum(not exclusion.promoted_to for exclusion in pool.exclusions)
+    proposed = sum(candidate.proposal is Decision.INCLUDE for candidate in candidates)
     listed = "".join(f"- {title}\n" for title in missed)
     return f"""# What the search finds, and what the reading order is worth
 

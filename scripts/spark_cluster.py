@@ -65,7 +65,7 @@ def connect_server(*conf: str) -> Iterator[str]:
     settings = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false", *LOOPBACK, *conf)
     words = [
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--name", "test"),
-        *("--master", "local[2]", *(word for one in settings for word in ("--conf", one)), "spark-internal"),
+        *("--master", "local[2]", *(word for setting in settings for word in ("--conf", setting)), "spark-internal"),
     ]
     with java("org.apache.spark.deploy.SparkSubmit", *words, PYSPARK_PYTHON=sys.executable):
         _wait_for(port)

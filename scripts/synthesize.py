@@ -48,28 +48,28 @@ def synthesize(folder: Path, count: int, seed: int = 1) -> None:
     shutil.copyfile(SOURCE / TAXONOMY, folder / TAXONOMY)
     (folder / "data" / "exclusions.yaml").write_text("[]\n", encoding="utf-8")
     with (folder / PAPERS).open("w", encoding="utf-8", newline="\n") as file:
-        for number, lines in enumerate(_papers(taxonomy, count, random.Random(seed))):
-            file.write("\n" * (number > 0) + "".join(line + "\n" for line in lines))
+        for index, lines in enumerate(_papers(taxonomy, count, random.Random(seed))):
+            file.write("\n" * (index > 0) + "".join(line + "\n" for line in lines))
 
 
 def _papers(taxonomy: Taxonomy, count: int, chance: random.Random) -> Iterator[list[str]]:
-    for number in range(count):
+    for index in range(count):
         year = chance.randint(2018, 2025)
         authors = [f"{chance.choice(FAMILIES)}, {chance.choice('ABCDEFG')}." for _ in range(chance.randint(1, 5))]
         tags = _tags(taxonomy, chance)
-        title = f"{chance.choice(WORDS).title()} {chance.choice(WORDS)} for {chance.choice(WORDS)} teams {number}"
-        link = f"https://example.org/paper/{number}"
+        title = f"{chance.choice(WORDS).title()} {chance.choice(WORDS)} for {chance.choice(WORDS)} teams {index}"
+        link = f"https://example.org/paper/{index}"
         yield [
-            f"- key: paper-{number:0{len(str(count - 1))}}",  # sorted
+            f"- key: paper-{index:0{len(str(count - 1))}}",  # sorted
             f"  title: {title}",
             f"  authors: [{', '.join(json.dumps(author, ensure_ascii=False) for author in dict.fromkeys(authors))}]",
             f"  affiliation: {chance.choice(FAMILIES)} University",
             f"  year: {year}",
             f"  venue: Workshop {year}",
-            f'  doi: "10.5555/{number}"',
+            f'  doi: "10.5555/{index}"',
             f"  urls: [{link}]",
             *(f"  {facet.field}: {_written(tags[facet.field])}" for facet in taxonomy.papers),
-            f"  summary: Studies {chance.choice(WORDS)} and {chance.choice(WORDS)} in case {number}.",
+            f"  summary: Studies {chance.choice(WORDS)} and {chance.choice(WORDS)} in case {index}.",
             "  evidence:",
             f"    - tags: [{', '.join(facet.field for facet in taxonomy.papers)}]",
             f"      note: The paper describes its {chance.choice(WORDS)} in section {chance.randint(2, 6)}.",

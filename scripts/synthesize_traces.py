@@ -36,8 +36,8 @@ def write(path: Path, events: int, traces: int = 1, seed: int = 1) -> None:
     """Write traces of so many events each, one on each line."""
     chance = random.Random(seed)
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for number in range(traces):
-            file.write(json.dumps(trace(f"run-{number}", events, chance)) + "\n")
+        for index in range(traces):
+            file.write(json.dumps(trace(f"run-{index}", events, chance)) + "\n")
 
 
 def write_arrays(path: Path, events: int, seed: int = 1) -> None:
@@ -46,7 +46,7 @@ def write_arrays(path: Path, events: int, seed: int = 1) -> None:
     One more event, of no work, has an edge to the first, so that all work lies at the end of some edge.
     """
     made_up = trace("run-0", events, random.Random(seed))
-    numbers = {event["id"]: number for number, event in enumerate(made_up["events"])}
+    numbers = {event["id"]: index for index, event in enumerate(made_up["events"])}
     sources = array("q", [events, *(numbers[edge["src"]] for edge in made_up["edges"])])
     targets = array("q", [numbers["e0"], *(numbers[edge["dst"]] for edge in made_up["edges"])])
     works = array("d", [event.get("t_end", event["t"]) - event["t"] for event in made_up["events"]] + [0])

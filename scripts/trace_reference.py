@@ -188,7 +188,9 @@ def dataset_columns() -> str:
     """The columns of every table of a dataset."""
     sections = [
         f"### {name}\n\n"
-        + _table(("column", "type", "meaning"), [(f"`{one.name}`", one.type, one.meaning) for one in columns])
+        + _table(
+            ("column", "type", "meaning"), [(f"`{column.name}`", column.type, column.meaning) for column in columns]
+        )
         for name, columns in TABLES.items()
     ]
     return "\n\n".join(sections)

@@ -242,9 +242,9 @@ def _examples(files: CorpusFiles) -> Iterator[str]:
             known.append("orchtrace-corpus @ file:")  # no other machine can install it
         text = (files.text(name) or "") if known else ""
         if any(line in text for line in known):
-            for number, line in enumerate(text.split("\n"), 1):
+            for position, line in enumerate(text.split("\n"), 1):
                 if f"{line}\n".startswith(tuple(known)):
-                    yield f"{name}:{number}"
+                    yield f"{name}:{position}"
 
 
 def _unmerged(root: str) -> CorpusError | None:

@@ -39,7 +39,7 @@ SIZE_LIMIT_BYTES = 512 * 1024
 """GitHub cuts a README that is larger."""
 
 LIST_FOLDER = "docs/list"
-"""Where sections of the list are that have a page of their own."""
+"""The folder of the list's sections with a page of their own."""
 
 LIST_LIMIT_BYTES = 384 * 1024
 """The size of the list in the README, if the text around it leaves as much."""

@@ -24,7 +24,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Proposal(NamedTuple):
-    """What a pull request changes, beside the meaning of its data.
+    """The changes of a pull request beside the meaning of its data.
 
     Attributes:
         names: The commit where it left its base, and its last one.
@@ -52,7 +52,7 @@ class Side(NamedTuple):
 
 
 def diff(before: str, after: str = "", root: str = "") -> Difference:
-    """What changed in meaning from one state of a corpus to another.
+    """Return the changes in meaning from one state of a corpus to another.
 
     Args:
         before: A folder with a corpus, or a git revision. `BASE...HEAD` names both states, and stands for what HEAD
@@ -118,7 +118,7 @@ def _rows() -> list[DataFile]:
 
 
 def _sides(base: str, head: str, find_root: Callable[[], str]) -> tuple[Side, Side]:
-    """What is to be compared."""
+    """Return the two states to compare."""
     dots = _dots(base, head)
     if dots == "...":
         root = find_root()
@@ -245,7 +245,7 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
 
 
 def _findings_beside(corpus: CorpusFiles) -> Iterator[Finding]:
-    """What is wrong with the files beside the records; whether claims hold is told otherwise."""
+    """Return the findings on the files beside the records, without failing claims."""
     for row in _rows():
         if row.path != store.PAPERS:
             yield from (finding for finding in corpus.findings_of(row) if finding.code != "C101")

@@ -107,8 +107,8 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
             read, written, cached, reasoning = step.usage
             self.truth.note(self.agent, step.usage)
             calls = [
-                {"name": name, "args": arguments, "id": f"call_{self.agent}_{number}", "type": "tool_call"}
-                for number, (name, arguments) in enumerate(step.calls)
+                {"name": name, "args": arguments, "id": f"call_{self.agent}_{index}", "type": "tool_call"}
+                for index, (name, arguments) in enumerate(step.calls)
             ]
             usage = {
                 "input_tokens": read,

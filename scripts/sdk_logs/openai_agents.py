@@ -192,7 +192,7 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
             model = Scripted(name, truth, *steps)
             worker = Agent(name, model=model, tools=[tool, broken_tool])
             tools.append(worker.as_tool(f"ask_{number}", "Ask a worker."))
-        asked = tuple((f"ask_{number}", {"input": "go"}) for number in range(5))
+        asked = tuple((f"ask_{index}", {"input": "go"}) for index in range(5))
         lead = Scripted("lead", truth, Step(calls=asked, usage=(500, 50, 0, 0)), Step("all", usage=(900, 90, 512, 16)))
         await Runner.run(Agent("lead", model=lead, tools=tools), "go")
 

@@ -556,7 +556,11 @@ class Judge:
         """The conditions as filters; of several kinds of records, each has those on fields that it has."""
         key = (kind, len(over) > 1, _content(conditions))
         if key not in self._queries:
-            known = [one for one in conditions if len(over) == 1 or _wrong(one, self.attributes[kind]) is None]
+            known = [
+                condition
+                for condition in conditions
+                if len(over) == 1 or _wrong(condition, self.attributes[kind]) is None
+            ]
             self._queries[key] = parse_conditions(known, self.attributes[kind])
         return self._queries[key]
 

@@ -249,9 +249,9 @@ class _Reading:
             self._refuse("K101", 1, f"{message}; begin one with {command}")
             return False
         known = (*GIVEN, *self._columns, *self._also, NOTES)
-        for number, name in enumerate(header):
+        for index, name in enumerate(header):
             column = self._columns.get(name)
-            if name in header[:number] or column in map(self._columns.get, header[:number] if column else ()):
+            if name in header[:index] or column in map(self._columns.get, header[:index] if column else ()):
                 self._refuse("K101", 1, f"column {quote(name)} is there twice")
                 return False
             if name not in known:

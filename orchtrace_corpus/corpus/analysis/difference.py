@@ -1,4 +1,4 @@
-"""What a change to a corpus means: which values differ, and which counts, cells, findings and claims do with them.
+"""The meaning of a change to a corpus: values that differ, and with them counts, cells, findings and claims.
 
 Comments, layout and the order of records have no meaning, and are named. A paper that has another key now, but an
 identifier or a title as before, was renamed.
@@ -53,7 +53,7 @@ class State(NamedTuple):
 
 
 class Turn(StrEnum):
-    """What became of a claim: as it is written, or over the pool of today alone, where it can fall by other records."""
+    """The change of a claim, as it is written or over the current pool."""
 
     BROKEN = "broken"
     FALLS_TODAY = "falls today"
@@ -75,7 +75,7 @@ class ClaimTurn(NamedTuple):
 
     @property
     def turn(self) -> Turn:
-        """What became of it."""
+        """Return the change of the claim."""
         if self.before is None:
             return Turn.NEW
         if self.before.holds != self.after.holds:
@@ -99,7 +99,7 @@ class Shift(NamedTuple):
 
     @property
     def turn(self) -> str:
-        """What became of a cell: it fills (was 0), empties (is 0), has one paper left, or one no longer."""
+        """Return the change of a cell: it fills (was 0), empties (is 0), has one paper left, or no longer one."""
         if self.before == self.after:
             return ""
         if not self.before or not self.after:
@@ -108,7 +108,7 @@ class Shift(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What changed from one state of a corpus to another.
+    """The changes from one state of a corpus to another.
 
     Attributes:
         names: What the two states are called.
@@ -151,7 +151,7 @@ class Difference(NamedTuple):
 
     @property
     def has_meaning(self) -> bool:
-        """Whether anything changed that somebody who cites the corpus would see."""
+        """Return True if something changed that citing the corpus would show."""
         is_said = any(file.records for file in self.files)
         return is_said or bool(self.findings_new or self.findings_gone or self.claims)
 
@@ -190,7 +190,11 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
         added=tuple(paper for paper in new.papers if paper.key in keys[Action.ADDED]),
         removed=tuple(paper for paper in old.papers if paper.key in keys[Action.REMOVED]),
         moved={
-            **{one.promoted_to: one.id for one in new.exclusions if one.promoted_to in keys[Action.ADDED]},
+            **{
+                exclusion.promoted_to: exclusion.id
+                for exclusion in new.exclusions
+                if exclusion.promoted_to in keys[Action.ADDED]
+            },
             **{gone[sign]: record.name for record in excluded for sign in reversed(_signs(record)) if sign in gone},
         },
         totals=totals if is_whole else (),
@@ -268,7 +272,7 @@ def cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
 
 
 def _counted_names(facets: Iterable[Facet]) -> list[str]:
-    """What is counted by: the facets by name, and in the place of one with levels its terms; each once."""
+    """Return the names to count by: each facet, and for one with levels its terms, each once."""
     names = (
         name for facet in facets for name in ([term.id for term in facet.terms] if facet.levels else [facet.field])
     )

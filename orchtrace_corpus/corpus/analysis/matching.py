@@ -111,10 +111,10 @@ class RecordIndex:
         """
         from rapidfuzz import fuzz, process
 
-        for number in range(len(self._whole), len(self.records)):
-            whole, bare = _spellings(self.records[number].title)
-            self._whole[number] = whole
-            (self._bare if bare else self._unnamed)[number] = bare or whole
+        for index in range(len(self._whole), len(self.records)):
+            whole, bare = _spellings(self.records[index].title)
+            self._whole[index] = whole
+            (self._bare if bare else self._unnamed)[index] = bare or whole
         whole, bare = _spellings(paper.title)
         pairs = [(whole, self._whole), (bare, self._unnamed) if bare else (whole, self._bare)]
         hits = (

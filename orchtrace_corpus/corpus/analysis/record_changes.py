@@ -1,4 +1,4 @@
-"""What changed between two versions of a data file: every value by its path, with what was and what is.
+"""The changes between two versions of a data file: every value by its path, before and after.
 
 Nothing here knows a file's fields. Records are paired by their names and by the work that they are about; items of
 lists inside them by the field that tells them apart. A file that is not read as records is compared line by line.
@@ -29,7 +29,7 @@ Value: TypeAlias = Any
 """A text, a list of values, or values by name."""
 
 Place: TypeAlias = tuple[str | int | None, ...]
-"""Where a value stands: names of fields, and indexes of items; with None in a version that does not have it."""
+"""The path of a value: names of fields and indexes of items; None in a version that lacks it."""
 
 Pair: TypeAlias = tuple[int | None, int | None]
 """An item of a list and its counterpart in another one, as indexes; None where there is none."""
@@ -64,7 +64,7 @@ class ValueChange(NamedTuple):
 
 
 class Action(StrEnum):
-    """What became of a record."""
+    """The change of a record."""
 
     CHANGED = "changed"
     REMOVED = "removed"
@@ -90,7 +90,7 @@ class RecordChange(NamedTuple):
 
 
 class FileDifference(NamedTuple):
-    """What changed in a data file.
+    """The changes of a data file.
 
     Attributes:
         path: Its path below the corpus's folder.
@@ -125,7 +125,7 @@ class DataText:
 
     @cached_property
     def content(self) -> Value | None:
-        """What the file says; of JSON, a text that would be a number without quotes keeps its quotes."""
+        """Return the content of the file; in JSON, a text that would be a number without quotes keeps them."""
         if self.is_table:
             return self._rows()
         if self.root is None:
@@ -417,13 +417,13 @@ def pair_items(
 
 
 _TOPICS = {field.name: field.review for field in (*PAPER_FIELDS, *EXCLUSION_FIELDS) if field.review is not None}
-"""What there is to judge of a fixed field; of evidence it depends on the part that changed."""
+"""The question that a change of a fixed field asks; for evidence it depends on the part that changed."""
 
 _LEVEL_FIELDS = frozenset({"level", "confidence"})
 
 
 class ToJudge(NamedTuple):
-    """What a person has to judge of a record; the path of its file is empty for a paper and for an exclusion."""
+    """A question about a record; the path of its file is empty for papers and exclusions."""
 
     path: str
     record: str

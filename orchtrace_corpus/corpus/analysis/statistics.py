@@ -159,7 +159,9 @@ class Coverage(NamedTuple):
         """The terms of the rows, and those of the columns, that no paper has: no total says what to expect of them."""
         totals = self.crosstab.row_totals, self.crosstab.column_totals
         rows, columns = ([value for value in by_value if not by_value[value]] for by_value in totals)
-        return tuple(row for row in rows if row not in NO_CELLS), tuple(one for one in columns if one not in NO_CELLS)
+        return tuple(row for row in rows if row not in NO_CELLS), tuple(
+            column for column in columns if column not in NO_CELLS
+        )
 
 
 class Summary(NamedTuple):

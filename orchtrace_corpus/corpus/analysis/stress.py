@@ -173,9 +173,9 @@ def _levels_told_apart(facet: Facet, term: str, filters: Sequence[Filter]) -> li
 def _levels(facet: Facet, terms: Sequence[str], size: int) -> Iterator[dict[str, str]]:
     """Every way to give up to `size` of some terms a level."""
     levels = [level.id for level in facet.levels]
-    for number in range(size + 1):
-        for chosen in combinations(terms, number):
-            for given in product(levels, repeat=number):
+    for index in range(size + 1):
+        for chosen in combinations(terms, index):
+            for given in product(levels, repeat=index):
                 yield dict(zip(chosen, given, strict=True))
 
 
@@ -445,7 +445,7 @@ class _Gains:
             best = better
         sets = []
         for gain, changes in best.values():
-            number = next((number for number, more in enumerate(reached) if gain + more > self.slack), None)
+            number = next((index for index, more in enumerate(reached) if gain + more > self.slack), None)
             if number is not None:
                 sets.append((*changes, *(change for _, variant in single[:number] for change in variant.changes)))
         return min(sets, key=len, default=None)

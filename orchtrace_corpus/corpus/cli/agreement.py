@@ -253,7 +253,7 @@ def dispute(
 
 
 def _place(path: str, session: CorpusSession) -> str:
-    """What the corpus calls a sheet: its path from the corpus's folder, or its name where it is elsewhere."""
+    """Return the path of a sheet from the corpus folder, or its name if it is elsewhere."""
     path_from_root = os.path.relpath(path, session.root_folder())
     return os.path.basename(path) if path_from_root.startswith(os.pardir) else path_from_root
 

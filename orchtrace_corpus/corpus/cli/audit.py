@@ -96,7 +96,7 @@ def claims(
     if taken_in and proposed is not None:
         from orchtrace_corpus.corpus.analysis.stress import causes as find_causes
 
-        left_out = [one for one in awaiting.items if one not in proposed]
+        left_out = [item for item in awaiting.items if item not in proposed]
         causes = find_causes(verdicts, pool, proposed)
         causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
         causes_views: dict[Format, Callable[[], str | Sequence[Line]]] = {

@@ -102,7 +102,9 @@ def add(
                 'corpus add https://example.org/team --title "A Team" --year 2026'
             )
         raise CommandUseError(f"name {pool.taxonomy.noun.with_article} to add", hint)
-    interview.problems += [TagProblem("", one) for one in detail_problems(candidates, details, coding, pool)]
+    interview.problems += [
+        TagProblem("", detail_problem) for detail_problem in detail_problems(candidates, details, coding, pool)
+    ]
 
     def propose(new: Sequence[NamedPaper]) -> Proposal:
         papers, origins = interview.complete_papers(new, details, coding), [one.origin for one in new]
@@ -291,7 +293,7 @@ def remove(
 def _details(
     said: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy, values: dict[str, FieldValue]
 ) -> Details:
-    """What the options say of a paper beside its tags; their mistakes go to `problems`."""
+    """Return the fields that the options give beside tags; their errors go to `problems`."""
     given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ()), "summary": sentence(said.summary.strip())}
     try:
         given["supported"] = split_names(said.supported) if said.supported else ()

@@ -172,7 +172,7 @@ def stats(
 
 
 def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], query: Query) -> str:
-    """How many of the papers are counted or filtered by a contested tag, in words; empty if none is."""
+    """Say how many papers are counted or filtered by a contested tag; empty if none is."""
     asked = {*names, *(one.attribute.name for one in query.filters)}
     found = contested_among(pool.papers, session.files.open_tags(), asked, pool.taxonomy)
     return statistics.contested_text(*found, len(pool.papers), pool.taxonomy.noun)

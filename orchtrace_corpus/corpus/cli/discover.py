@@ -88,7 +88,8 @@ def discover(
         )
     written = write(judge(corpus, deduplication.propose(corpus, found))).written
     rows = tuple(
-        (one.query, one.source, one.since or "", one.until or "", one.found, one.new) for one in found.run.searches
+        (search.query, search.source, search.since or "", search.until or "", search.found, search.new)
+        for search in found.run.searches
     )
     columns = ("query", "source", "from", "to", "found", "new")
     if rows or output_format is not Format.TABLE:

@@ -255,12 +255,12 @@ def import_(
 
 
 def _is_file(name: str) -> bool:
-    """Whether what stands where a format may stand is a file: a name with an ending, or of another folder."""
+    """Return True if a word in the place of a format is a file: it has a suffix or a folder."""
     return name.lower() not in registry.FORMATS and ("." in name or os.sep in name)
 
 
 def _data(path: str) -> bytes:
-    """What a file, or standard input, holds; refused where somebody sits at a terminal and has named no file."""
+    """Return the content of a file or of standard input; refused in a terminal without a file."""
     if path == _STANDARD_STREAM:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
@@ -354,10 +354,10 @@ def merge_file(
         raise
     for old, new in merged.ids.items():
         session.output.tell(f"corpus: {name}: {old} of theirs is {new} now; ours has that id for another work")
-    for one in merged.conflicts:
-        what = f"both sides {'added it, with different' if one.is_new else 'changed'} {', '.join(one.fields)}"
-        what = what if one.fields else "one side changed it, the other removed it"
-        session.output.tell(f"corpus: {name}: {printable(one.name)}: {what}; decide between the marks")
+    for conflict in merged.conflicts:
+        what = f"both sides {'added it, with different' if conflict.is_new else 'changed'} {', '.join(conflict.fields)}"
+        what = what if conflict.fields else "one side changed it, the other removed it"
+        session.output.tell(f"corpus: {name}: {printable(conflict.name)}: {what}; decide between the marks")
     folder = os.path.dirname(os.path.abspath(ours))
     with locked(folder):
         sweep(folder)

@@ -112,7 +112,7 @@ class Interview:
         code = max(one.code for one in resolved)
         self._calls = {one.name: one.words or (one.name,) for one in new}
         if self.problems:
-            refuse_all([*(one.error for one in self.problems), *self._missing(new, propose)])
+            refuse_all([*(problem.error for problem in self.problems), *self._missing(new, propose)])
         if unknown := [one for one in resolved if one.code is ExitCode.UPSTREAM]:
             gaps = [f", and give what is missing:\n{error.hint}" for error in self._missing(unknown, propose)]
             output.tell(f"To do without the service, add --no-fetch{''.join(gaps)}")
@@ -160,7 +160,7 @@ class Interview:
         """Return the gaps that remain whatever a service would say, and however what is wrong would be mended."""
         if not self.problems:
             return gaps
-        wrong, is_asked = {one.field for one in self.problems}, not self._options.no_fetch
+        wrong, is_asked = {problem.field for problem in self.problems}, not self._options.no_fetch
         given = [
             gap for gap in gaps if wrong.isdisjoint((*gap.depends_on, gap.facet.field if gap.facet else gap.field))
         ]

@@ -1,4 +1,4 @@
-"""What completion offers for the options and arguments of commands on a corpus: fields, filters, keys, codes, formats.
+"""Completion of options and arguments of commands on a corpus: fields, filters, keys, codes, formats.
 
 Everything heavy is imported by the offers themselves: commands name them, and only completion calls them.
 """

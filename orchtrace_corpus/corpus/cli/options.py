@@ -26,13 +26,13 @@ class ReadingOrder(StrEnum):
 
 
 class TakenIn(StrEnum):
-    """What can be taken into the pool for a moment."""
+    """What `--with` can add to the pool for one command."""
 
     CANDIDATES = "candidates"
 
 
 class Destination(StrEnum):
-    """Where papers are taken in."""
+    """The place where papers are included."""
 
     POOL = "pool"
     CANDIDATES = "candidates"

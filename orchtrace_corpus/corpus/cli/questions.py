@@ -323,11 +323,11 @@ def _read_key(taken: Collection[str], answer: str) -> str:
 
 def numbered(names: Iterable[str]) -> str:
     """Names with the numbers that stand for them, on one line."""
-    return "  " + " ".join(f"{number}{_GLUE}{name}" for number, name in enumerate(names, 1))
+    return "  " + " ".join(f"{position}{_GLUE}{name}" for position, name in enumerate(names, 1))
 
 
 def spelled(answer: str, names: Sequence[str]) -> str:
     """The answer with numbers replaced by the names that they stand for."""
-    numbers = {str(number): name for number, name in enumerate(names, 1)}
+    numbers = {str(position): name for position, name in enumerate(names, 1)}
     parts = (part.strip() for part in answer.split(","))
     return ",".join(part if part in names else numbers.get(part.lstrip("0"), part) for part in parts)

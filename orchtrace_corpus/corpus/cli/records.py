@@ -36,9 +36,9 @@ MATCHED = "matched"
 _PIPE_WIDTH = 80
 _KEY_WIDTH = 30
 _WIDE = 100
-"""How many cells a line needs for more than the key and the title of a candidate."""
+"""The width from which a candidate shows more than its key and title."""
 _WIDTH_FOR_KEYS = 60
-"""How many cells a line needs for whole keys beside all columns of a search."""
+"""The width from which a search shows whole keys beside all columns."""
 
 
 def list_records(
@@ -237,7 +237,7 @@ def candidates(
     if output_format is Format.JSON and not columns:
         session.output.write(envelope("candidates", {"records": render.cards_data((), records)}))
     elif is_narrow and not sort and not order:
-        groups = [[one for one in records if one.proposal is proposal] for proposal in Decision]
+        groups = [[record for record in records if record.proposal is proposal] for proposal in Decision]
         tables = [render.listing(group, shown, group[0].proposal.value) for group in groups if group]
         tables = [table._replace(rows=tuple((_cut(row[0]), *row[1:]) for row in table.rows)) for table in tables]
         session.show_tables(tables, "candidates", output_format)
@@ -356,7 +356,7 @@ def search(
     if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
         session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
     places = [one for hits in found for hit in hits for one in hit.found]
-    held, missed = {one.word for one in places}, {word for hits in found for hit in hits for word in hit.missing}
+    held, missed = {place.word for place in places}, {word for hits in found for hit in hits for word in hit.missing}
     is_held = places and held | missed <= {one.word for one in places if one.is_same}
     near = lookup.near_words(searched, known, words, held) if selected and not is_held else ()
     noun = pool.taxonomy.noun

@@ -136,7 +136,7 @@ class _Run:
         try:
             while at < len(names):
                 corpus = load_editable(self._root)
-                candidate = next((one for one in corpus.candidates.items if one.name == names[at]), None)
+                candidate = next((item for item in corpus.candidates.items if item.name == names[at]), None)
                 if candidate is None or candidate.screened:  # decided on elsewhere meanwhile
                     at += 1
                     continue
@@ -224,7 +224,10 @@ class _Run:
             return at
         step = self._steps[-1]
         if step.documents:
-            back = [Document(one.name, one.wanted, one.present or "[]\n") for one in reversed(step.documents)]
+            back = [
+                Document(document.name, document.wanted, document.present or "[]\n")
+                for document in reversed(step.documents)
+            ]
             write_stale(self._root, back)
             self._session.output.tell(f"taken back: {step.name}")
         self._steps.pop()
@@ -248,7 +251,7 @@ class _Questions(Questions):
 
     def reason(self, rules: Sequence[str], known: str) -> str:
         """A sentence, or the rule of a number; Enter keeps what is known, and `?` lists the rules again."""
-        listed = "".join(f"  {number} {rule}\n" for number, rule in enumerate(rules, 1))
+        listed = "".join(f"  {position} {rule}\n" for position, rule in enumerate(rules, 1))
         listed += f"  proposed: {printable(known, limit=300)}\n" if known else ""
         self._say(listed)
         wanted = "a number of the list, or a sentence" if rules else "a sentence"
@@ -268,7 +271,7 @@ class _Questions(Questions):
         return self._ask(f"Reason, {'a number or a sentence' if rules else 'a sentence'}{enter}: ", read)
 
     def summary(self) -> str:
-        """What the paper does, in a sentence; empty where it stays open."""
+        """Return the summary of the paper; empty if it stays open."""
         return self._ask("Summary, one sentence of your own [open]: ", sentence)
 
     def tags(self, candidate: Candidate) -> dict[str, Tag]:
@@ -310,7 +313,7 @@ def _counted(counts: Mapping[Choice, int]) -> str:
 
 
 def _outcome(candidate: Candidate, choice: Choice, judgement: Judgement) -> str:
-    """What became of a candidate."""
+    """Return the decision on a candidate, as a message."""
     added, title = judgement.proposal.added, printable(candidate.paper.title)
     if choice is Choice.EXCLUDE:
         return f"excluded as {added[0].name}: {title}"
@@ -362,7 +365,7 @@ def _decide(root: str, verdict: Verdict) -> None:
         DataFileError: A file cannot be written.
     """
     corpus, day = load_editable(root), today().isoformat()
-    candidate = next(one for one in corpus.candidates.items if one.name == verdict.key)
+    candidate = next(item for item in corpus.candidates.items if item.name == verdict.key)
     if verdict.choice is Choice.INCLUDE:
         proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)
     else:

@@ -1,4 +1,4 @@
-"""What every command on a corpus needs: the corpus it is about, and where its output goes."""
+"""The session of a command on a corpus: the corpus and the output."""
 
 import os
 from collections.abc import Sequence

@@ -80,7 +80,7 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     tables = []
     for facet in facets:
         records, values = pool.papers if facet.field in papers else pool.exclusions, closed[facet.field].values
-        having = {term: [one.name for one in records if term in values(one)] for term in facet.values}
+        having = {term: [record.name for record in records if term in values(record)] for term in facet.values}
         counts = {term: len(keys) for term, keys in having.items()}
         tables += [codebook.terms_table(facet, counts, having if named else {})]
         tables += [codebook.levels_table(facet)] if facet.levels else []

@@ -47,7 +47,7 @@ class Target(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """What an edit changes.
+    """The changes of an edit.
 
     Attributes:
         texts: The new text of each file, by its name below the corpus's folder.
@@ -67,7 +67,7 @@ class Proposal(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What comes of a proposal.
+    """The effects of a proposal.
 
     Attributes:
         root: The corpus's folder.
@@ -89,17 +89,17 @@ class Judgement(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the edit may be written: it brings no error."""
+        """Return True if the edit may be written: it brings no error."""
         return not has_errors(self.new)
 
     @property
     def diff(self) -> str:
-        """What the edit changes, as a unified diff."""
+        """Return the changes of the edit as a unified diff."""
         return "".join(document.diff for document in self.documents)
 
 
 class Outcome(NamedTuple):
-    """What became of a proposal: how it was judged, and the names of the files that were written."""
+    """The outcome of a proposal: its judgement, and the names of the written files."""
 
     judgement: Judgement
     written: tuple[str, ...] = ()

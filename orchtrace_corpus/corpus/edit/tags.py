@@ -62,7 +62,7 @@ _BY_HAND = {
     "waive": "Write it into the record in the file: waive: [{code: CODE, why: ...}]",
     "evidence": "Add an item of evidence: --evidence NOTE --evidence-source URL",
 }
-"""How fields that are no attribute are changed."""
+"""Instructions for fields that `corpus tag` does not change."""
 
 
 class NewEvidence(NamedTuple):

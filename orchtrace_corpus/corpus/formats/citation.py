@@ -127,7 +127,7 @@ def protect_capitals(title: str, encode: Callable[[str], str]) -> str:
     single capitals or capitals before digits (`Q-value`, `R1`), except the article `A`.
     """
     parts = re.split(r"([^\W_]+(?:[.'\u2019-][^\W_]+)*)", title)
-    return "".join(_protected_word(part, encode) if number % 2 else encode(part) for number, part in enumerate(parts))
+    return "".join(_protected_word(part, encode) if index % 2 else encode(part) for index, part in enumerate(parts))
 
 
 @lru_cache(maxsize=4096)

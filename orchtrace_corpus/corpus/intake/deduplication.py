@@ -196,7 +196,7 @@ def arxiv_text(corpus: CorpusFiles, found: Mapping[str, Metadata]) -> str:
     Raises:
         DataFileError: What it said before cannot be read.
     """
-    papers = (*corpus.pool.papers, *(one.paper for one in corpus.candidates.items))
+    papers = (*corpus.pool.papers, *(item.paper for item in corpus.candidates.items))
     ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
     return encode(merged(corpus.arxiv, found, dict.fromkeys((*ids, *found))))
 
@@ -206,7 +206,7 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
     if not candidates:
         return {}
     taxonomy = corpus.pool.taxonomy
-    records = [candidate_fields(one, taxonomy) for one in candidates]
+    records = [candidate_fields(candidate, taxonomy) for candidate in candidates]
     text = add_records(corpus.file(store.CANDIDATES), records, candidate_style(taxonomy))
     file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
     keys = {one.name for one in candidates}

@@ -30,10 +30,10 @@ LAST = "last"
 """Stands for the day up to which a query was asked."""
 
 OVERLAP_DAYS = 14
-"""How many days before that day a search begins: a paper has the day of its submission, and may appear much later."""
+"""The days that a search overlaps the one before: a paper has its day of submission, and may appear much later."""
 
 CITATIONS = "citations"
-"""What runs call the search that follows citations."""
+"""The name of the search that follows citations."""
 
 
 class PlannedSearch(NamedTuple):

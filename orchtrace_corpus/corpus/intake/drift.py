@@ -1,4 +1,4 @@
-"""Where a record and arXiv have drifted apart.
+"""Differences between a record and arXiv.
 
 Two things are held against arXiv's answer: the record itself, for what both of them say (title,
 authors, DOI), and what arXiv said before (`data/arxiv.json`), for what only arXiv can say (version,
@@ -42,7 +42,7 @@ _Difference: TypeAlias = tuple[str, str, *tuple[str | int, ...]]
 
 
 class Answers(NamedTuple):
-    """What arXiv said, by id in normal form.
+    """The answers of arXiv, by id in normal form.
 
     Attributes:
         found: The newest version of each paper that arXiv has.
@@ -157,7 +157,7 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
 
 
 def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
-    """What else the record says otherwise than arXiv."""
+    """Yield the other differences between the record and arXiv."""
     if words := suspected_withdrawal(answer):
         message = (
             f"suspected withdrawal: version {answer.version} says {quote(words)}; read "
@@ -175,7 +175,7 @@ def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
 
 
 def _news(paper: Paper, answer: Metadata, before: Metadata) -> Iterator[_Difference]:
-    """What arXiv says otherwise than before."""
+    """Yield what arXiv has changed since its last answer."""
     if answer.version > before.version:
         message = f"version {answer.version} of {printable(answer.updated[:10])} is new"
         known = f"known was version {before.version}: see that tags and evidence still hold"
@@ -196,7 +196,7 @@ def _is_preprint(paper: Paper) -> bool:
 
 
 def _is_other_work(paper: Paper, answer: Metadata) -> bool:
-    """Whether the id is most likely that of another work: no author in common, and another title.
+    """Return True if the id is most likely that of another work: no common author, and another title.
 
     Papers of one field share many words of their titles, so the title alone (where the record names
     no person) must have next to none in common.
@@ -213,7 +213,7 @@ def _is_other_work(paper: Paper, answer: Metadata) -> bool:
 
 
 def _compared(text: str) -> str:
-    """What two spellings of a text have in common that differ in TeX, width, typographic marks or blanks."""
+    """Return the common form of spellings that differ in TeX, width, typographic marks or blanks."""
     return " ".join(unicodedata.normalize("NFKC", plain(text).translate(_TYPOGRAPHY)).split())
 
 

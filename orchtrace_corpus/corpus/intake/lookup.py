@@ -32,7 +32,7 @@ ShowProgress: TypeAlias = Callable[[], "AbstractContextManager[Callable[[Progres
 
 
 class Service(NamedTuple):
-    """How services are asked: not at all, from what is kept, afresh, and where arXiv is."""
+    """The way to ask services: not at all, from the cache or afresh, and the address of arXiv."""
 
     no_fetch: bool = False
     offline: bool = False
@@ -78,7 +78,7 @@ class NamedPaper(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether it cannot be taken."""
+        """Return True if the paper cannot be added."""
         return self.code is not ExitCode.DONE
 
     def refuse(self, problem: str, code: ExitCode = ExitCode.FINDINGS) -> "NamedPaper":
@@ -120,7 +120,7 @@ def resolve(
         despite_title: Whether another work may have nearly the same title.
         show_progress: Shows how far a run against arXiv has come.
     """
-    promoted = [one.excluded.id for one in candidates if one.excluded]
+    promoted = [candidate.excluded.id for candidate in candidates if candidate.excluded]
     pool = pool._replace(exclusions=tuple(record for record in pool.exclusions if record.id not in promoted))
     known = _refuse_known(candidates, pool, by_title=False)
     messages: tuple[str, ...] = ()
@@ -157,13 +157,13 @@ def _refuse_known(candidates: Sequence[NamedPaper], pool: Pool, *, by_title: boo
 
 
 def near_title(paper: Paper, known: RecordIndex) -> Iterator[str]:
-    """What should be known of a paper with nearly the title of a record that has another arXiv id."""
+    """Return a note on a record with nearly the same title and another arXiv id."""
     if near := known.near_title(paper, with_other_ids=True):
         yield f"its title is nearly that of {near.record.name}, which has another arXiv id; compare them"
 
 
 def describe_candidate(paper: Paper, awaiting: RecordIndex) -> str:
-    """What is to be said of a paper that is one of the candidates; empty where it is none."""
+    """Return a note on a paper that is a candidate; empty if it is none."""
     match = awaiting.find(paper)
     if not match or (match.sign is Sign.TITLE and match.record.name != paper.key):
         return ""
@@ -285,7 +285,7 @@ def _command_words(paper: Paper) -> tuple[str, ...]:
 def _ask_arxiv(
     candidates: Mapping[str, NamedPaper], service: Service, show_progress: ShowProgress
 ) -> tuple[dict[str | None, NamedPaper], tuple[str, ...]]:
-    """What comes of asking arXiv about papers, by their arXiv ids, and its messages."""
+    """Ask arXiv about papers, and return its answers by arXiv id, with messages."""
     from orchtrace_corpus.corpus.sources.arxiv.client import Client
 
     try:

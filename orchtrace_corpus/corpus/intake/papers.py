@@ -1,4 +1,4 @@
-"""What the record of a new paper would say, and whether the corpus knows the paper already.
+"""Records of new papers, and whether the corpus knows them already.
 
 Metadata comes in as a value; what only a person can decide, the tags and the summary, stays open.
 """

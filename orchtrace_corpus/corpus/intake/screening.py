@@ -44,7 +44,7 @@ _NEIGHBOURS = 3
 
 
 class Choice(StrEnum):
-    """What is decided on a candidate."""
+    """The decision on a candidate."""
 
     INCLUDE = "include"
     EXCLUDE = "exclude"
@@ -165,20 +165,24 @@ def proposed_reason(candidate: Candidate, decision: Decision = Decision.EXCLUDE)
 
 
 def _change(corpus: CorpusFiles, candidate: Candidate, changes: Mapping[str, Value | None]) -> Proposal:
-    places = {one.name: place for place, one in enumerate(corpus.candidates.items)}
+    places = {item.name: place for place, item in enumerate(corpus.candidates.items)}
     file, style = corpus.file(store.CANDIDATES), corpus.style(store.CANDIDATES)
     return Proposal({store.CANDIDATES: change_records(file, {places[candidate.name]: changes}, style)})
 
 
 def sheet_columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
-    """What can be decided and coded in a screening sheet: the decision, the tags of the log, those of papers."""
+    """Return the columns of a screening sheet: the decision, the tags of exclusions, the tags of papers."""
     decision = Column(DECISION, DECISION, tuple(choice.value for choice in Choice))
-    log = (Column(one.field, one.field, one.values) for one in taxonomy.exclusions if one.kind is Kind.SINGLE)
+    log = (
+        Column(exclusion.field, exclusion.field, exclusion.values)
+        for exclusion in taxonomy.exclusions
+        if exclusion.kind is Kind.SINGLE
+    )
     return (decision, *log, *coding.columns(taxonomy))
 
 
 def is_screening_sheet(text: str) -> bool:
-    """Whether a sheet is one of screening: it has a column of decisions."""
+    """Return True if a sheet is one of screening: it has a column of decisions."""
     heading = text.removeprefix("\ufeff").partition("\n")[0]
     return DECISION in [name.strip().strip('"') for name in heading.replace(";", ",").replace("\t", ",").split(",")]
 

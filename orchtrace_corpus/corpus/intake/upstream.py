@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.sources.links import Tried
 
 
 class Fetched(NamedTuple):
-    """What arXiv says of papers.
+    """The answers of arXiv about papers.
 
     Attributes:
         answers: What it says now; this can be written.
@@ -51,7 +51,7 @@ class Fetched(NamedTuple):
 
 
 class LinkReport(NamedTuple):
-    """What trying the addresses of a corpus told.
+    """The results of trying the URLs of a corpus.
 
     Attributes:
         findings: What is wrong with them, at each place where one stands.
@@ -188,7 +188,7 @@ def try_links(
 
 
 def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
-    """What arXiv's answers change in each record without a decision and without a new error, by the record's number.
+    """Return what arXiv's answers change in each record without a decision or a new error, by record.
 
     arXiv's text may be one that no record can hold. What is left out stays reported as drift.
     """

@@ -1,4 +1,4 @@
-"""What arXiv said last of each paper: `data/arxiv.json`, read strictly and written canonically.
+"""The last answer of arXiv about each paper: `data/arxiv.json`, read strictly and written canonically.
 
 The file holds answers, not the times of asking, so it changes only when arXiv's answer does. It is
 sorted by id, has one line for each field, and holds no character that would not print.
@@ -38,14 +38,14 @@ def encode(papers: Mapping[str, Metadata]) -> str:
 
 
 class ArxivFile(NamedTuple):
-    """What arXiv said last of the papers, by id; mistakes in the file are raised, not collected."""
+    """The last answers of arXiv, by id; errors of the file are raised, not collected."""
 
     papers: Mapping[str, Metadata] = {}
     findings: tuple[Finding, ...] = ()
 
     @property
     def total(self) -> int:
-        """How many papers there are."""
+        """Return the number of papers."""
         return len(self.papers)
 
 
@@ -76,13 +76,13 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
 
 
 def merged(known: Mapping[str, Metadata], found: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
-    """What is known after an answer: of the given ids only, and never an older version than before."""
+    """Return the metadata after an answer: only of the given ids, and never an older version than before."""
     candidates = {name: [papers[name] for papers in (found, known) if name in papers] for name in ids}
     return {name: max(of, key=lambda metadata: metadata.version) for name, of in candidates.items() if of}
 
 
 class _FormError(Exception):
-    """What is wrong with the document, and where in it."""
+    """An error of the document, with its place."""
 
 
 def _json(value: object) -> str:
@@ -119,7 +119,7 @@ def _paper(name: str, values: object) -> Metadata:
 
 
 def _problem(field: str, value: object) -> str:
-    """What is wrong with the value of a paper's field; empty where nothing is."""
+    """Return the error about the value of a paper's field; empty if there is none."""
     if field == "version":
         return "" if type(value) is int and value > 0 else "must be a number from 1 on"
     if field in ("authors", "categories"):
@@ -133,7 +133,7 @@ def _problem(field: str, value: object) -> str:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it is a text that says something and can be written; half of a surrogate pair cannot."""
+    """Return True if the value is a text that is not empty and can be written; half of a surrogate pair cannot."""
     return type(value) is str and bool(value.strip()) and not re.search("[\ud800-\udfff]", value)
 
 

@@ -26,7 +26,7 @@ _COLLECTIVE = frozenset(
 
 
 class Likeness(IntEnum):
-    """How far two spellings of a name agree."""
+    """The agreement of two spellings of a name."""
 
     OTHER = 0
     FORM = 1
@@ -34,7 +34,7 @@ class Likeness(IntEnum):
 
 
 class Comparison(NamedTuple):
-    """What keeps a record's author list from being the other one.
+    """The differences of a record's author list from another one.
 
     Attributes:
         foreign: The record's authors that the other list lacks, each with its number in the record.
@@ -53,7 +53,7 @@ class Comparison(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether other people, or people in another order, are listed."""
+        """Return True if other people are listed, or the same in another order."""
         return bool(self.foreign or self.absent or self.reordered or self.nobody)
 
 
@@ -101,13 +101,13 @@ def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:
     is_open = cut_short or (not foreign and not any("," in name for name in own))
     absent = () if is_open else tuple(name for other, name in enumerate(theirs) if other not in taken)
     reordered = taken != sorted(taken) or (cut_short and not foreign and taken != list(range(len(taken))))
-    matched = ((number, theirs[other]) for number, other in enumerate(pairs) if other is not None)
+    matched = ((index, theirs[other]) for index, other in enumerate(pairs) if other is not None)
     forms = tuple((number, name) for number, name in matched if likeness(own[number], name) is Likeness.FORM)
     return Comparison(foreign, absent, reordered, cut_short and len(theirs) <= len(own), forms)
 
 
 def likeness(listed: str, actual: str) -> Likeness:
-    """How far a record's author, in BibTeX form, is the person that another list calls `Given Family`."""
+    """Return how far a record's author, in BibTeX form, agrees with a `Given Family` of another list."""
     if _in_order(bare_author(listed)) == _spoken(actual):
         return Likeness.SAME
     family, *given = bare_author(listed).split(",")
@@ -146,15 +146,15 @@ def rewritten(listed: Sequence[str], actual: Sequence[str]) -> tuple[str, ...]:
     own = [name for name in listed if name != OTHERS]
     theirs = people(actual)
     kept = {
-        other: own[number]
-        for number, other in enumerate(_paired(tuple(map(bare_author, own)), theirs))
+        other: own[index]
+        for index, other in enumerate(_paired(tuple(map(bare_author, own)), theirs))
         if other is not None
     }
     return tuple(kept.get(number, bibliographic(name)) for number, name in enumerate(theirs))
 
 
 def share_somebody(listed: Sequence[str], actual: Sequence[str]) -> bool:
-    """Whether any family name or collective of a record is among the other names."""
+    """Return True if a family name or collective of a record is among the other names."""
     words = [set(variant) for name in actual for variant in _variants(name)]
     families = [set(variant) for name in listed for variant in _variants(name.partition(",")[0])]
     return any(family <= other for family in families if family for other in words)

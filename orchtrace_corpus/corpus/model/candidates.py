@@ -1,4 +1,4 @@
-"""What was found and awaits a person's decision, read from `data/candidates.yaml`.
+"""Candidates, which await a decision, read from `data/candidates.yaml`.
 
 A candidate is a record of a paper in which tags may be open, with the decision that is proposed for it and with what
 each reader reads in its sources. A tag stands in the record where readers agree. Where it is open, it breaks no claim.
@@ -28,7 +28,7 @@ _VERDICTS = {
     EvidenceVerdict.PARTLY: {True, False},
     EvidenceVerdict.CONTRADICTED: {False},
 }
-"""What a reading says of a facet, by whether its tags of the facet are those of the record."""
+"""The verdicts of a reading on a facet, by whether its tags are those of the record."""
 
 _DECISION = "the decision to take it in"
 _CHOSEN = (
@@ -48,7 +48,7 @@ class Decision(StrEnum):
 
 
 READ = tuple(decision.value for decision in Decision if decision is not Decision.UNREAD)
-"""What a reader can propose."""
+"""The decisions that a reader can propose."""
 
 
 class SourceReading(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a corpus claims about itself, read from `data/claims.yaml`.
+"""The claims of a corpus about itself, read from `data/claims.yaml`.
 
 Here claims are only read; filters, fields and terms in them are judged by `analysis.claims`, which knows the corpus.
 """
@@ -39,7 +39,7 @@ class PoolName(StrEnum):
 
 
 class Strength(StrEnum):
-    """How much counter-evidence weighs."""
+    """The weight of counter-evidence."""
 
     WEAK = "weak"
     MODERATE = "moderate"
@@ -47,7 +47,7 @@ class Strength(StrEnum):
 
 
 class Bounds(NamedTuple):
-    """What a number must lie between, both ends included; None leaves an end open."""
+    """The bounds of a number, both included; None leaves an end open."""
 
     low: int | None = None
     high: int | None = None
@@ -117,7 +117,7 @@ class NarrowReading(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """What speaks against a claim: a note with its source, and the records concerned, if any."""
+    """Counter-evidence to a claim: a note with its source, and the records concerned, if any."""
 
     note: str
     strength: Strength
@@ -159,7 +159,7 @@ class Claim(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether it counts or names its records exactly, so that any addition outdates it; else it is a thesis."""
+        """Return True if the claim counts or names its records exactly, so that any addition outdates it."""
         bounds = self.expect.bounds if isinstance(self.expect, Number) else Bounds()
         return isinstance(self.expect, (Keys, Counts)) or bounds.low == bounds.high not in (None, 0)
 
@@ -178,7 +178,7 @@ class ClaimFile(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many claims there are."""
+        """Return the number of claims."""
         return len(self.claims)
 
     def locate(self, index: int, *path: str | int) -> Location:

@@ -1,4 +1,4 @@
-"""How tags are coded (`data/codebook.yaml`) and how papers come in (`data/protocol.yaml`): what people follow, as data.
+"""The coding rules (`data/codebook.yaml`) and the screening protocol (`data/protocol.yaml`) as data.
 
 Nothing is computed from either but the pages that show them; a case in the codebook must agree with its record, though.
 """
@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
 
 class Coding(NamedTuple):
-    """How one tag is coded.
+    """The coding rules of one tag.
 
     Attributes:
         tag: A facet of papers, or a term of a facet of kind `levels`, such as `stop`.
@@ -61,7 +61,7 @@ class Family(NamedTuple):
 
 
 class Origin(StrEnum):
-    """Whether the survey has published something, or this project has added it."""
+    """The origin of a rule: published by the survey, or added by this project."""
 
     PUBLISHED = "published"
     OURS = "ours"
@@ -84,21 +84,21 @@ class Query(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What a paper is left out for at a stage of screening, a term of the protocol's `stage_field`."""
+    """The reasons to exclude a paper at a stage of screening, a term of the protocol's `stage_field`."""
 
     stage: str
     rule: str
 
 
 class Carries(NamedTuple):
-    """Which claims a kind of source can carry."""
+    """The claims that a kind of source can carry."""
 
     kind: str
     carries: str
 
 
 class Protocol(NamedTuple):
-    """How a corpus searches, screens and updates; the attributes are the fields of the file.
+    """The protocol of searching, screening and updating; the attributes are the fields of the file.
 
     Attributes:
         search_from: The first day that searches are about, where no run says otherwise.
@@ -134,7 +134,7 @@ class ProtocolFile(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many queries there are."""
+        """Return the number of queries."""
         return len(self.protocol.queries) if self.protocol else 0
 
     def sound(self) -> Protocol | None:

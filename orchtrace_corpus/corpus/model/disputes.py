@@ -23,14 +23,14 @@ NOT_ARISING = "none"
 
 
 class State(StrEnum):
-    """Whether the other readings can still be held, or a decision has settled the matter."""
+    """The state of a dispute: open, or settled by a decision."""
 
     OPEN = "open"
     SETTLED = "settled"
 
 
 class Reading(NamedTuple):
-    """What somebody reads in a source. Several values say "one of these, without telling which"."""
+    """A reading of a source. Several values say "one of these, without telling which"."""
 
     values: tuple[str, ...]
     by: str
@@ -40,7 +40,7 @@ class Reading(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """What one reader says for a reading of the tag, and where it is seen."""
+    """The argument of one reader for a reading of the tag, with its source."""
 
     by: str
     why: str
@@ -104,7 +104,7 @@ class Dispute(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What messages call the dispute by."""
+        """Return the name of the dispute in messages."""
         return f"{self.record}.{self.tag}"
 
     @property
@@ -193,7 +193,7 @@ def open_tags(file: YamlFile) -> dict[tuple[str, str], bool]:
 def contested_among(
     papers: Iterable[Paper], tags: abc.Mapping[tuple[str, str], bool], names: Collection[str], taxonomy: Taxonomy
 ) -> tuple[int, int]:
-    """How many papers have some of these tags in open dispute, and on how many of them something is agreed.
+    """Count the papers with an open dispute on these tags, and those of them with an agreed reading.
 
     Args:
         papers: The papers.
@@ -232,7 +232,7 @@ class Change(NamedTuple):
 def changes(pool: Pool, disputes: Iterable[Dispute]) -> list[Change]:
     """Return the tags that change by the reading of the sources, in the order of the papers and of the taxonomy."""
     facets = disputable(pool.taxonomy)
-    agreed = {(one.record, one.tag): one.agreed.value for one in disputes if one.agreed is not None}
+    agreed = {(dispute.record, dispute.tag): dispute.agreed.value for dispute in disputes if dispute.agreed is not None}
     return [
         Change(paper.key, tag, published, value)
         for paper in pool.papers
@@ -245,7 +245,9 @@ def as_read(disputes: Iterable[Dispute], reading: ReadingName) -> tuple[Dispute,
     """The disputes as they concern the corpus of a reading: where its value is another, that one stands."""
     if reading is ReadingName.PUBLISHED:
         return tuple(disputes)
-    return tuple(one if one.agreed is None else one._replace(stands=one.agreed.value) for one in disputes)
+    return tuple(
+        dispute if dispute.agreed is None else dispute._replace(stands=dispute.agreed.value) for dispute in disputes
+    )
 
 
 def disputable(taxonomy: Taxonomy) -> dict[str, Facet]:
@@ -280,7 +282,7 @@ def values_for(facet: Facet) -> tuple[str, ...]:
 
 
 def _rule_problem(agreed: Agreed, rules: abc.Mapping[str, int]) -> str:
-    """What is wrong with the rule that is named, in words; nothing if the codebook has it."""
+    """Return the error about the named rule; empty if the codebook has it."""
     tag, number = agreed.rule_of or ("", 0)
     if not tag:
         example = next((name for name, count in rules.items() if count), "TAG")
@@ -312,7 +314,7 @@ _AGREED = decoders.schema_of(Agreed, "what the readers agree on")
 
 
 def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:
-    """Whether all values exist and two readings exclude each other, one of them the agreed one; reported if not."""
+    """Return True if all values exist and two readings exclude each other, one of them agreed; report it if not."""
     allowed = values_for(facet)
     readings = node.entries["readings"]
     places = [at for at, _ in readings[1].entries.values()] if type(readings[1]) is Mapping else []

@@ -38,7 +38,7 @@ _BARE = (FieldKind.YEAR, FieldKind.NUMBER, FieldKind.FLAG)
 
 
 class Section(StrEnum):
-    """Which part of a record a field belongs to. The tags stand behind the head."""
+    """The part of a record that a field belongs to. Tags follow the head."""
 
     HEAD = "head"
     DESCRIPTION = "description"

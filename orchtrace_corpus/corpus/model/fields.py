@@ -1,4 +1,4 @@
-"""What the fields of a corpus accept: keys, identifiers, years, authors, web addresses, and tags."""
+"""The values that fields of a corpus accept: keys, identifiers, years, authors, URLs, and tags."""
 
 import re
 from collections.abc import Callable
@@ -143,7 +143,7 @@ def authors(name: str) -> Decoder:
         items = decoders.texts_of(name, node, report)
         if items is None:
             return None
-        problems = {number: problem for number, item in enumerate(items) if (problem := _author_problem(item))}
+        problems = {index: problem for index, item in enumerate(items) if (problem := _author_problem(item))}
         if OTHERS in items[:-1]:
             problems = {items.index(OTHERS): f"must end the list of {name}: it stands for the names left out"}
         if problems:

@@ -1,4 +1,4 @@
-"""What arXiv says of a paper, as a value that every source gives and every comparison takes."""
+"""Metadata of a paper, as every source gives and every comparison takes it."""
 
 import re
 

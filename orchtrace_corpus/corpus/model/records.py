@@ -251,7 +251,7 @@ class PublishedPool(NamedTuple):
 
 
 class ReadingName(StrEnum):
-    """Whose reading of the disputed tags a corpus is counted and judged by."""
+    """The reading of disputed tags that a corpus is counted and judged by."""
 
     PUBLISHED = "published"
     SOURCES = "sources"
@@ -401,7 +401,7 @@ class Loaded(NamedTuple):
 _KINDS = tuple(IdentifierKind)
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where in a record a value stands, such as `("urls", 0)`."""
+"""The path of a value in a record, such as `("urls", 0)`."""
 
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
@@ -409,10 +409,10 @@ def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
     for kind, value in zip(_KINDS, (paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id), strict=True):
         if value is not None:
             yield Identifier(kind, value), (kind.value,)
-    for number, url in enumerate(paper.urls):
+    for index, url in enumerate(paper.urls):
         found = recognise_url(url)
         if found is not None and getattr(paper, found.kind) is None:
-            yield found, ("urls", number)
+            yield found, ("urls", index)
 
 
 def address(url: str) -> str:

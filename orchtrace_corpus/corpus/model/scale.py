@@ -1,4 +1,4 @@
-"""How large systems are run and how large experiments are: what is published, read from `data/scale.yaml`.
+"""Published sizes of systems in use and of experiments, read from `data/scale.yaml`.
 
 An observation is a number that a source gives, or the fact that none was found. Numbers of vendors are
 reports: nobody outside can check them, so none of them counts as verified.
@@ -25,14 +25,14 @@ UNKNOWN = "unknown"
 
 
 class Group(StrEnum):
-    """Whether a system is in use, or was trained and evaluated in a publication."""
+    """The group of a system: in use, or trained and evaluated in a publication."""
 
     DEPLOYMENT = "deployment"
     ACADEMIC = "academic"
 
 
 class Phase(StrEnum):
-    """When a number holds: while a system is trained, while it is evaluated, or as a limit that a run may not pass."""
+    """The phase of a number: training, evaluation, or a limit that no run may exceed."""
 
     TRAINING = "training"
     EVALUATION = "evaluation"
@@ -51,7 +51,7 @@ class Support(StrEnum):
 
 
 BOUNDS = {"<=": "up to", ">=": "at least", "<": "under", "~": "about"}
-"""What may stand in front of a number, and how it is said; without it the number is exact."""
+"""The signs before a number, and their words; a number without one is exact."""
 
 
 class Amount(NamedTuple):
@@ -155,7 +155,7 @@ def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
     for quantity in dict.fromkeys(observation.quantity for observation in observations):
         alike = [observation for observation in observations if observation.quantity == quantity]
         comparisons.append(Comparison(quantity, *(tuple(o for o in alike if o.group is group) for group in Group)))
-    return tuple(one for one in comparisons if one.deployments and one.academic)
+    return tuple(comparison for comparison in comparisons if comparison.deployments and comparison.academic)
 
 
 def span(observations: Sequence[Observation]) -> Amount | None:
@@ -177,7 +177,7 @@ def parse_amount(text: str) -> Amount | None:
 
 
 def _is_number(text: str) -> bool:
-    """Whether the text is digits, with a point among them or without."""
+    """Return True if the text is digits, with or without a point among them."""
     return len(text) <= _MAX_DIGITS and text.isascii() and all(part.isdigit() for part in text.split(".", 1))
 
 

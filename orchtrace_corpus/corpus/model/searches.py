@@ -1,4 +1,4 @@
-"""What was searched and found, run by run (`data/searches.yaml`), and whether a query can be asked at all.
+"""Searches and their results, run by run (`data/searches.yaml`), and the validity of queries.
 
 A run keeps counts and the names of the papers that it brought, no decision: what became of a paper is what the corpus
 says of it now. `analysis.flow` puts the two together.
@@ -23,7 +23,7 @@ OPENALEX = "OpenAlex"
 """The sources of searches by the names that the protocol and the runs have for them."""
 
 FIELDS = ("ti", "au", "abs", "co", "jr", "cat", "rn", "all")
-"""What a term of a query can be looked for in, by arXiv's user manual."""
+"""The fields that a term of a query can name, by arXiv's user manual."""
 
 _TOKEN = (
     r"\s*(?:(?P<open>\()|(?P<close>\))|(?P<operator>AND|OR|ANDNOT)(?![\w:\"])"
@@ -32,7 +32,7 @@ _TOKEN = (
 
 
 class Maker(StrEnum):
-    """What made a run."""
+    """The maker of a search run."""
 
     DISCOVER = "discover"
     IMPORT = "import"
@@ -86,13 +86,13 @@ class Run(NamedTuple):
 
     @property
     def found(self) -> int | None:
-        """How many records were brought up in all; None where nobody counted."""
+        """Return the number of results; None if they were not counted."""
         counts = [search.found for search in self.searches]
         return None if None in counts else sum(count or 0 for count in counts)
 
     @property
     def known(self) -> int:
-        """How many of them were in the corpus already."""
+        """Return how many of them were in the corpus already."""
         return self.in_pool + self.in_log + self.in_candidates
 
 
@@ -119,7 +119,7 @@ def _run(*, by: str, **values: Any) -> Run:
 
 
 def _check_sums(run: Run, node: Mapping, noun: str, report: Report) -> None:
-    """What was found is what was repeated, known, refused or new, and the searches have all that is new."""
+    """Check that results add up to repeated, known, refused and new ones, and that the searches have all new ones."""
     at = node.entries["searches"][1].at
     each = sum(search.new for search in run.searches)
     whole = run.repeated + run.known + run.refused + len(run.new)
@@ -165,7 +165,7 @@ def count(name: str) -> decoders.Decoder:
 
 
 def search_style() -> Style:
-    """How runs are written."""
+    """Return the written form of runs."""
     bare = frozenset(("found", "new", *COUNTS))
     return Style(tuple(_run_schema().decoders), bare)
 

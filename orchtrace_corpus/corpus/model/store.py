@@ -47,7 +47,7 @@ PROTOCOL = "data/protocol.yaml"
 SEARCHES = "data/searches.yaml"
 
 MERGE_DRIVER = 'git config merge.corpus.driver "corpus merge-file %O %A %B"'
-"""What makes git merge data files by their records, where .gitattributes names the driver."""
+"""The command that makes git merge data files by records, if .gitattributes names the driver."""
 
 Content = TypeVar("Content")
 Call: TypeAlias = tuple[str, ...]
@@ -237,7 +237,7 @@ def bundled_root() -> Root:
 
 
 class Decoded(Generic[Content]):
-    """What the file of a row of `DATA_FILES` says, as the attribute of `CorpusFiles` that has the row's name.
+    """The decoded file of a row of `DATA_FILES`, as the attribute of `CorpusFiles` with the row's name.
 
     Mistakes are in it; it is empty where the file is missing. Reading it raises `DataFileError` as for `content`.
     """
@@ -264,13 +264,13 @@ class CorpusFiles:
     """The published pool; None where the corpus does not say, or with mistakes."""
 
     candidates: "Decoded[Entries[Candidate]]" = Decoded()
-    """What was found and awaits a decision."""
+    """The papers that were found and await a decision."""
 
     scale: "Decoded[Entries[Observation]]" = Decoded()
-    """What is known of the scale of systems."""
+    """The published sizes of systems."""
 
     claims: "Decoded[ClaimFile]" = Decoded()
-    """What the corpus claims about itself, with the coding sheets that claims name."""
+    """The claims of the corpus about itself, with the coding sheets that they name."""
 
     disputes: "Decoded[Entries[Dispute]]" = Decoded()
     """The recorded disagreements about tags."""
@@ -279,13 +279,13 @@ class CorpusFiles:
     """The published bibliography, and its corrections."""
 
     codebook: "Decoded[Entries[Coding]]" = Decoded()
-    """How tags are coded."""
+    """The coding rules of tags."""
 
     protocol: "Decoded[ProtocolFile]" = Decoded()
-    """How papers come in."""
+    """The protocol of searching and screening."""
 
     searches: "Decoded[Entries[Run]]" = Decoded()
-    """What was searched and found."""
+    """The search runs and their results."""
 
     def __init__(
         self, root: str, overrides: Mapping[str, bytes | None] = MappingProxyType({}), *, keep: bool = False
@@ -430,14 +430,18 @@ class CorpusFiles:
 
     @cached_property
     def are_records_sound(self) -> bool:
-        """Whether papers, exclusions and candidates can be decoded, so that other files can be held against them."""
+        """Return True if papers, exclusions and candidates can be decoded, for other files to be compared with them."""
         return not (has_errors(self.loaded.findings) or has_errors(self.candidates.findings))
 
     @cached_property
     def known_ids(self) -> frozenset[str] | None:
         """The ids of the exclusions; None where a part of them cannot be read."""
         exclusions = self.loaded.exclusions
-        return None if is_malformed(self.file(EXCLUSIONS).findings) else frozenset(one.id for one in exclusions)
+        return (
+            None
+            if is_malformed(self.file(EXCLUSIONS).findings)
+            else frozenset(exclusion.id for exclusion in exclusions)
+        )
 
     def content(self, name: str) -> Any:
         """Return what the file of a row of `DATA_FILES` says, mistakes included; nothing of a missing file.
@@ -469,13 +473,13 @@ class CorpusFiles:
 
     @property
     def coding_rules(self) -> dict[str, int] | None:
-        """How many rules the codebook has for each tag; None without a codebook, or while it has mistakes."""
+        """Return the number of rules for each tag; None without a codebook, or while it has errors."""
         counts = {coding.tag: len(coding.rules) for coding in self.codebook.items if coding.rules}
         return None if self.codebook.findings or not self.codebook.items else counts
 
     @property
     def arxiv(self) -> "Mapping[str, Metadata]":
-        """What arXiv said last of the papers, by id.
+        """Return the last answers of arXiv, by id.
 
         Raises:
             DataFileError: The file cannot be read, or is not in its form.

@@ -13,7 +13,7 @@ from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 NO_TERM = NOT_ARISING
-"""How somebody says that no term of a facet of kind `levels` arises, or one of them; a record has `{}` for it."""
+"""The word for no term of a facet of kind `levels`, or for one that does not arise; a record has `{}` for it."""
 
 
 def read_tag(facet: Facet, text: str) -> Tag:

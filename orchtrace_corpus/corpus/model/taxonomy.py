@@ -74,7 +74,7 @@ class Noun(NamedTuple):
 
 
 PAPER_NOUN = Noun()
-"""What records are called unless a taxonomy says otherwise."""
+"""The noun of records unless a taxonomy names another."""
 
 
 class Column(NamedTuple):
@@ -193,7 +193,7 @@ def parse_sketch(text: str) -> Sketch:
     drawn, _, linked = text.partition(":")
     rows = tuple(tuple(box.strip() for box in row.split(",")) for row in drawn.split("/"))
     total = sum(map(len, rows))
-    boxes = {str(number) for number in range(1, total + 1)}
+    boxes = {str(index) for index in range(1, total + 1)}
     if any(not box.strip("*? ") for row in rows for box in row):
         raise ValueError(f"{quote(text)} is no sketch: write rows of boxes such as *lead / worker, worker : 1>2, 1-3")
     links = []

@@ -50,7 +50,12 @@ def document(
 
 def _disagreements(agreements: Sequence[Agreement]) -> list[Disagreement]:
     """The disagreements by column, not those of a facet as a whole, which stand with each of its columns already."""
-    return [one for agreement in agreements for one in agreement.disagreements if one.column == agreement.name]
+    return [
+        disagreement
+        for agreement in agreements
+        for disagreement in agreement.disagreements
+        if disagreement.column == agreement.name
+    ]
 
 
 def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:
@@ -58,10 +63,10 @@ def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:
     if left_out:
         notes.append(f"Left out: {left_out} cells with codes that the taxonomy does not have.")
     reasons: dict[str, list[str]] = {}
-    for one in agreements:
-        for name, estimate in (("kappa", one.kappa), ("alpha", one.alpha)):
+    for agreement in agreements:
+        for name, estimate in (("kappa", agreement.kappa), ("alpha", agreement.alpha)):
             if estimate.value is None:
-                reasons.setdefault(f"no {name}: {estimate.reason}", []).append(one.name)
+                reasons.setdefault(f"no {name}: {estimate.reason}", []).append(agreement.name)
     notes += [f"{reason[0].upper()}{reason[1:]} ({', '.join(names)})." for reason, names in reasons.items()]
     return tuple(notes)
 

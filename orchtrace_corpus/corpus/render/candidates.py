@@ -86,8 +86,8 @@ def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines: list[Line] = []
     for label, rules in (("include if", protocol.include), ("exclude if", protocol.exclude)):
-        for number, rule in enumerate(rules):
-            lines += entry("" if number else label, rule.rule, _LABEL_WIDTH, available)
+        for index, rule in enumerate(rules):
+            lines += entry("" if index else label, rule.rule, _LABEL_WIDTH, available)
     return lines
 
 

@@ -36,7 +36,7 @@ _WIDTH_FOR_SENTENCES = 120
 _NARROW = 80
 """The cells of a line in a pipe, where a long list is cut to a screen."""
 _MOST_TAGS = 3
-"""How many tags behind one of these are named."""
+"""The number of tags that are named for each of these."""
 _MOST_ON_A_SCREEN = 20
 """The claims that a screen of 24 lines holds; of more, those are left out of which there is nothing to say."""
 _MOST_ROWS = 20
@@ -670,7 +670,10 @@ def causes_lines(
 def causes_table(causes: Sequence["Cause"]) -> Table:
     """Return the same with a row for each candidate of each claim."""
     columns = ("claim", "verdict", "candidate", "proposal", "tags", "sources")
-    rows = tuple((one.claim.id, _effect(one), one.name, one.proposal.value, _tags(one), one.sources) for one in causes)
+    rows = tuple(
+        (cause.claim.id, _effect(cause), cause.name, cause.proposal.value, _tags(cause), cause.sources)
+        for cause in causes
+    )
     return Table("causes", "", columns, rows)
 
 

@@ -90,7 +90,7 @@ def lines(codings: Sequence[Coding], width: int | None) -> list[Line]:
     shown: list[Line] = []
     for coding in codings:
         shown += [line(), line(f"How to code {coding.tag}", "heading")]
-        entries = [(f"rule {number}", rule) for number, rule in enumerate(coding.rules, 1)]
+        entries = [(f"rule {position}", rule) for position, rule in enumerate(coding.rules, 1)]
         entries += [("include", text) for text in coding.include] + [("exclude", text) for text in coding.exclude]
         entries += [("case", f"{case.record}: {case.value}. {case.why}") for case in coding.cases]
         for label, text in entries:
@@ -128,7 +128,7 @@ def _terms(terms: Sequence[Term], noun: str) -> str:
 
 
 def _section(coding: Coding, facet: Facet) -> str:
-    parts = ["".join(f"{number}. {markdown_text(rule)}\n" for number, rule in enumerate(coding.rules, 1))]
+    parts = ["".join(f"{position}. {markdown_text(rule)}\n" for position, rule in enumerate(coding.rules, 1))]
     for label, texts in (("Include", coding.include), ("Exclude", coding.exclude)):
         parts.append(f"{label}:\n\n" + "".join(f"- {markdown_text(text)}\n" for text in texts) if texts else "")
     if coding.cases:

@@ -1,4 +1,4 @@
-"""What a change means, as a comment on a pull request, from the JSON document that `difference_data` makes.
+"""Writes a comment on a pull request from the JSON document that `difference_data` makes.
 
     python -m orchtrace_corpus.corpus.render.comment DIFF.json
 
@@ -36,7 +36,7 @@ MOST_BYTES = 60_000
 
 MOST_INPUT_BYTES = 8_000_000
 MOST_DEPTH = 40
-"""How deep a document may be nested; a difference is nested eight deep, and a value in it as deep as a data file."""
+"""The largest depth of a document; a difference has eight levels, and a value in it those of a data file."""
 
 _FOLDED_FROM = 6
 """Sections of so many lines about what is new are folded; what changed of what there was never is."""
@@ -204,8 +204,8 @@ def check(value: object, schema: Mapping[str, Any], whole: Mapping[str, Any], pl
             check(name, schema.get("propertyNames", {}), whole, f"a name in {place}")
             check(one, inner, whole, f"{place}.{printable(name, limit=40)}")
     elif isinstance(value, list):
-        for number, one in enumerate(value):
-            check(one, schema.get("items", {}), whole, f"{place}[{number}]")
+        for index, one in enumerate(value):
+            check(one, schema.get("items", {}), whole, f"{place}[{index}]")
     return None
 
 

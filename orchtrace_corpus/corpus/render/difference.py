@@ -1,4 +1,4 @@
-"""What a change means, in words, made from its JSON document; `comment` writes the same as Markdown.
+"""Describes the meaning of a change from its JSON document; `comment` writes the same as Markdown.
 
 Every sentence is a sequence of words: those of this tool are `Own`, all others are texts of the data, whatever they
 look like. So a form in which texts of the data must not act, such as Markdown, knows which they are. Of a value that
@@ -75,7 +75,7 @@ _TURNS = {
     "holds today again": ("Claims that hold today again", "claim holds today again", "claims hold today again"),
     "new": ("Claims new", "claim new", "claims new"),
 }
-"""What became of claims: the heading, and the nouns of the headline."""
+"""The changes of claims: the heading, and the nouns of the headline."""
 
 _PIPE_WIDTH = 100
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
@@ -121,7 +121,7 @@ _ASKED = {
     "changed": Own("there is a reason for each change, and what is now is right"),
     "removed": Own("there is a reason to remove it"),
 }
-"""What a person has to judge, by question."""
+"""The questions to a person, by topic."""
 
 
 def text(document: Document, width: int | None) -> list[Line]:
@@ -224,7 +224,7 @@ def shift_tables(document: Document) -> list[Table]:
 
 
 def claims_left(document: Document) -> Words:
-    """How many claims the change leaves as they were; nothing where there is none."""
+    """Say how many claims the change leaves as they were; empty if there are none."""
     left, falling = document["claims"]["left"], document["claims"]["falling"]
     if not left:
         return ()
@@ -298,8 +298,8 @@ def _value_lines(value: Document, *, is_whole: bool) -> Iterator[Words]:
     if is_whole:
         what = _COLON
     if isinstance(only, list) and only and all(isinstance(item, Mapping) for item in only):
-        for number, item in enumerate(only, 1):
-            yield [f"{path}[{number}]", what, *_value(item)]
+        for position, item in enumerate(only, 1):
+            yield [f"{path}[{position}]", what, *_value(item)]
     else:
         yield [path, what, *_value(only)]
 

@@ -1,4 +1,4 @@
-"""What a change means, for programs: the document that docs/schema/diff.schema.json describes.
+"""The meaning of a change for programs: the document that docs/schema/diff.schema.json describes.
 
 Texts for people are made from this document, not from the records, so that a comment on a pull request can be written
 where no code of that pull request runs; see `comment`.

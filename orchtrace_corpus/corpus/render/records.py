@@ -57,7 +57,7 @@ def captioned(tables: Iterable[Table], query: "Query", caption: str = "") -> lis
 
 def with_published(table: Table, keys: Sequence[str], changes: Iterable["Change"]) -> Table:
     """Return a listing by the reading of the sources that says what the tags that changed were published as."""
-    told = {(one.paper, one.tag): f"{one.sources} (published: {one.published})" for one in changes}
+    told = {(change.paper, change.tag): f"{change.sources} (published: {change.published})" for change in changes}
     rows = tuple(
         tuple(told.get((key, name), cell) for name, cell in zip(table.columns, row, strict=True))
         for key, row in zip(keys, table.rows, strict=True)
@@ -245,8 +245,8 @@ def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
         for name, part in value.items():
             yield from flat_values(part, f"{path}.{name}" if path else name)
     elif isinstance(value, list) and value and isinstance(value[0], dict):
-        for number, part in enumerate(value, 1):
-            yield from flat_values(part, f"{path}.{number}")
+        for position, part in enumerate(value, 1):
+            yield from flat_values(part, f"{path}.{position}")
     else:
         yield path, tuple(value) if isinstance(value, list) else value
 

@@ -37,7 +37,7 @@ CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
 """Every rule, in the order in which they run."""
 
 _OUTSIDE = ("A", "L")
-"""What the codes begin with that only a command which asks others can raise: `fetch` and `links`."""
+"""The sections of codes that only `fetch` and `links` raise."""
 
 
 def check(loaded: Loaded) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""What holds for candidates: the rules of papers as far as tags are there, and nothing that is decided already."""
+"""Rules of candidates: those of papers as far as tags are there, and nothing that is decided already."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -79,7 +79,7 @@ def _tag_findings(file: Entries[Candidate], here: Loaded, taxonomy: Taxonomy) ->
         for one in file.items
     )
     judged = here._replace(pool=Pool(taxonomy._replace(rules=rules), papers, ()))
-    unread = {one.name for one in file.items if not one.readings}
+    unread = {item.name for item in file.items if not item.readings}
     for finding in tags.check_rules(judged, [one.open_tags for one in file.items]):
         is_open = finding.code in ("E101", "E102") and finding.record in unread  # evidence is given with the last tags
         if finding.code != "X103" and not is_open:  # which is said where the papers are judged

@@ -9,7 +9,7 @@ from orchtrace_corpus.base.identifiers import Identifier, arxiv_year, recognise,
 from orchtrace_corpus.corpus.model.records import Loaded
 
 YEARS_TO_PUBLICATION = 2
-"""How long after its arXiv id a paper's year may be that of its publication before a warning asks."""
+"""The years between a paper's arXiv id and its publication before a warning asks."""
 
 
 def check_urls(loaded: Loaded) -> Iterator[Finding]:

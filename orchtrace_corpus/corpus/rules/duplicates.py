@@ -117,5 +117,5 @@ def _repeats(records: Sequence[Record], places: Places, field: str) -> Iterator[
 
 
 def _named(name: str, places: Places, index: int) -> str:
-    """What a message calls a record by: its key or id, else its line."""
+    """Return the name of a record in messages: its key or id, else its line."""
     return quote(name) if name else f"the record on line {places.locate(index).line}"

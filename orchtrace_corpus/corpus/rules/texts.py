@@ -11,13 +11,13 @@ from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, OTHERS, PLAIN_
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path, Places
 
 MAX_SENTENCE = 200
-"""How many characters a summary or a reason should have at most."""
+"""The largest length of a summary or a reason, in characters."""
 
 PlacedText: TypeAlias = tuple[str, str, Callable[[], Location], str]
 """A text with its field, what finds its place, and the name of its record."""
 
 LATEX = r"\{[\"'`^~=]\w\}|\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
-"""What shows that a text is meant to be read by LaTeX."""
+"""Signs that a text is meant for LaTeX."""
 
 _SPOKEN_NAME = r"[^\W\d_a-z][\w.'\u2019-]*(?: (?:[a-z]{2,3} ){0,2}[^\W\d_a-z][\w.'\u2019-]*){1,2}"
 """Two or three words that begin with a capital, particles such as `van der` between them."""
@@ -50,7 +50,7 @@ def find_markup(texts: Iterable[PlacedText]) -> Iterator[Finding]:
 
 
 def _read(text: str, field: str) -> str:
-    """What is searched for LaTeX: of titles all but their formulas, which are the authors'."""
+    """Return the text that is searched for LaTeX: titles without their formulas, which are the authors'."""
     if field != "title" or text.count("$") < 2:
         return text
     from orchtrace_corpus.base.text.latex import without_formulas
@@ -113,7 +113,7 @@ def check_placeholders(loaded: Loaded) -> Iterator[Finding]:
 
 
 def _may_hold_markup(text: str) -> bool:
-    """Whether the patterns are worth compiling and trying; most records never need them."""
+    """Return True if the patterns are worth compiling and trying; most records never need them."""
     if "\\" in text or "`" in text or "<" in text or "](" in text or "{" in text:
         return True
     return text.count("$") > 1 or ("&" in text and ";" in text)
@@ -147,7 +147,7 @@ def _paper_texts(paper: Paper) -> Iterator[tuple[Path, str]]:
 
 
 def sentence_findings(field: str, text: str, places: Places, index: int, record: str) -> Iterator[Finding]:
-    """What is wrong with a sentence of our own, in the record at an index: its length, its end."""
+    """Yield the findings on a sentence of the record at an index: its length, its end."""
     if len(text) > MAX_SENTENCE:
         message = f"{quote(field)} has {len(text)} characters; keep it to {MAX_SENTENCE}, one sentence"
         yield Finding("M105", message, places.locate(index, field), record)

@@ -135,18 +135,18 @@ class Site:
         shown = [column for column in columns if column.is_shown]
         rows = list(papers.table_rows(source, self._fields, shown, self._environment))
         parts = [rows[at : at + papers.ROWS_OF_A_PAGE] for at in range(0, len(rows), papers.ROWS_OF_A_PAGE)] or [[]]
-        for number, part in enumerate(parts, 1):
-            name = papers.PAPERS_PAGE if number == 1 else f"papers-{number}.html"
+        for position, part in enumerate(parts, 1):
+            name = papers.PAPERS_PAGE if position == 1 else f"papers-{position}.html"
             values = {
                 "columns": columns,
                 "groups": papers.grouped(self._fields),
                 "part": part,
                 "parts": len(parts),
-                "number": number,
+                "number": position,
                 "total": len(rows),
-                "is_first": number == 1,
+                "is_first": position == 1,
             }
-            label = noun.heading if number == 1 else ""
+            label = noun.heading if position == 1 else ""
             yield name, label, "papers", noun.heading, f"{total}, to search, filter and export.", values
         claimed = "What the corpus claims about itself, held against its records."
         sized = "How large systems in use are, and how large experiments are."
@@ -174,10 +174,10 @@ class Site:
         rows, columns = (self._pages[0][-1][name] for name in ("rows", "columns"))
         entries = []
         whole = self._whole("paper")
-        for number, paper in enumerate(self._source.pool.papers):
+        for index, paper in enumerate(self._source.pool.papers):
             entry = made.bibtex(paper)
             entries.append(entry)
-            cells = list(product(rows.column[number], columns.column[number]))
+            cells = list(product(rows.column[index], columns.column[index]))
             card = (f"{noun} {paper.year or ''}", paper.title, paper.summary, cells, "series0")
             name = f"papers/{paper.key}.html"
             item = csl_item(paper, self._source.taxonomy)

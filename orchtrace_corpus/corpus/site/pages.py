@@ -244,9 +244,9 @@ def _years(fields: Sequence[Field]) -> Iterator[Bar]:
     if not counts:
         return
     first = max(min(counts), max(counts) - _YEARS_SHOWN + 1)
-    older = [number for number in counts if number < first]
+    older = [count for count in counts if count < first]
     shown = [(f"<{first}", sum(counts[number] for number in older), ",".join(map(str, older)))] if older else []
-    shown += [(str(number), counts.get(number, 0), str(number)) for number in range(first, max(counts) + 1)]
+    shown += [(str(index), counts.get(index, 0), str(index)) for index in range(first, max(counts) + 1)]
     most = max(number for _, number, _ in shown)
     for label, number, value in shown:
         yield Bar(label, number, round(100 * number / most), papers_address(("year", value)) if number else "")

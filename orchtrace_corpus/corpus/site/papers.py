@@ -138,7 +138,11 @@ def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, G
                 yield facet.field, group, None
     if any(paper.evidence for paper in papers):
         tags = {facet.field for facet in taxonomy.papers}
-        yield from ((one.field, Group.EVIDENCE, None) for one in evidence_facets(taxonomy) if one.field not in tags)
+        yield from (
+            (evidence_facet.field, Group.EVIDENCE, None)
+            for evidence_facet in evidence_facets(taxonomy)
+            if evidence_facet.field not in tags
+        )
     if any(paper.published is not None for paper in papers):
         yield "published", Group.RECORD, None
     for field in taxonomy.paper_fields:
@@ -604,7 +608,7 @@ def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[s
         if field.section is Section.DESCRIPTION and (texts := value_texts(paper.value(field.name))):
             if field.kind is FieldKind.FLAG:
                 texts = ("Yes",) if texts == ("true",) else ("No",)
-            numbers = [number for number, item in enumerate(paper.evidence, 1) if field.name in item.tags]
+            numbers = [position for position, item in enumerate(paper.evidence, 1) if field.name in item.tags]
             yield field_label(field), [(bare_author(text), web_address(text)) for text in texts], numbers
 
 

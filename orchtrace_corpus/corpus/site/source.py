@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.render.figures import plan
 
 
 class Place(NamedTuple):
-    """Where a site will be read, as far as that is known; both may be empty, and end without a slash.
+    """The addresses of a site and its repository, as far as known; both may be empty, and end without a slash.
 
     Attributes:
         base_url: The address of its start page's folder.

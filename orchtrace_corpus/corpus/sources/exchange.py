@@ -38,7 +38,7 @@ BUSY_SPACINGS = 10
 LONGEST_WAIT_SECONDS = 600.0
 JITTER = 0.25
 FURTHEST_SECONDS = 1e12
-"""What a service may ask to wait; more is as much, and has too many digits for a message."""
+"""The longest wait that a service may ask for; more would have too many digits for a message."""
 
 _BUSY = (408, 425, 429)
 

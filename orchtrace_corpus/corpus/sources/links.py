@@ -130,7 +130,7 @@ TIMEOUT_SECONDS = 20.0
 MOST_HOPS = 8
 
 LASTS_SECONDS = {Verdict.OK: 14 * 86400, Verdict.MOVED: 7 * 86400, Verdict.REFUSED: 7 * 86400, Verdict.GONE: 86400}
-"""How long an outcome is taken from the cache. What could not be reached is tried again each time."""
+"""The time that an outcome is taken from the cache. What could not be reached is tried again each time."""
 
 _RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
 
@@ -188,7 +188,7 @@ class Sweep:
             by_host: dict[str, list[str]] = {}
             for url in sorted(waiting):
                 by_host.setdefault(urlsplit(url).netloc, []).append(url)
-            shares = ((number / len(there), url) for there in by_host.values() for number, url in enumerate(there))
+            shares = ((index / len(there), url) for there in by_host.values() for index, url in enumerate(there))
             for _, url in sorted(shares):
                 tried = self._try(session, url)
                 if tried.verdict in LASTS_SECONDS and tried.answered:

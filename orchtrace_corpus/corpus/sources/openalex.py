@@ -40,10 +40,10 @@ SPACING_SECONDS = 0.2
 MAX_AGE_SECONDS = 86400.0
 PAGE_SIZE = 100
 MOST_PAGES = 20
-"""How many pages of works that cite one paper are read; a paper with more is too general to follow."""
+"""The pages of works that cite one paper; a paper with more is too general to follow."""
 
 BATCH = 50
-"""How many works are asked about in one request."""
+"""The works in one request."""
 
 _URL = "https://api.openalex.org"
 _SELECT = "id,doi,title,publication_date,ids,locations,authorships"

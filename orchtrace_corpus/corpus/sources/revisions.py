@@ -22,14 +22,14 @@ _MISLEADING = frozenset(
     "GIT_DIR GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_NAMESPACE "
     "GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_SHALLOW_FILE GIT_GRAFT_FILE".split()
 )
-"""What a hook's environment holds; the repository is the one around the folder asked about."""
+"""Variables of a hook's environment; the repository is the one around the folder asked about."""
 
 # A partial clone would ask its remote for what it lacks: no transport is allowed.
 _OFFLINE = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 _FULL_ID = "[0-9a-f]{40}|[0-9a-f]{64}"
 _LED_ASTRAY = ("symlink", "dangling", "loop", "notdir")
-"""What git says of a path whose symbolic links lead to no file of the revision."""
+"""The answers of git about a path whose symbolic links lead to no file of the revision."""
 
 _COMPARE_FOLDERS = "Compare two folders instead."
 
@@ -84,7 +84,7 @@ class Revision(NamedTuple):
         return texts
 
     def _is_file(self, name: str, kind: str, size: int) -> bool:
-        """Whether a path leads to a file; a `DataFileError` where it leads to anything else that is there."""
+        """Return True if a path leads to a file; raise `DataFileError` if it leads to anything else that exists."""
         if kind == "missing" or (kind == "dangling" and not self._holds(name)):
             return False
         if kind in _LED_ASTRAY:
@@ -107,7 +107,7 @@ class Revision(NamedTuple):
         return {f"{folder}/{name}": content for name, content in self._listed(tree, "-r").items()}
 
     def _resolved(self, *paths: str) -> list[tuple[str, str, int]]:
-        """What paths lead to, links followed: the kind of object, its id and its size."""
+        """Return the objects of paths, links followed: kind, id and size."""
         asked = "\n".join(f"{self.commit}:./{path}" for path in paths)
         rest = _asked(self.folder, ["--batch-check", "--follow-symlinks"], asked)
         found = []
@@ -122,13 +122,13 @@ class Revision(NamedTuple):
         return found
 
     def _holds(self, path: str) -> bool:
-        """Whether the folder that a path leads through holds something of that name, if only a link."""
+        """Return True if the folder of a path has an entry of that name, if only a link."""
         folder, _, name = path.rpartition("/")
         ((kind, tree, _),) = self._resolved(folder)
         return kind != "tree" or name in self._listed(tree)
 
     def _listed(self, tree: str, *options: str) -> dict[str, str]:
-        """What a tree holds: the id of each object by its name."""
+        """Return the entries of a tree: the id of each object by its name."""
         listed = _checked(self.folder, "ls-tree", "-z", "--full-tree", *options, tree)
         lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
         return {os.fsdecode(name): about.split()[2].decode() for about, _, name in lines}
@@ -205,7 +205,7 @@ def _commit(folder: str, name: str) -> Revision:
 
 
 def _bring(folder: str, name: str) -> str:
-    """How a clone gets a commit that it lacks."""
+    """Return how a clone gets a commit that it lacks."""
     unshallow = _unshallow(folder)
     if re.fullmatch(_FULL_ID, name.lower()):
         bring = "The clone is shallow; bring" if unshallow else "Bring"
@@ -215,7 +215,7 @@ def _bring(folder: str, name: str) -> str:
 
 
 def _unshallow(folder: str) -> str:
-    """How a shallow clone gets its history; empty for one that is whole."""
+    """Return how a shallow clone gets its history; empty for a whole one."""
     if _run(folder, "rev-parse", "--is-shallow-repository").stdout.strip() != b"true":
         return ""
     return f"The clone is shallow; bring its history with: git fetch --unshallow {_remote(folder)}"
@@ -228,12 +228,12 @@ def _remote(folder: str) -> str:
 
 
 def _asked(folder: str, options: Sequence[str], question: str) -> bytes:
-    """What `git cat-file` answers to lines."""
+    """Return the answer of `git cat-file` to lines."""
     return _checked(folder, "cat-file", *options, question=question)
 
 
 def _checked(folder: str, *words: str, question: str = "") -> bytes:
-    """What git writes; a `DataFileError` where it fails."""
+    """Return the output of git; raise `DataFileError` if it fails."""
     done = _run(folder, *words, question=question)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()

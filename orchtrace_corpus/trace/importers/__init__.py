@@ -76,7 +76,7 @@ _MODULES = {module.rpartition(".")[2]: module for module in _MARKS}
 
 @runtime_checkable
 class Importer(Protocol):
-    """What the module of a format offers, or the object to which an entry point leads.
+    """The interface of an importer: the module of a format, or the object of an entry point.
 
     It may offer more: `TITLE`, what people call the format; `SUFFIXES`, what the names of its files end in where
     that is none of `logs.SUFFIXES`, for folders read with `--from`; `beside(opened)`, the further files of a session
@@ -173,7 +173,7 @@ def title(form: str) -> str:
 
 
 class Found(NamedTuple):
-    """What there is in files and folders.
+    """The sources in files and folders.
 
     Attributes:
         sessions: The sessions of logs.
@@ -362,7 +362,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
 
 
 class Imported(NamedTuple):
-    """What became of a session of a log: a trace, or the error for which it could not be read.
+    """The result of a session of a log: a trace, or the error that stopped it.
 
     Attributes:
         form: The format of the log; empty where it may not be read.

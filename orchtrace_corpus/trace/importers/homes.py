@@ -1,4 +1,4 @@
-"""Where programs keep their sessions below the home folder, which of these are the newest, and where each ran.
+"""The folders where programs keep sessions, the newest sessions in them, and the project of each.
 
 Only names and times of files are looked at, and their beginning for the folder that a session ran in: folders grow
 large. They are the same below the home folder of Linux, macOS and Windows.
@@ -32,13 +32,13 @@ _FIELDS = {"claude_code": "cwd", "codex": "cwd", "qwen_code": "cwd", "copilot_cl
 """The member in which the rows of a format name the folder: the first of this name is that of the session."""
 
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
-"""How many levels above the file of a session the folder of its project is, where the program keeps its sessions."""
+"""The levels from the file of a session up to the folder of its project, in the program's own folder."""
 
 _ABOVE_PROJECTS = {"claude_code": "projects", "qwen_code": "projects", "gemini_cli": "tmp", "kimi_code": "sessions"}
 """The folder in which a program keeps those of projects."""
 
 _WORKTREES = re.compile(r"/\.claude/worktrees/.*")
-"""Where Claude Code works on a branch beside the folder of the project."""
+"""The folder where Claude Code works on a branch, beside that of the project."""
 
 
 class Recent(NamedTuple):
@@ -50,7 +50,7 @@ class Recent(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the file or its folder is called after: the session, or the beginning of that."""
+        """Return the name of the session in the name of the file or its folder, or its beginning."""
         folder, file = os.path.split(self.path)
         if file == "events.jsonl" and self.form == "copilot_cli":
             return os.path.basename(folder)

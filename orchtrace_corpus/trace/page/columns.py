@@ -35,7 +35,7 @@ share of what is left."""
 
 
 class Flag(IntFlag):
-    """What an event is beside its type."""
+    """The flags of an event beside its type."""
 
     WORK = 1
     OPEN = 2
@@ -71,7 +71,7 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
     """
     view, times = diagnosis.view, diagnosis.view.timing
     strings, place = _Strings(), ranks(times.sequence)
-    agents = {one.agent: number for number, one in enumerate(view.agents)}
+    agents = {one.agent: index for index, one in enumerate(view.agents)}
     clock = _Clock(times.begin, times.elapsed)
     events = [view.trace.events[number] for number in times.sequence]
     chain = diagnosis.path.chain
@@ -119,7 +119,7 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
             "gap": [_short(gap) for gap in chain.gaps],
         },
         "waits": {
-            "agent": [agents[one.agent] for one in waits],
+            "agent": [agents[wait.agent] for wait in waits],
             "awaited": [agents[one.awaited] for one in waits],
             "begin": [clock.moment(one.begin) for one in waits],
             "end": [clock.moment(one.end) for one in waits],
@@ -136,16 +136,16 @@ def agent_groups(agents: Sequence[AgentSpan], people: Collection[str]) -> list[i
     """
     members: dict[tuple[str, str], list[int]] = {}
     above: list[str] = []
-    for place, one in enumerate(agents):
-        del above[one.depth :]
-        has_children = place + 1 < len(agents) and agents[place + 1].depth > one.depth
-        if above and not has_children and one.agent not in people:
-            members.setdefault((above[-1], one.role), []).append(place)
-        above.append(one.agent)
+    for place, agent in enumerate(agents):
+        del above[agent.depth :]
+        has_children = place + 1 < len(agents) and agents[place + 1].depth > agent.depth
+        if above and not has_children and agent.agent not in people:
+            members.setdefault((above[-1], agent.role), []).append(place)
+        above.append(agent.agent)
     groups = [-1] * len(agents)
-    for number, places in enumerate(group for group in members.values() if len(group) >= LEAST_GROUP):
+    for index, places in enumerate(group for group in members.values() if len(group) >= LEAST_GROUP):
         for place in places:
-            groups[place] = number
+            groups[place] = index
     return groups
 
 
@@ -227,7 +227,7 @@ def _column(values: list[Any]) -> Any:
 def _flags(diagnosis: Diagnosis) -> list[int]:
     view, times = diagnosis.view, diagnosis.view.timing
     flags = [int(Flag.WORK) if works > 0 else 0 for works in times.works]
-    opened = [one.number for one in view.open_calls]
+    opened = [open_call.number for open_call in view.open_calls]
     for numbers, flag in ((opened, Flag.OPEN), (diagnosis.assumed, Flag.ASSUMED), (times.off_clock, Flag.OFF_CLOCK)):
         for number in numbers:
             flags[number] |= flag
@@ -237,7 +237,7 @@ def _flags(diagnosis: Diagnosis) -> list[int]:
 def _sources(events: Sequence[Event], strings: _Strings) -> dict[str, Any]:
     sources = [event.source if isinstance(event.source, Source) else Source() for event in events]
     return {
-        "file": _column([strings.number(one.file) for one in sources]),
+        "file": _column([strings.number(source.file) for source in sources]),
         "line": _column([int(one.line or 0) for one in sources]),
     }
 
@@ -271,7 +271,7 @@ def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
     """The single times behind `diagnosis.between.waits`, whose lengths add up to theirs."""
     view, times = diagnosis.view, diagnosis.view.timing
     events, starts, ends = view.trace.events, times.starts, times.ends
-    waits = {(one.agent, number): one for one in diagnosis.between.waits for number in one.events}
+    waits = {(one.agent, event): one for one in diagnosis.between.waits for event in one.events}
     for agent in dict.fromkeys(one.agent for one in diagnosis.between.waits):
         free = -1.0
         for number in times.by_agent[agent]:
@@ -285,7 +285,7 @@ def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
 def _replay(
     diagnosis: Diagnosis, names: Mapping[str, str], strings: _Strings, place: Sequence[int]
 ) -> dict[str, list[Any] | Any]:
-    """What each event adds to the tokens and costs so far, and who and what comes and goes with which event.
+    """Return what each event adds to tokens and costs, and the agents and calls that begin and end with it.
 
     Tokens that are not known where a model was asked are null. Agents are texts, calls and messages events.
     """

@@ -229,7 +229,7 @@ class Tables:
         return Table("Critical path", ("event", "agent", "what", "worked", "gap before"), tuple(rows), tuple(notes))
 
     def between(self) -> Iterator[Table]:
-        """What went wrong between agents, who waited for whom, open calls, and how full contexts were."""
+        """Return the problems between agents, waits, open calls, and the fill of contexts."""
         run = self._run
         rows: list[tuple[Cell, ...]] = [
             (_words(one.kind), self._agents(one.agents), printable(one.tool, limit=60), self._time(one.seconds),
@@ -283,7 +283,7 @@ class Tables:
             yield _table("Waits for people within turns", columns, rows, notes, len(waits))
 
     def ledger(self) -> Iterator[Table]:
-        """Who spent the tokens and the money, and what became of each usage record of the log."""
+        """Return who spent tokens and money, and the account of each usage record of the log."""
         trace = self._run.view.trace
         kinds = [KIND_WORDS[kind] for kind in KINDS]
         for by in ("role", "model", "type", "tool"):

@@ -141,7 +141,7 @@ _SLANT = 0.7071  # of a label turned by 45 degrees, what it takes of the width a
 _BAR = 56.0
 _SHADES = 4
 _MOST_VALUES = 30
-"""How many texts a figure shows; the rarer ones are counted together."""
+"""The number of texts that a figure shows; rarer ones are counted together."""
 _YEARS = 8
 
 
@@ -289,7 +289,7 @@ def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class _Layout:
-    """Where things are: `left` and `right` of the cells, the width of a cell and of the figure, and the columns' names.
+    """The layout: `left` and `right` of the cells, the width of a cell and of the figure, and the columns' names.
 
     Each of `heads` has the lines of a name; one line, turned by 45 degrees and reaching as high, where `rise` is not 0.
     """
@@ -342,8 +342,8 @@ def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -
     if not bars:
         with drawing.group():
             label(drawing, MARGIN, y + _ROW / 2, layout.names, matrix.noun, "muted")
-            for index, number in enumerate(matrix.column_totals):
-                drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{number:,}", anchor="middle", bold=True)
+            for index, column_total in enumerate(matrix.column_totals):
+                drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{column_total:,}", anchor="middle", bold=True)
         y += _ROW
     return finish(drawing, legend(drawing, y + 10, _keys(matrix, largest)), caption)
 
@@ -353,11 +353,11 @@ def _bars(drawing: Drawing, top: float, layout: _Layout, totals: Sequence[int]) 
     largest = max(totals, default=0)
     base = top + SIZE + _BAR
     with drawing.group():
-        for index, number in enumerate(totals):
-            height = _BAR * number / largest if largest else 0.0
-            if number:
+        for index, total in enumerate(totals):
+            height = _BAR * total / largest if largest else 0.0
+            if total:
                 drawing.rect(layout.left + index * layout.cell + 6, base - height, layout.cell - 12, height, "series0")
-            drawing.text(layout.middle(index), base - height - 4, f"{number:,}", anchor="middle", bold=True)
+            drawing.text(layout.middle(index), base - height - 4, f"{total:,}", anchor="middle", bold=True)
     drawing.line(layout.left, base, layout.left + layout.cell * len(totals), base, "rule")
     return base + 4
 
@@ -516,8 +516,8 @@ def _level_heads(drawing: Drawing, top: float, heads: Sequence[Sequence[str]], e
     bottom = top + max(len(lines) for lines in heads) * SMALL * 1.15
     with drawing.group():
         for lines, x in zip(heads, ends, strict=True):
-            for number, line in enumerate(reversed(lines)):
-                drawing.text(x, bottom - number * SMALL * 1.15, line, "muted", size=SMALL, anchor="end")
+            for index, line in enumerate(reversed(lines)):
+                drawing.text(x, bottom - index * SMALL * 1.15, line, "muted", size=SMALL, anchor="end")
             if not lines:
                 drawing.rect(x - SMALL, bottom - SMALL + 2, SMALL, SMALL, "muted", radius=2)
                 drawing.hatch(x - SMALL, bottom - SMALL + 2, SMALL, SMALL)
@@ -759,7 +759,7 @@ class _Axis:
         self.decade_width = width / (self.last - self.first)
 
     def at(self, value: float) -> float:
-        """Where a number stands."""
+        """Return the position of a number."""
         return self.left + self.decade_width * max((log10(value) if value > 0 else self.first) - self.first, 0.0)
 
 

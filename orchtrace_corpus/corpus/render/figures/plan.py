@@ -1,4 +1,4 @@
-"""Which figures a corpus has, what they are drawn from, and what each shows, in words."""
+"""The figures of a corpus, their data, and their captions."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -167,7 +167,7 @@ def page(captions: Mapping[Figure, "Caption"]) -> str:
 
 NOT_RECORDED = "not recorded"
 
-_FEW = f"{' or '.join(str(number) for number in range(1, SPARSE_LIMIT + 1))}"
+_FEW = f"{' or '.join(str(index) for index in range(1, SPARSE_LIMIT + 1))}"
 
 
 class Caption(NamedTuple):

@@ -21,7 +21,7 @@ MOST_IDS = 100
 """In one request. arXiv refuses an address of more than about 640 of them."""
 
 MOST_REFUSALS = 10
-"""How often a query may be refused for one of its ids, and be sent again without it."""
+"""The number of refusals of a query for one of its ids, before it is given up."""
 
 
 class Miss(StrEnum):

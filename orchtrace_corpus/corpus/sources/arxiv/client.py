@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.sources.http import Transport
 from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter, default_folder
 
 MAX_AGE_SECONDS = 86400.0
-"""How old a kept answer may be to be given again: arXiv announces new versions once a day."""
+"""The age up to which a cached answer is used: arXiv announces new versions once a day."""
 
 _TICK_SECONDS = 1.0
 
@@ -115,7 +115,7 @@ class Client:
             CacheError: The cache cannot be written.
         """
         forms = {given: asked_form(given) for given in ids}
-        wanted = list(dict.fromkeys(asked for asked in forms.values() if asked))
+        wanted = list(dict.fromkeys(form for form in forms.values() if form))
         outcomes: dict[str, Outcome] = {}
         for asked in wanted if self._offline or not self._refresh else ():
             metadata = self._cached(asked)

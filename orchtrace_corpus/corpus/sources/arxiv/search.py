@@ -22,16 +22,16 @@ from orchtrace_corpus.corpus.sources.exchange import TooLongError
 from orchtrace_corpus.corpus.sources.limiter import BusyError
 
 PAGE_SIZE = 100
-"""How many papers a page has. arXiv allows 2,000 and has been seen to cut long pages short."""
+"""The papers on a page. arXiv allows 2,000 and has been seen to cut long pages short."""
 
 MOST_ANSWERS = 10_000
-"""How many answers of one query arXiv lets anybody page through."""
+"""The results of one query that arXiv pages through."""
 
 MOST_SWEEPS = 3
-"""How often the pages are gone through before the answers count as unsettled."""
+"""The passes over the pages before the results count as unsettled."""
 
 MOST_SHORT = 2
-"""How often a page is asked for again that is shorter than it should be."""
+"""The number of repeated requests for a page that is too short."""
 
 
 class Failure(StrEnum):

@@ -114,8 +114,8 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             path, at = os.path.realpath(file.path), lines(data, document)
             trees[path] = Trajectory(file, document, at, "", run)
             for tree in below([trees[path]]):
-                for number, embedded in enumerate(tree.embedded):
-                    tree.children.append(Trajectory(file, embedded, at, tree.pointer_to(number), run))
+                for index, embedded in enumerate(tree.embedded):
+                    tree.children.append(Trajectory(file, embedded, at, tree.pointer_to(index), run))
         else:
             yield _Session(trees, run).trace()
 
@@ -281,8 +281,8 @@ class _Session:
         for _, reference, child in self._delegations:
             step, done = reference.step, self._run.agents[child].steps
             later_words = notifications.get(id(reference.call), []) if done else []
-            for said in later_words:
-                self._run.returned(child, said.step, said.status, said.ref)
+            for later_word in later_words:
+                self._run.returned(child, later_word.step, later_word.status, later_word.ref)
             if later_words or not isinstance(step, steps.ToolResult):
                 continue
             if done:

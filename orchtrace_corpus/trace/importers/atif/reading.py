@@ -29,14 +29,14 @@ ABSENT = Raw(b"null")
 
 
 class Invocation(Struct, gc=False):
-    """When a call began and ended, in seconds since 1970, by NVIDIA's convention."""
+    """The begin and the end of a call, in seconds since 1970, by NVIDIA's convention."""
 
     start_timestamp: Any = None
     end_timestamp: Any = None
 
 
 class Extra(Struct, gc=False):
-    """What is known of the members of `extra`, which are not those of ATIF."""
+    """The known members of `extra`, which are not those of ATIF."""
 
     invocation: Invocation | None = None
     ancestry: Raw = ABSENT
@@ -79,7 +79,7 @@ class Call(Struct, gc=False):
 
 
 class Reference(Struct, gc=False):
-    """Where the trajectory of a sub-agent is."""
+    """The place of a sub-agent's trajectory."""
 
     trajectory_id: Any = None
     trajectory_path: Any = None
@@ -96,7 +96,7 @@ class Result(Struct, gc=False):
 
 
 class Observation(Struct, gc=False):
-    """What came back from the calls of a step."""
+    """The results of the calls of a step."""
 
     results: list[Result] | None = None
 
@@ -242,8 +242,8 @@ class Trajectory:
         self._is_asked = False
         self._has_ancestry = False
         self._report.records_read += len(document.steps)
-        for number, step in enumerate(document.steps):
-            self._take(step, steps.Place(file.name, next(lines)), number)
+        for index, step in enumerate(document.steps):
+            self._take(step, steps.Place(file.name, next(lines)), index)
 
     def pointer_to(self, number: int) -> str:
         """Return the JSON pointer of an embedded trajectory."""

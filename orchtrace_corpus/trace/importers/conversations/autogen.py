@@ -43,7 +43,7 @@ _EVENT = frozenset(("payload", "sender", "receiver", "delivery_stage"))
 _MESSAGE = frozenset(("source", "models_usage"))
 _STATE = frozenset(("agent_states", "llm_context"))
 _LONG = re.compile(r'\s*\{[^{}]{0,300}(?:\{\\*"payload\\*"|"payload"):\s*\\*"\{\\+"messages?\\+":')
-"""How an event log begins whose first row is longer than what is looked at."""
+"""The beginning of an event log whose first row exceeds the part that is looked at."""
 _TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStreamEnd)")', re.MULTILINE)
 """A line of a log as text: an event behind a prefix."""
 _ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
@@ -55,11 +55,11 @@ _GIVEN = {
     "FunctionExecutionResultMessage": "ToolCallExecutionEvent",
     "UserMessage": "TextMessage",
 }
-"""What a model is given, by what the messages of a team are called."""
+"""The messages of a team, by the name of what a model is given."""
 _MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
 _USAGE = re.compile(r'"models_usage":\s*\{')
 _RUNTIME = re.compile(r"_[0-9a-f-]{36}(?:/.*)?$")
-"""What the runtime puts behind the name of an agent: the run, and the run once more."""
+"""The suffix that the runtime adds to the name of an agent: the run, twice."""
 _ASKING = ("SelectorGroupChatManager", "MagenticOneOrchestrator")  # managers of teams that ask a model who is next
 _ANSWERS = frozenset(
     ("TextMessage", "MultiModalMessage", "StructuredMessage", "ToolCallRequestEvent", "HandoffMessage")
@@ -75,7 +75,7 @@ _MAX_NESTING = 6
 
 
 class _Response(Struct, gc=False):
-    """What a service answered, without the texts."""
+    """The answer of a service, without its texts."""
 
     id: Any = None
     model: Any = None

@@ -23,9 +23,9 @@ from orchtrace_corpus.trace.model.trace import Trace
 _KINDS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _REFUSED = "denied-interactively-by-user"
 _UNATTENDED = ("unattended", "rule", "hook", "policy", "auto")
-"""What is in the source of a decision that no person has made."""
+"""The parts of the source of a decision that no person made."""
 _SILENT = ("assistant.", "command.", "hook.", "mcp.", "session.", "skill.", "subagent.", "system.", "tool.")
-"""How the kinds of events begin of which most say nothing about agents, calls or tokens."""
+"""The beginnings of kinds of events that mostly say nothing about agents, calls or tokens."""
 
 
 class _Row(Struct, gc=False, rename="camel"):
@@ -66,7 +66,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Segment:
-    """What ran until a shutdown, which sums it up."""
+    """The work until a shutdown, which sums it up."""
 
     def __init__(self) -> None:
         self.calls: list[steps.ModelCall] = []  # the answers without usage of their own
@@ -323,4 +323,4 @@ _TAKERS: Mapping[str, Callable[[_Reading, _Event], None]] = {
     "tool.execution_start": _Reading._take_call,
     "user.message": _Reading._take_input,
 }
-"""What reads each kind of events."""
+"""The reader of each kind of events."""

@@ -39,7 +39,7 @@ _PUT_THERE = (
     "<bash-std", "<local-command-", "<system-reminder", "<task-notification", "Caveat: The messages below",
     "This session is being continued from a previous conversation",
 )  # fmt: skip
-"""How texts begin that Claude Code itself writes in the name of the person."""
+"""The beginnings of texts that Claude Code writes in the name of the person."""
 _COMMANDS = ("<bash-input>", "<command-")
 
 

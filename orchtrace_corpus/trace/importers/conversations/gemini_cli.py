@@ -29,7 +29,7 @@ _Message = tuple[dict[str, Any], steps.Place]  # A message as last written, and 
 
 
 class _Header(NamedTuple):
-    """What the header of a file says."""
+    """The header of a file."""
 
     session: str
     is_child: bool  # whether it is of a sub-agent

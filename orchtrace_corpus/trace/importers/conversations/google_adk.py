@@ -136,7 +136,7 @@ def _one_by_one(events: Part, file: str, *, in_python: bool) -> Iterator[tuple[_
 
 
 class _Words(Struct, gc=False):
-    """What somebody has said, until the others have read it; with the branches of those who have."""
+    """The words of an agent until the others have read them, with the branches of those who have."""
 
     agent: str | None
     step: steps.Step
@@ -177,7 +177,7 @@ class _Session:
 
     @cached_property
     def _paid(self) -> frozenset[str]:
-        """Who has usage, and so is a model; where nobody has, all may be."""
+        """Return the agents with usage, which are models; all, if none has usage."""
         return frozenset(self._masked(event.author) for event in self._events if event.usage_metadata is not None)
 
     def trace(self) -> Trace:

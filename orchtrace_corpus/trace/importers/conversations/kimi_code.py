@@ -31,7 +31,7 @@ _SILENT = (
     "metadata", "micro_compaction.", "permission.", "plan_mode.", "plugin.", "profile.", "prompt.", "runtime.",
     "subagent.", "swarm_mode.", "token_counting.", "tools.", "turn.",
 )  # fmt: skip
-"""How the kinds of records begin of which most say nothing about agents, calls or tokens, or say it again."""
+"""The beginnings of kinds of records that mostly say nothing about agents, calls or tokens, or repeat it."""
 
 
 class _Row(Struct, gc=False, rename="camel"):

@@ -38,10 +38,10 @@ _SILENT = frozenset(
 """Entries and printed events that say nothing about agents, calls or tokens, or say it again."""
 _ENTRY = frozenset(("id", "parentId", "timestamp"))
 _TELLING = ("role", "timestamp", "toolCallId", "usage")
-"""What tells a message from others of its session, whose ids versions of the program give anew."""
+"""The fields that identify a message in its session; versions of the program give new ids."""
 _ASKING = frozenset(("question", "questionnaire"))  # the tools by which extensions of the program ask a person
 _ROLES = frozenset(("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"))
-"""Who speaks in the messages of a session."""
+"""The roles in the messages of a session."""
 
 _SUFFIX = ".jsonl"
 _FOLDER = re.compile(r"_([0-9a-f]{8}-[0-9a-f-]{27})(?=[/\\])")

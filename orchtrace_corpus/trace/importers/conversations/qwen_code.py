@@ -54,7 +54,7 @@ class _Message(Struct, gc=False):
 
 
 class _Outcome(Struct, gc=False, rename="camel"):
-    """What the program notes of a result beside what the model gets."""
+    """The program's note on a result, beside the model's."""
 
     status: str = ""
     error_type: str = ""

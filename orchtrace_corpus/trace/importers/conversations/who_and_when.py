@@ -1,4 +1,4 @@
-"""Who&When: failed runs of teams with labels that say which agent made the decisive mistake, and at which step.
+"""Reads Who&When: failed runs of teams, labelled with the agent and the step of the decisive mistake.
 
 Zhang et al., 2025, "Which Agent Causes Task Failures and When?", arXiv 2505.00212. A record has no times, no usage
 and no ids of calls: its steps are counted. Agents are named by `name`, or by `role` with what the step was for.
@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 _MEMBERS = ({"history", "mistake_agent", "mistake_step"}, {"history", "question_ID", "ground_truth"})
 """Members of a record; where its history is long, the labels are not among the first."""
 _LONG = re.compile(r'\s*\[?\s*\{\s*"history"\s*:\s*\[\s*\{\s*"content"\s*:')
-"""How a record begins whose labels are behind a long history."""
+"""The beginning of a record whose labels follow a long history."""
 _PERSON = '"role": "human"'
 _PURPOSE = re.compile(r"\s*\((?:-> ?([^()]{1,100})|[^()]{1,100})\)\s*$")
 _PEOPLE = frozenset(("human", "user_proxy", "User"))

@@ -1,1 +1,1 @@
-"""What all importers share: files, privacy, the report, the trace in the making."""
+"""The core of all importers: files, privacy, the report, the trace that is built."""

@@ -6,7 +6,7 @@ from orchtrace_corpus.trace.importers.core.transcript import Delivery, ModelCall
 
 
 class Utterance(NamedTuple):
-    """What an agent has said or done last."""
+    """The last utterance or act of an agent."""
 
     agent: str
     step: Step
@@ -15,7 +15,7 @@ class Utterance(NamedTuple):
 
 
 class GroupChat:
-    """Who spoke last in a run of peers, and what the next one has to read.
+    """The last speaker in a run of peers, and what the next one has to read.
 
     Attributes:
         last: The last turn; None where a person has spoken since, or nobody has.

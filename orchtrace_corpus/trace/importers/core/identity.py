@@ -1,4 +1,4 @@
-"""What is the same: names are made unique, files of a session put together, answers of several sessions recognised."""
+"""Identity: makes names unique, groups the files of a session, recognises answers in several sessions."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

@@ -71,7 +71,7 @@ class LogFile(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found in a folder.
+    """The logs in a folder.
 
     Attributes:
         files: The files that may be logs.

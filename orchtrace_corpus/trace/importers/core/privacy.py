@@ -52,11 +52,11 @@ _SLASH = r"(?:[\\/]|%2[Ff]|%5[Cc])+"
 _REST = r"[^\s\"']*"
 _LONG = r"(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}"
 _BODY = rf"(?:{_LONG}|[A-Za-z0-9]{{30,}})[\w-]*"
-"""What follows the mark of a key: a run such as no word of a name is."""
+"""The text after the mark of a key: a run of characters that no word of a name has."""
 _LOOSE = r"(?=[\w-]*\d)[\w-]{12,}"
-"""What follows a mark that no word begins with."""
+"""The text after a mark that no word begins with."""
 _ALONE = r"(?<![A-Za-z])"
-"""What begins like this is no end of a word, as the sk of `task-` is; digits and underscores may be before it."""
+"""Excludes the end of a word, such as the sk of `task-`; digits and underscores may precede."""
 _APART = r"(?<![A-Za-z0-9])"
 _NAMED = r"(?:(?:api|auth|access|account|client|secret|shared[-_]?access)[-_]?)"
 _HOMES = "home|HOME|homes|Users|USERS|users|scratch"
@@ -113,14 +113,14 @@ _IS_RANDOM_LOOSELY = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}|[A-Za-z0-9]{30,
 """A run such as no word of a name is; longer in shapes that allow words with hyphens between them."""
 
 _SETS = re.compile("[=>:|,]").search
-"""What stands between the name of a service and its key."""
+"""The separators between the name of a service and its key."""
 
 _CANONICAL = msgspec.json.Encoder(order="sorted", enc_hook=str)
 _SALT: ContextVar[bytes] = ContextVar("salt", default=b"")
 
 
 class Privacy(NamedTuple):
-    """How contents are referred to.
+    """The way to refer to contents.
 
     Attributes:
         salt: Makes hashes of guessable contents useless to others; the same salt gives the same hashes.

@@ -34,7 +34,7 @@ _OWN, _REPORTED, _OK, _ERROR = LedgerLine.OWN, TokenBasis.REPORTED, Status.OK, S
 
 
 class Task(NamedTuple):
-    """What a sub-agent was spawned to do, or is told later."""
+    """The task of a sub-agent, given with its spawn or later."""
 
     parent: str  # the key of the agent that called
     call: ToolCall | str  # the call, or its id; empty where the log does not say
@@ -397,7 +397,7 @@ class Run:
 
     @cached_property
     def builder(self) -> Builder:
-        """What writes the events, from when it is first asked for: with the version that is known then.
+        """Return the writer of events, made on first use with the version that is known then.
 
         Formats whose rows have both ends and say what belongs to what, as spans do, write events themselves.
         """

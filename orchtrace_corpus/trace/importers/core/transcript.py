@@ -1,4 +1,4 @@
-"""What the transcripts of agents hold, in the same words for every program that writes them.
+"""The contents of agents' transcripts, in the same terms for every program.
 
 Importers read rows into transcripts, one for each agent; `transcript_events` makes events of them. A transcript is a
 list of steps, each with the moment and the place in the log where it was noted.
@@ -32,7 +32,7 @@ SCRIPT = AgentKind.TOOL
 
 
 class Place(Struct, gc=False, frozen=True):
-    """Where in the log something was noted: the file as it is to be shown, and the line."""
+    """A place in the log: the file as it is shown, and the line."""
 
     file: str
     line: int
@@ -42,7 +42,7 @@ class Place(Struct, gc=False, frozen=True):
 
 
 class Purpose(StrEnum):
-    """What an agent does with a call of a tool."""
+    """The purpose of a tool call."""
 
     TOOL = "tool"
     SPAWN = "spawn"
@@ -70,7 +70,7 @@ class Step(Struct, gc=False):
 
     @property
     def last_time(self) -> float:
-        """When it was over."""
+        """Return the time of its end."""
         return self.time
 
 
@@ -99,7 +99,7 @@ class ModelCall(Step):
 
     @property
     def last_time(self) -> float:
-        """When its last row was written."""
+        """Return the time of its last row."""
         return self.end
 
     def note_text(self, text: str, privacy: Privacy) -> None:
@@ -145,7 +145,7 @@ class ToolCall(Step, gc=True):
 
 
 class UserInput(Step, gc=True):
-    """What a person entered.
+    """The input of a person.
 
     Attributes:
         waited: Whether the run waited for it, if its turn was over.
@@ -248,7 +248,7 @@ class CopiedHistory(Step):
 
 
 class Transcript(Struct):
-    """What one agent did, as one file or a part of it tells.
+    """The acts of one agent, as one file or a part of it records them.
 
     Attributes:
         agent: The agent's name.

@@ -46,7 +46,7 @@ def add_events(transcripts: Sequence[steps.Transcript], builder: Builder) -> Non
 
 
 class _Life:
-    """What is known of an agent so far: its name, whether it only warms caches, its last moment, and the step then."""
+    """The state of an agent so far: its name, whether it only warms caches, its last time, and its last step."""
 
     def __init__(self, agent: str, *, is_warm_up: bool) -> None:
         self.agent, self.is_warm_up, self.last = agent, is_warm_up, -inf
@@ -59,7 +59,7 @@ class _Life:
 
 
 class _Run:
-    """What the transcripts share: who lives when, and which events of other transcripts an event is joined to."""
+    """The state that transcripts share: the lives of agents, and the events that join transcripts."""
 
     def __init__(self, transcripts: Sequence[steps.Transcript], builder: Builder) -> None:
         self.builder = builder
@@ -135,7 +135,7 @@ class _Run:
 
     @cached_property
     def _begins(self) -> dict[str, float]:
-        """When the first is known of each agent, or of one below it."""
+        """Return the first known time of each agent, or of one below it."""
         begins: dict[str, float] = {}
 
         def note(agent: str, time: float) -> None:

@@ -48,7 +48,7 @@ def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
 _OF_INPUT = ("prompt_token_details", "prompt_tokens_details", "input_token_details", "input_tokens_details")
 _OF_OUTPUT = ("completion_token_details", "completion_tokens_details", "output_token_details", "output_tokens_details")
 _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
-"""Where a usage has these, which is Anthropic's, its input is stated without them."""
+"""The fields of Anthropic's usage, whose input excludes them."""
 
 
 def usage_of_service(stated: Mapping[str, Any]) -> Usage:

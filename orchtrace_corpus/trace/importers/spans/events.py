@@ -83,7 +83,7 @@ class Act(Struct):
 
 
 class Frame(Struct):
-    """What happened in an agent's activation, or in the span of a tool or guardrail."""
+    """The events of an agent's activation, or of the span of a tool or guardrail."""
 
     entries: list[tuple[str, EdgeType]] = []  # the events that it begins with, each with the type of the edge from it
     acts: list[Act] = []  # what was done

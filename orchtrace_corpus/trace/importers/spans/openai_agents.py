@@ -42,7 +42,7 @@ _ERRORS = {
 
 
 class _Data(Struct):
-    """What is particular to a kind of span; contents are decoded only where they are needed."""
+    """The fields particular to a kind of span; contents are decoded only where needed."""
 
     type: Any = None
     name: Any = None

@@ -29,7 +29,7 @@ PARENT_COMMAND = "ParentCommand"
 
 
 class Kind(StrEnum):
-    """What a span stands for; `CHAIN` for whatever merely holds other spans."""
+    """The kind of a span; `CHAIN` only holds other spans."""
 
     AGENT = "agent"
     INFERENCE = "inference"
@@ -102,12 +102,12 @@ class Span(msgspec.Struct, gc=False):
 
     @property
     def failure(self) -> dict[str, Any]:
-        """How it failed, in the schema's words; nothing where it did not."""
+        """Return how it failed, in the schema's words; empty if it did not."""
         return {"status": Status.ERROR, "error_type": masked(self.error_type)} if self.has_failed else {}
 
     @property
     def ending(self) -> dict[str, Any]:
-        """How it ended, in the schema's words; nothing where it has not."""
+        """Return how it ended, in the schema's words; empty if it has not."""
         return self.failure or (_OK if self.end is not None else {})
 
     @property

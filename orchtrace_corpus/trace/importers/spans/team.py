@@ -30,7 +30,7 @@ _END = "__end__"
 _MOST_PAIRS = 1_000  # of two steps with more pairs of tasks, not every task is joined to every other: edges stay linear
 
 Places = Mapping[int, tuple[int, int]]
-"""Where each agent's span lies: in which activation, and below which tool's span."""
+"""The activation of each agent's span, and the tool's span above it."""
 
 
 class Transfer(NamedTuple):

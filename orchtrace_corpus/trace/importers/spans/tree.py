@@ -358,7 +358,7 @@ def _is_one_call(of: Tree, first: int, second: int) -> bool:
 
 
 class Spending:
-    """What the spans of a tree spent; the report's ledger says why."""
+    """The tokens of the spans of a tree; the report's ledger says why."""
 
     def __init__(self, of: Tree, run: Run) -> None:
         self._of = of

@@ -272,7 +272,7 @@ _SILENT_EVENTS = frozenset(
 
 
 class Moment(Struct, gc=False):
-    """When and where a row was written; `row` counts the rows of the thread."""
+    """The time and the place of a row; `row` counts the rows of the thread."""
 
     time: float
     place: steps.Place

@@ -128,8 +128,8 @@ def _add_report(report: ImportReport, copy: Copy, whole: Set[tuple[int, int]], f
             filled += gaps
             report.pass_over("unreadable line whose row another file of the thread has")
     for drop, noted in copy.report.dropped.items():
-        for number in range(noted.number - filled.count(Drop(drop))):
-            file, _, line_number = noted.for_example[min(number, len(noted.for_example) - 1)].rpartition(":")
+        for index in range(noted.number - filled.count(Drop(drop))):
+            file, _, line_number = noted.for_example[min(index, len(noted.for_example) - 1)].rpartition(":")
             report.drop(Drop(drop), file, int(line_number))
 
 

@@ -146,7 +146,7 @@ _ENDED = {
     "shutdown": Status.CANCELLED,
     "closed": Status.CANCELLED,
 }
-"""How an agent is said to have ended; under any other word it goes on."""
+"""The words for the end of an agent; with any other word it goes on."""
 _ESCALATED = r"""sandbox_permissions["']?\s*:\s*["'`]require_escalated|with_escalated_permissions["']?\s*:\s*true"""
 """How a script of code mode asks. Patterns are compiled where they are first needed: most logs need none."""
 _TOOL_CALL = r"\btools\.\w+\s*\("
@@ -273,7 +273,7 @@ _FAILED = (
     r"(?:apply_patch verification|exec_command|write_stdin|collab \w+) failed\b|failed to parse function arguments"
     r"|unsupported (?:custom tool )?call\b"
 )
-"""How Codex itself says that it could not run a call."""
+"""The words of Codex for a call that it could not run."""
 _FAILED_BEGINS = ("apply_patch ", "exec_command ", "write_stdin ", "collab ", "failed to parse ", "unsupported ")
 _SESSION = r"Process running with session ID (\d{1,9})"
 _SCRIPT = r"Script (completed|failed|terminated|running with cell ID (\S{1,100}))"

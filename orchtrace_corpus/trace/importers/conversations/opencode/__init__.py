@@ -37,12 +37,12 @@ _MEMBERS = (
 )  # fmt: skip
 """Members of a session, a message, a part, and of what `run` and `export` print."""
 _DOCUMENTS = (".json", ".jsonl", ".ndjson")
-"""What the names of documents end in; a database that is called like them is tied to no other file."""
+"""The suffixes of documents; a database with one of them is tied to no other file."""
 _ABORTED = "MessageAbortedError"
 _NO_USAGE = Usage()
 _RESTATED, _UNKNOWN = LedgerLine.RESTATED, TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
 _Stated: TypeAlias = tuple[tuple[Any, ...], bool, int]
-"""What a usage states: input, output, cache reads and writes, reasoning; whether that is apart; and all of it."""
+"""The numbers of a usage: input, output, cache reads and writes, reasoning, whether it is apart, and the total."""
 
 
 def recognises(beginning: Head) -> bool:

@@ -33,7 +33,7 @@ _Odd = bool | int | float | str | tuple[Any, ...] | None  # what stands where an
 
 
 class Usage(Struct, gc=False):
-    """What an answer has spent, each kind apart; reads and writes are those of its `cache`."""
+    """The tokens of an answer by kind; reads and writes are those of its `cache`."""
 
     input: Any = None
     output: Any = None
@@ -45,14 +45,14 @@ class Usage(Struct, gc=False):
 
 
 class Metadata(Struct, gc=False):
-    """What a tool says of its run beside the output, which it may repeat."""
+    """The metadata of a tool's run beside the output, which it may repeat."""
 
     session: str = field(default="", name="sessionId")
     exit: Any = None
 
 
 class State(Struct, gc=False):
-    """What became of a call."""
+    """The state of a call."""
 
     status: str = ""
     input: Any = None
