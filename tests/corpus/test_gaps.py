@@ -90,7 +90,7 @@ shared         turn               0       1.1  c3, sirius2025
 verifier       agent              0       1.0  sage2026, comas2026
 individual     role               0       0.9  ippo2020, lamo2026
 expected: if both tags were independent; nearest: papers of the closest cells.
-53 more empty or sparse cells: corpus gaps --format csv
+53 more empty or sparse cells; --format csv lists all
 36 of 84 papers have a contested tag here; --reading sources changes 15 of them
 """
     )
@@ -289,7 +289,7 @@ style    size   papers  expected  candidates
 cottage  large       0       0.0  open-style?
 gravel   small       0       0.0  settled, open-size?
 expected: if both tags were independent; candidates: those with both tags, ? by a reading of an open tag.
-5 more empty or sparse cells: corpus gaps --format csv
+5 more empty or sparse cells; --format csv lists all
 """,
         "",
     )

@@ -76,7 +76,7 @@ def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
     keys = (gap.nearest if awaiting is None else awaiting.get(gap[:2], ()) for gap in gaps)
     rows = tuple((*gap[:3], round(gap.expected, 1), ", ".join(named)) for gap, named in zip(gaps, keys, strict=True))
     others = len(coverage.gaps) - len(gaps)
-    more = (f"{others:,} more empty or sparse cells: corpus gaps --format csv",) * bool(others)
+    more = (f"{others:,} more empty or sparse cells; --format csv lists all",) * bool(others)
     notes = (f"expected: if both tags were independent; {last}: {said}.", *more)
     title = "Furthest below the number expected from the sums of rows and columns"
     return Table("gaps", title, columns, rows, notes, wrapped=last)
