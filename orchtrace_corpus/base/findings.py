@@ -149,6 +149,13 @@ def has_errors(findings: Iterable[Finding]) -> bool:
     return any(finding.severity is Severity.ERROR for finding in findings)
 
 
+def ranked(findings: Sequence[Finding], limit: int) -> Sequence[Finding]:
+    """Return findings of which `limit` are shown, 0 for all; if that leaves some out, errors come before warnings."""
+    if not limit or len(findings) <= limit:
+        return findings
+    return sorted(findings, key=lambda finding: finding.severity is not Severity.ERROR)
+
+
 def is_malformed(findings: Iterable[Finding]) -> bool:
     """Return True if a finding is one of syntax, so that part of the data could not be read."""
     return any(finding.code.startswith("Y") for finding in findings)

@@ -488,6 +488,33 @@ def test_max_findings_says_how_many_more_there_are() -> None:
     assert run_corpus("check", "data", "--max-findings", "-1").code == 2
 
 
+def test_an_error_is_shown_before_the_warnings_above_it_where_findings_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "corpus"
+    shutil.copytree(TOY, root)
+    path = root / "data" / "papers.yaml"
+    text = (
+        path.read_text(encoding="utf-8")
+        .replace("beds of roses.", "beds of roses")
+        .replace("without any tool.", "without any tool")
+    )
+    path.write_text(text.replace("style: cottage", "style: cotage"), encoding="utf-8")
+
+    monkeypatch.chdir(root)
+    checked = run_corpus("check", "data", "--max-findings", "1")
+    counted = run_corpus("stats")
+
+    error = (
+        "data/papers.yaml:44:10: V102 unknown style 'cotage' (did you mean 'cottage'? "
+        "allowed: formal, cottage, meadow, gravel, NA) [mixed-borders]\n"
+    )
+    assert (checked.code, checked.stdout) == (1, error)
+    assert counted.stderr == (
+        f"corpus: the data has 1 error, so its counts would not be true:\n{error}Run corpus check data for all of them.\n"
+    )
+
+
 @pytest.mark.usefixtures("broken")
 def test_max_findings_counts_all_in_json() -> None:
     document = json.loads(run_corpus("check", "data", "--max-findings", "2", "--format", "json").stdout)

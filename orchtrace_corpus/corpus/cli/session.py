@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, InvalidCorpusError, MalformedCorpusError
-from orchtrace_corpus.base.findings import has_errors, is_malformed, quote
+from orchtrace_corpus.base.findings import Severity, has_errors, is_malformed, quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.findings import summary
 from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more, pluralize
@@ -66,9 +66,10 @@ class CorpusSession(Session):
         loaded = self.files.loaded
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
-            shown = first_and_more([str(finding) for finding in findings], MOST_LINES, "and {:,} more")
+            errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+            shown = first_and_more([str(finding) for finding in errors], MOST_LINES, "and {:,} more")
             error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
-            message = f"the data has {summary(findings)}, so its counts would not be true:"
+            message = f"the data has {summary(errors)}, so its counts would not be true:"
             raise error("\n".join((message, *shown)), "Run corpus check data for all of them.")
         return loaded.pool
 
