@@ -152,7 +152,7 @@ def as_atif(trace: Trace) -> dict[str, Any]:
 
 
 def as_text(data: Mapping[str, Any]) -> str:
-    """What `as_data`, `as_published` or `as_atif` gave as JSON, with an event or an edge on each line."""
+    """Return the result of `as_data`, `as_published` or `as_atif` as JSON, with an event or an edge on each line."""
     return write.text(data)
 
 

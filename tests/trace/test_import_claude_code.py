@@ -715,6 +715,20 @@ def test_the_total_of_a_workflow_is_left_out(tmp_path: Path, main: Claude) -> No
 # Tokens
 
 
+@pytest.mark.parametrize("counts", [(True, 1, 240), (1, True, 240)])
+def test_a_flag_is_no_count_also_beside_a_row_that_has_one(
+    tmp_path: Path, main: Claude, counts: tuple[Any, ...]
+) -> None:
+    main.say(0, "Go.")
+    for second, output in enumerate(counts, 1):
+        main.answer(second, "m1", text("Done."), usage=(1200, output, 0, 0))
+    trace = trace_of(main.write(tmp_path))
+
+    before = "left out: row before the last of its answer (same message.id and requestId)"
+    assert trace["import_report"]["token_ledger"][before]["tokens"]["output"] == 1
+    assert by_agent(trace) == {"main": (1200, 240, 0, 0, 0)}
+
+
 def test_rows_of_one_answer_repeat_its_usage_and_the_last_one_counts(tmp_path: Path, main: Claude) -> None:
     main.answer(1, "m1", text("A"), usage=(10, 1, 5, 5), stop=None)
     main.answer(2, "m1", use("t1", "Bash"), usage=(10, 1, 5, 5), stop=None)

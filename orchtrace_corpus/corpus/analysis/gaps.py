@@ -1,4 +1,4 @@
-"""What is known about a combination of values that no paper has: what is near it, what may fill it, what decides it.
+"""Describes a combination of values that no paper has: the papers near it, what may fill it, what decides it.
 
 `statistics.coverage` finds the gaps of two axes; here each is described by itself, and so is a value that no paper has
 at all, such as the level `explicit` of `stop`.

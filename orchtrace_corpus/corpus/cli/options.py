@@ -26,7 +26,7 @@ class ReadingOrder(StrEnum):
 
 
 class TakenIn(StrEnum):
-    """What `--with` can add to the pool for one command."""
+    """Records that `--with` adds to the pool for one command."""
 
     CANDIDATES = "candidates"
 

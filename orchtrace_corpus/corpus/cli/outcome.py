@@ -27,7 +27,7 @@ _KINDS = (
     ("S1", "row of scale", "rows of scale", "name another record in data/scale.yaml, or leave the field out"),
     ("", "entry of another file", "entries of other files", "corpus check shows all of them"),
 )
-"""What an edit can break: the beginning of its codes, its nouns, and the command that fixes it."""
+"""Kinds of what an edit can break: the beginning of its codes, its nouns, and the command that fixes it."""
 
 
 def apply(

@@ -1,4 +1,4 @@
-"""What the events of a trace say together: their tokens, the roles of agents, the tools that act."""
+"""Figures over the events of a trace: their tokens, the roles of agents, the tools that act."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

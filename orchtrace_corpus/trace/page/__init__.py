@@ -218,7 +218,7 @@ def _figures(run: Diagnosis) -> tuple[Headline, ...]:
 
 
 def _blocks(tables: Tables) -> Iterator[Block]:
-    """What is in the page below the calls, in its order."""
+    """Return the blocks of the page below the calls, in their order."""
     yield Block("figures", "Figures", (tables.figures(),))
     yield Block("agents", "Agents", (tables.agents(),))
     yield Block("critical", "Critical path", _filled([tables.critical_path()]))
@@ -261,13 +261,13 @@ _LABELS = {
     "tools": "calls of {}", "models": "events of the model {}", "statuses": "events that ended {}",
     "decisions": "sub-decisions to {}", "events": "{} events", "edges": "{} edges", "handovers": "{}", "declared": "{}",
 }  # fmt: skip
-"""What a difference is called, by its part."""
+"""The names of differences, by their part."""
 _CODED = frozenset(("costs", "measures", "statuses", "decisions", "events", "edges"))
 """The parts whose names are words joined by underscores, and no text of a log."""
 
 
 def _label(one: Difference) -> str:
-    """What differs, in words."""
+    """Return the name of a difference."""
     if one.part == "findings":
         for kind, noun in findings.NOUNS.items():
             ending = one.name.removeprefix(kind.value)

@@ -177,7 +177,7 @@ _ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON})
 
 
 class Meanings:
-    """What spans stand for, by their index.
+    """The meanings of spans, by their index.
 
     Args:
         of: The tree.

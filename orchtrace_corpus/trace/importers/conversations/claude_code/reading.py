@@ -452,9 +452,11 @@ class Reading:
             request = string(entry.row.request_id)
             key = answer, request, "" if request else thread.key
         usage = message.get("usage")
-        if usage != self._last_usage[0]:  # which the rows of an answer repeat
-            self._last_usage = usage, *rows.usage_of(usage)
-        _, spent, is_odd = self._last_usage
+        last, spent, is_odd = self._last_usage
+        has_flag = type(usage) is dict and bool in map(type, usage.values())  # True equals 1, but is no count
+        if usage != last or is_odd or has_flag:  # the rows of an answer repeat its usage
+            spent, is_odd = rows.usage_of(usage)
+            self._last_usage = usage, spent, is_odd
         written = self._by_ids.get(key)
         if written is None:
             uuid, model = string(entry.row.uuid), text_field(message, "model")
