@@ -19,7 +19,7 @@ from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import ExitCode, UpstreamError
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.sources import exchange
-from orchtrace_corpus.corpus.sources.arxiv import batches
+from orchtrace_corpus.corpus.sources.arxiv import client
 from orchtrace_corpus.corpus.sources.arxiv.client import MAX_AGE_SECONDS, Answer, Client
 from orchtrace_corpus.corpus.sources.arxiv.service import SPACING_SECONDS
 from orchtrace_corpus.corpus.sources.http import RedirectError, Transport
@@ -242,9 +242,9 @@ def test_a_service_that_refuses_everything_is_not_asked_for_ever(
 
     answer = make().fetch(IDS)
 
-    assert len(answer.malformed) == batches.MOST_REFUSALS
-    assert len(answer.unparseable) == 84 - batches.MOST_REFUSALS
-    assert len(server.requests) == batches.MOST_REFUSALS + 1
+    assert len(answer.malformed) == client.MOST_REFUSALS
+    assert len(answer.unparseable) == 84 - client.MOST_REFUSALS
+    assert len(server.requests) == client.MOST_REFUSALS + 1
 
 
 @pytest.mark.parametrize(
@@ -697,7 +697,7 @@ def test_the_document_states_the_numbers_in_force() -> None:
 
     assert f"at least {SPACING_SECONDS:g} seconds from the end of one" in text
     assert f"never asked more often than every {SPACING_SECONDS:g} seconds" in text
-    assert f"Up to {batches.MOST_IDS} papers" in text
+    assert f"Up to {client.MOST_IDS} papers" in text
     assert f"not asked for again for {MAX_AGE_SECONDS / 3600:g} hours" in text
     first_seconds = exchange.BUSY_SPACINGS * SPACING_SECONDS
     assert (

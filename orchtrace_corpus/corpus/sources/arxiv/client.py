@@ -3,29 +3,57 @@
     answer = Client(cache_folder=default_folder()).fetch(["2401.00001", "arXiv:math.GT/0309136v2"])
     answer.found["2401.00001"].title
 
+Batches of ids are asked for until each id has an outcome, whatever the service answers. What is wrong with one id is
+its outcome, and the rest is asked again without it; `exchange` deals with the moment and with the service. A request
+that was refused as malformed is never repeated: arXiv penalises that.
+
 docs/arxiv.md says what is asked, how often, and what is kept.
 """
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
+from typing import TypeAlias
 
 from orchtrace_corpus.base.budget import TRIES_SECONDS
+from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.batches import Asker, Miss, Outcome, split_by_version
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form
-from orchtrace_corpus.corpus.sources.arxiv.feed import FeedExchange
+from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form, is_versioned, stored_form
+from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
 from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
 from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
+from orchtrace_corpus.corpus.sources.exchange import TooLongError
 from orchtrace_corpus.corpus.sources.http import Transport
-from orchtrace_corpus.corpus.sources.limiter import Clock, Limiter, default_folder
+from orchtrace_corpus.corpus.sources.limiter import BusyError, Clock, Limiter, default_folder
 
 MAX_AGE_SECONDS = 86400.0
 """The age up to which a cached answer is used: arXiv announces new versions once a day."""
 
+MOST_IDS = 100
+"""In one request. arXiv refuses an address of more than about 640 of them."""
+
+MOST_REFUSALS = 10
+"""The number of refusals of a query for one of its ids, before it is given up."""
+
 _TICK_SECONDS = 1.0
+
+
+class Miss(StrEnum):
+    """The reasons why an id has no description; `Answer` says what each means."""
+
+    MISSING = "missing"
+    MALFORMED = "malformed"
+    THROTTLED = "throttled"
+    UNPARSEABLE = "unparseable"
+    UNASKED = "unasked"
+
+
+Outcome: TypeAlias = Metadata | Miss
 
 
 class Answer(NamedTuple):
@@ -117,15 +145,34 @@ class Client:
         forms = {given: asked_form(given) for given in ids}
         wanted = list(dict.fromkeys(form for form in forms.values() if form))
         outcomes: dict[str, Outcome] = {}
+        messages: list[str] = []
         for asked in wanted if self._offline or not self._refresh else ():
             metadata = self._cached(asked)
             if metadata is not None:
                 outcomes[asked] = metadata
             elif self._offline:
                 outcomes[asked] = Miss.MISSING if self._cache.is_missing(asked) else Miss.UNASKED
-        is_done = len(outcomes) == len(wanted)
-        messages = () if is_done else self._ask(wanted, outcomes, set(map(asked_form, known)), progress)
-        return _answer(forms, outcomes, messages)
+        if len(outcomes) < len(wanted):
+            with self._open_exchange(progress, lambda: len(outcomes), len(wanted)) as (exchange, report):
+                asker = _Asker(exchange, self._cache, report, outcomes, messages)
+                unasked = [asked for asked in wanted if asked not in outcomes]
+                asker.ask(unasked, None if self._refresh else self._cached)
+                before = asker.doubtful | set(map(asked_form, known))
+                lost = [asked for asked in unasked if outcomes[asked] is Miss.MISSING]
+                lost = [asked for asked in lost if asked in before or self._cache.read(asked) is not None]
+                asker.ask(lost)
+                for asked in lost:
+                    if outcomes[asked] is Miss.MISSING:
+                        self._cache.write(asked, None)
+        found: dict[str, Metadata] = {}
+        missed: dict[str, list[str]] = {str(miss): [] for miss in Miss}
+        for given, form in forms.items():
+            outcome = Miss.MALFORMED if form is None else outcomes[form]
+            if isinstance(outcome, Metadata):
+                found[given] = outcome
+            else:
+                missed[outcome].append(given)
+        return Answer(found, messages=tuple(messages), **{miss: tuple(names) for miss, names in missed.items()})
 
     def search(
         self,
@@ -139,30 +186,31 @@ class Client:
         Args:
             queries: In arXiv's syntax, by name.
             count_only: Ask how many answers each has, and for no more.
-            progress: As for `fetch`; it counts queries.
+            progress: As in `fetch`; it counts queries.
 
         Raises:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
-
-        def report(waiting_seconds: float = 0.0, reason: str = "") -> None:
-            if progress is not None:
-                progress(Progress(searcher.done, len(queries), waiting_seconds, reason))
-
         max_age_seconds: float | None = MAX_AGE_SECONDS
         if self._offline:
             max_age_seconds = None
         elif self._refresh:
             max_age_seconds = -1.0
-        with self._open_exchange(report) as exchange:
+        with self._open_exchange(progress, lambda: searcher.done, len(queries)) as (exchange, report):
             searcher = Searcher(exchange, self._cache, max_age_seconds, report)
             report()
             return searcher.search(queries, count_only=count_only)
 
     @contextmanager
-    def _open_exchange(self, report: Callable[[float, str], None]) -> Iterator[FeedExchange]:
-        """Open the service to be asked in turns, with waits that are reported every second."""
+    def _open_exchange(
+        self, progress: Callable[[Progress], None] | None, done: Callable[[], int], total: int
+    ) -> Iterator[tuple[FeedExchange, Callable[[], None]]]:
+        """Open the service to be asked in turns, and what reports how far it is; waits are reported every second."""
+
+        def report(waiting_seconds: float = 0.0, reason: str = "") -> None:
+            if progress is not None:
+                progress(Progress(done(), total, waiting_seconds, reason))
 
         def pause(seconds: float, reason: str) -> None:
             left_seconds = seconds
@@ -170,57 +218,122 @@ class Client:
                 report(left_seconds, reason)
                 self._clock.sleep(min(left_seconds, _TICK_SECONDS))
                 left_seconds -= _TICK_SECONDS
-            report(0.0, "")
+            report()
 
         limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
         with self._open_transport() as transport:
-            yield FeedExchange(self._service, limiter, transport, self._patience_seconds)
+            yield FeedExchange(self._service, limiter, transport, self._patience_seconds), report
 
     def _cached(self, asked: str) -> Metadata | None:
         return self._cache.read(asked, None if self._offline else MAX_AGE_SECONDS)
 
-    def _ask(
+
+class _Asker:
+    """One run of questions to a service.
+
+    Attributes:
+        doubtful: Ids that are missing in an answer that held nothing at all.
+    """
+
+    def __init__(
         self,
-        wanted: Sequence[str],
+        exchange: FeedExchange,
+        cache: Cache,
+        report: Callable[[], None],
         outcomes: dict[str, Outcome],
-        before: Collection[str | None],
-        progress: Callable[[Progress], None] | None,
-    ) -> tuple[str, ...]:
-        """Ask for what has no outcome yet, and return what went wrong."""
+        messages: list[str],
+    ) -> None:
+        self.doubtful: set[str] = set()
+        self._exchange = exchange
+        self._cache = cache
+        self._report = report
+        self._outcomes = outcomes
+        self._messages = messages
+        self._refusals = 0
+        self._is_swept = False
+        report()
 
-        def report(waiting_seconds: float = 0.0, reason: str = "") -> None:
-            if progress is not None:
-                progress(Progress(len(outcomes) + len(asker.outcomes), len(wanted), waiting_seconds, reason))
+    def ask(self, ids: Sequence[str], cached: Callable[[str], Metadata | None] | None = None) -> None:
+        """Ask for ids as arXiv is asked for them, and give each an outcome.
 
-        with self._open_exchange(report) as exchange:
-            asker = Asker(exchange, self._cache, report)
-            report()
-            meanwhile = None if self._refresh else self._cached
-            for ids in split_by_version([asked for asked in wanted if asked not in outcomes]):
-                asker.ask(ids, meanwhile)
-            lost = [
-                asked
-                for asked, outcome in asker.outcomes.items()
-                if outcome is Miss.MISSING
-                and (asked in before or asked in asker.doubtful or self._cache.read(asked) is not None)
-            ]
-            for ids in split_by_version(lost):
-                asker.ask(ids)
-            for asked in lost:
-                if asker.outcomes[asked] is Miss.MISSING:
-                    self._cache.write(asked, None)
-        outcomes |= asker.outcomes
-        return tuple(asker.messages)
+        Those with a version and those without are asked for apart, because an answer does not say which entry is for
+        which of the ids, and an id without a version means the newest.
 
+        Args:
+            ids: The ids.
+            cached: Returns the answer that another process may have had meanwhile; None to ask all the same.
+        """
+        for has_version in (False, True):
+            size = MOST_IDS
+            waiting = [asked for asked in ids if is_versioned(asked) == has_version]
+            while waiting:
+                batch: list[str] = []
+                rest = list(waiting)
+                try:
+                    with self._exchange.turn():
+                        if not self._is_swept:  # of what killed runs left, in our turn: then nobody else writes there
+                            self._cache.sweep()
+                            self._is_swept = True
+                        while rest and len(batch) < size:
+                            asked = rest.pop(0)
+                            metadata = cached(asked) if cached else None
+                            if metadata is None:
+                                batch.append(asked)
+                            else:
+                                self._outcomes[asked] = metadata
+                        if batch:
+                            query = f"id_list={','.join(batch)}&max_results={len(batch)}"
+                            url = f"{self._exchange.service.url}?{query}"
+                            self._settle(batch, self._exchange.ask(url, pluralize(len(batch), "paper")))
+                    waiting = rest
+                except TooLongError as error:
+                    size = max(len(batch) // 2, 1)
+                    waiting = batch + rest
+                    if len(batch) == 1:
+                        self._give_up(batch, Miss.UNPARSEABLE, error)
+                        waiting = rest
+                except RefusedQueryError as error:
+                    waiting = self._without_refused(batch, error) + rest
+                except FeedError as error:
+                    self._give_up(batch, Miss.UNPARSEABLE, error)
+                    waiting = rest
+                except BusyError as error:
+                    self._give_up(batch + rest, Miss.THROTTLED, error)
+                    waiting = []
+                self._report()
 
-def _answer(forms: Mapping[str, str | None], outcomes: Mapping[str, Outcome], messages: tuple[str, ...]) -> Answer:
-    """Return the outcome of each id as it was given."""
-    found: dict[str, Metadata] = {}
-    missed: dict[Miss, list[str]] = {miss: [] for miss in Miss}
-    for given, asked in forms.items():
-        outcome = Miss.MALFORMED if asked is None else outcomes[asked]
-        if isinstance(outcome, Metadata):
-            found[given] = outcome
-        else:
-            missed[outcome].append(given)
-    return Answer(found, messages=messages, **{str(miss): tuple(names) for miss, names in missed.items()})
+    def _settle(self, batch: list[str], feed: Feed) -> None:
+        """Give each id of a batch what the feed says of it, and keep that."""
+        described: dict[str, Metadata] = {}
+        for entry in feed.entries:
+            name = stored_form(entry.arxiv_id)
+            described[f"{name}v{entry.version}"] = entry
+            if name not in described or described[name].version < entry.version:
+                described[name] = entry
+        self._messages += feed.messages
+        unreadable = {stored_form(problem.arxiv_id) for problem in feed.problems}
+        for asked in batch:
+            metadata = described.get(asked)
+            if metadata is not None:
+                self._cache.write(asked, metadata)
+                self._outcomes[asked] = metadata
+            else:  # an entry that does not say of which paper it is may be that of any
+                is_there = "" in unreadable or re.sub(r"v\d+$", "", asked) in unreadable
+                self._outcomes[asked] = Miss.UNPARSEABLE if is_there else Miss.MISSING
+        if not feed.entries and not feed.problems and len(batch) > 1:
+            self.doubtful.update(batch)
+
+    def _give_up(self, ids: Sequence[str], outcome: Miss, reason: Exception) -> None:
+        self._outcomes |= dict.fromkeys(ids, outcome)
+        papers = pluralize(len(ids), "paper")
+        self._messages.append(f"no answer from {self._exchange.service.name} about {papers}: {reason}")
+
+    def _without_refused(self, batch: list[str], error: RefusedQueryError) -> list[str]:
+        """Return a refused batch without the id that it was refused for; nothing where the refusal names none."""
+        self._refusals += 1
+        if error.bad_id not in batch or self._refusals > MOST_REFUSALS:
+            self._give_up(batch, Miss.UNPARSEABLE, error)
+            return []
+        self._outcomes[error.bad_id] = Miss.MALFORMED
+        self._messages.append(f"{self._exchange.service.name} takes {quote(error.bad_id)} for no id")
+        return [asked for asked in batch if asked != error.bad_id]
