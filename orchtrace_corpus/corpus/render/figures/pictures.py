@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import ceil, hypot, log10
-from typing import TypeAlias
+from math import ceil, copysign, hypot, log10
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
@@ -22,21 +22,16 @@ from orchtrace_corpus.corpus.model.field_table import FieldKind
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Sketch
-from orchtrace_corpus.corpus.render.figures.plan import (
-    NOT_RECORDED,
-    SPARSE_LIMIT,
-    Caption,
-    Figure,
-    FigureKind,
-    Source,
-    called,
-)
-from orchtrace_corpus.corpus.render.figures.plan import caption as caption_of
+from orchtrace_corpus.corpus.render.figures import plan
+from orchtrace_corpus.corpus.render.figures.plan import Caption, Figure, FigureKind, Source, called
 from orchtrace_corpus.corpus.render.scale import amount
 from orchtrace_corpus.corpus.render.statistics import crosstab_title
 
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.flow import Screening
 
-def draw(figure: Figure, source: Source, said: Caption) -> str:
+
+def draw(figure: Figure, source: Source, caption: Caption) -> str:
     """Return a figure as an SVG document, with its caption."""
     drawers = {
         FigureKind.COVERAGE: draw_coverage,
@@ -47,7 +42,7 @@ def draw(figure: Figure, source: Source, said: Caption) -> str:
         FigureKind.SCREENING: draw_screening,
         FigureKind.SCALE: draw_scale,
     }
-    return drawers[figure.kind](figure, said, source)
+    return drawers[figure.kind](figure, caption, source)
 
 
 WIDTH = 520.0
@@ -68,30 +63,39 @@ def label_width(labels: Sequence[str], limit: float = LABEL_WIDTH) -> float:
     return min(limit, max((text_width(label) for label in labels), default=0.0))
 
 
-def head(drawing: Drawing, caption: Caption) -> float:
-    """Write the title and what the figure shows; return where the rest may begin."""
-    room = drawing.width - 2 * MARGIN
-    y = MARGIN + LARGE
-    for line in wrap(caption.title, room, LARGE, lines=3, bold=True):
-        drawing.text(MARGIN, y, line, size=LARGE, bold=True)
-        y += LARGE * _LEADING
-    for line in wrap(caption.subtitle, room, SMALL, lines=4):
-        drawing.text(MARGIN, y, line, "muted", size=SMALL)
-        y += SMALL * _LEADING
+def write(
+    drawing: Drawing,
+    x: float,
+    y: float,
+    lines: Sequence[str],
+    fill: str = "ink",
+    *,
+    step: float,
+    size: int = SIZE,
+    bold: bool = False,
+) -> float:
+    """Write lines of text below each other, the first on the base line `y`; return the base line behind the last."""
+    for line in lines:
+        drawing.text(x, y, line, fill, size=size, bold=bold)
+        y += step
     return y
 
 
-def label(drawing: Drawing, x: float, middle: float, width: float, text: str, fill: str = "ink") -> None:
+def head(drawing: Drawing, caption: Caption) -> float:
+    """Write the title and what the figure shows; return where the rest may begin."""
+    room = drawing.width - 2 * MARGIN
+    title = wrap(caption.title, room, LARGE, lines=3, bold=True)
+    y = write(drawing, MARGIN, MARGIN + LARGE, title, step=LARGE * _LEADING, size=LARGE, bold=True)
+    subtitle = wrap(caption.subtitle, room, SMALL, lines=4)
+    return write(drawing, MARGIN, y, subtitle, "muted", step=SMALL * _LEADING, size=SMALL)
+
+
+def label(drawing: Drawing, middle: float, width: float, text: str, fill: str = "ink") -> None:
     """Write a row's name in one or two lines about its middle."""
-    lines = wrap(text, width)
-    size = SIZE
-    if len(lines) > 1:
-        size = SMALL
-        lines = wrap(text, width, SMALL)
+    size = SIZE if len(wrap(text, width)) <= 1 else SMALL
+    lines = wrap(text, width, size)
     y = middle + size * (0.35 - (len(lines) - 1) * 0.55)
-    for line in lines:
-        drawing.text(x, y, line, fill, size=size)
-        y += size * 1.1
+    write(drawing, MARGIN, y, lines, fill, step=size * 1.1, size=size)
 
 
 def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
@@ -113,10 +117,9 @@ def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
         if fill == HATCHED:
             drawing.rect(x, y, _SWATCH, _SWATCH, "muted", radius=2)
             drawing.hatch(x, y, _SWATCH, _SWATCH)
-        elif fill == "page":
-            drawing.rect(x, y, _SWATCH, _SWATCH, fill, stroke="rule", dashed=True, radius=2)
         else:
-            drawing.rect(x, y, _SWATCH, _SWATCH, fill, radius=2)
+            is_page = fill == "page"
+            drawing.rect(x, y, _SWATCH, _SWATCH, fill, stroke="rule" * is_page, dashed=is_page, radius=2)
         drawing.text(x + _SWATCH + 6, y + _SWATCH - 2, text, "muted", size=SMALL)
         x += width + 14
     return y + SMALL * 1.6
@@ -125,10 +128,8 @@ def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
 def finish(drawing: Drawing, y: float, caption: Caption, notes: Sequence[str] = ()) -> str:
     """Write the notes below, and give the picture its height."""
     for note in notes:
-        y += 4
-        for line in wrap(note, drawing.width - 2 * MARGIN, SMALL, lines=8):
-            drawing.text(MARGIN, y + SMALL, line, "muted", size=SMALL)
-            y += SMALL * _LEADING
+        lines = wrap(note, drawing.width - 2 * MARGIN, SMALL, lines=8)
+        y = write(drawing, MARGIN, y + 4 + SMALL, lines, "muted", step=SMALL * _LEADING, size=SMALL) - SMALL
     drawing.height = y + MARGIN
     return drawing.svg(caption.title, caption.text)
 
@@ -143,32 +144,26 @@ _SHADES = 4
 _MOST_VALUES = 30
 """The number of texts that a figure shows; rarer ones are counted together."""
 _YEARS = 8
+_Groups: TypeAlias = Mapping[str, tuple[str, ...]]
+"""The values that a row or column stands for, by its title."""
 
 
 class _Matrix(NamedTuple):
-    """Counts by row and column, with the numbers of papers in each row and in each column."""
+    """Counts by the titles of rows and of columns; titles that are set aside have no shade."""
 
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    cells: tuple[tuple[int, ...], ...]
-    row_totals: tuple[int, ...]
-    column_totals: tuple[int, ...]
-    aside_rows: frozenset[int] = frozenset()
-    aside_columns: frozenset[int] = frozenset()
-    noun: str = "papers"
+    rows: Mapping[str, int]
+    columns: Mapping[str, int]
+    cells: Mapping[tuple[str, str], int]
+    noun: str
+    aside: frozenset[str] = frozenset()
 
     def largest(self) -> int:
-        """The largest count in a cell that is not set aside."""
-        rows = [numbers for row, numbers in enumerate(self.cells) if row not in self.aside_rows]
-        columns = [column for column in range(len(self.columns)) if column not in self.aside_columns]
-        return max((numbers[column] for numbers in rows for column in columns), default=0)
+        """Return the largest count in a cell that is not set aside."""
+        return max((number for pair, number in self.cells.items() if self.aside.isdisjoint(pair)), default=0)
 
 
 def draw_coverage(figure: Figure, caption: Caption, source: Source) -> str:
-    """The first pair of fields that the taxonomy crosses, as a heat map with the papers of each row and column.
-
-    What does not apply is set aside, without a shade: it would dwarf the rest.
-    """
+    """Draw the first pair of fields that the taxonomy crosses."""
     return _draw_crossed(figure.name, caption, source.summary.crosstabs[0], source.pool)
 
 
@@ -183,56 +178,55 @@ def draw_fields(pool: Pool, attributes: Sequence[Attribute], filters: Sequence[s
     noun = pool.taxonomy.noun.counted(len(pool.papers))
     subtitle = f"{noun}{': ' * bool(filters)}{'; '.join(filters)}"
     if len(attributes) == 2:
-        rows, columns = attributes
-        crosstab = cross(pool.papers, rows, columns)
+        crosstab = cross(pool.papers, *attributes)
         title = crosstab_title(crosstab)
-        caption = Caption(title, subtitle, f"{title}. {subtitle}.")
-        return _draw_crossed(f"{rows.name}-by-{columns.name}", caption, crosstab, pool)
+        name = "-by-".join(attribute.name for attribute in attributes)
+        return _draw_crossed(name, Caption(title, subtitle, f"{title}. {subtitle}."), crosstab, pool)
     (attribute,) = attributes
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:
-        summary = summarise(pool)
-        source, figure = Source(pool, summary), Figure(facet.field, FigureKind.LEVELS, facet.field)
-        return draw_levels(figure, caption_of(figure, source)._replace(subtitle=subtitle), source)
+        source, figure = Source(pool, summarise(pool)), Figure(facet.field, FigureKind.LEVELS, facet.field)
+        return draw_levels(figure, plan.caption(figure, source)._replace(subtitle=subtitle), source)
     counts = count(pool.papers, attribute)
     listed = "; ".join(f"{called(value, attribute.terms)} {number:,}" for value, number in counts.counts.items())
-    return _draw_counted(attribute.name, Caption(attribute.label, subtitle, f"{subtitle}: {listed}."), counts, pool)
+    caption = Caption(attribute.label, subtitle, f"{subtitle}: {listed}.")
+    groups = _groups(tuple(counts.counts), attribute)
+    totals = _totals(groups, counts.counts)
+    if _is_year(attribute):
+        return _draw(attribute.name, caption, _Matrix({}, totals, {}, pool.taxonomy.noun.many), bars=True)
+    by_value = {values[0] if len(values) == 1 else title: totals[title] for title, values in groups.items()}
+    return _draw_ladder(attribute.name, caption, counts._replace(counts=by_value), {})
 
 
 def _draw_crossed(name: str, caption: Caption, crosstab: Crosstab, pool: Pool) -> str:
-    """Draw two fields crossed as a heat map with the papers of each row and column; years have no holes."""
+    """Draw two fields crossed as a heat map with the papers of each row and column; years have no holes.
+
+    What does not apply is set aside: it would dwarf the rest.
+    """
     rows, columns = _groups(crosstab.row_values, crosstab.rows), _groups(crosstab.column_values, crosstab.columns)
-    by_row = count(pool.papers, crosstab.rows).counts
-    by_column = count(pool.papers, crosstab.columns).counts
-    cells = tuple(
-        tuple(sum(crosstab.number(a, b) for a in row for b in column) for column in columns.values())
-        for row in rows.values()
-    )
+    groups = (*rows.items(), *columns.items())
     matrix = _Matrix(
-        tuple(rows),
-        tuple(columns),
-        cells,
-        tuple(sum(by_row.get(value, 0) for value in row) for row in rows.values()),
-        tuple(sum(by_column.get(value, 0) for value in column) for column in columns.values()),
-        frozenset(index for index, row in enumerate(rows.values()) if NO_CELLS.issuperset(row)),
-        frozenset(index for index, column in enumerate(columns.values()) if NO_CELLS.issuperset(column)),
+        _totals(rows, count(pool.papers, crosstab.rows).counts),
+        _totals(columns, count(pool.papers, crosstab.columns).counts),
+        _cells(crosstab, rows, columns),
         pool.taxonomy.noun.many,
+        frozenset(title for title, values in groups if NO_CELLS.issuperset(values)),
     )
     return _draw(name, caption, matrix)
 
 
-def _draw_counted(name: str, caption: Caption, counts: Counts, pool: Pool) -> str:
-    """Draw the papers by a field: years as columns without holes, others as a ladder."""
-    attribute = counts.attribute
-    groups = _groups(tuple(counts.counts), attribute)
-    totals = tuple(sum(counts.counts.get(value, 0) for value in values) for values in groups.values())
-    if _is_year(attribute):
-        matrix = _Matrix((), tuple(groups), (), (), totals, noun=pool.taxonomy.noun.many)
-        return _draw(name, caption, matrix, bars=True)
-    listed = dict(
-        zip((values[0] if len(values) == 1 else title for title, values in groups.items()), totals, strict=True)
-    )
-    return _draw_ladder(name, caption, counts._replace(counts=listed), {})
+def _totals(groups: _Groups, counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the count of each group, the sum of its values'."""
+    return {title: sum(counts.get(value, 0) for value in values) for title, values in groups.items()}
+
+
+def _cells(crosstab: Crosstab, rows: _Groups, columns: _Groups) -> dict[tuple[str, str], int]:
+    """Return the count of each pair of groups by their titles."""
+    cells: dict[tuple[str, str], int] = {}
+    for title, row in rows.items():
+        for head, column in columns.items():
+            cells[title, head] = sum(crosstab.number(a, b) for a in row for b in column)
+    return cells
 
 
 def _is_year(attribute: Attribute) -> bool:
@@ -258,27 +252,23 @@ def _groups(values: Sequence[str], attribute: Attribute) -> dict[str, tuple[str,
 
 def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
     """Draw the papers of the last years, one column each, and of all years before, by the sections of the list."""
-    taxonomy = source.pool.taxonomy
-    groups = _groups(tuple(source.summary.years.counts), source.summary.years.attribute)
-    groups = {title: years for title, years in groups.items() if years != (ABSENT,)}
-    by_year = source.summary.years.counts
-    totals = tuple(sum(by_year.get(year, 0) for year in years) for years in groups.values())
-    matrix = _Matrix((), tuple(groups), (), (), totals, noun=taxonomy.noun.many)
+    taxonomy, years = source.pool.taxonomy, source.summary.years
+    columns = _groups([year for year in years.counts if year != ABSENT], years.attribute)
+    cells: dict[tuple[str, str], int] = {}
+    rows: dict[str, int] = {}
     section = taxonomy.section
     if section is not None:
         attributes = paper_attributes(taxonomy)
         crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])
-        cells = tuple(
-            tuple(sum(crosstab.number(row, year) for year in years) for years in groups.values())
-            for row in crosstab.row_values
-        )
-        rows = tuple(called(row, section.terms) for row in crosstab.row_values)
-        matrix = matrix._replace(rows=rows, cells=cells, row_totals=tuple(map(sum, cells)))
+        sections = {called(value, section.terms): (value,) for value in crosstab.row_values}
+        cells = _cells(crosstab, sections, columns)
+        rows = {title: sum(cells[title, head] for head in columns) for title in sections}
+    matrix = _Matrix(rows, _totals(columns, years.counts), cells, taxonomy.noun.many)
     return _draw(figure.name, caption, matrix, bars=True)
 
 
 def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
-    """The columns: the last years one by one, whether or not they have papers, and all before as one."""
+    """Return the columns: the last years one by one, whether or not they have papers, and all before as one."""
     if not years:
         return []
     first, last = years[0], years[-1]
@@ -295,19 +285,18 @@ class _Layout:
     """
 
     def __init__(self, matrix: _Matrix) -> None:
-        self.names = label_width(matrix.rows)
+        self.names = label_width(tuple(matrix.rows))
         self.left = MARGIN + self.names + 8
-        widest = text_width(f"{max((*matrix.column_totals, matrix.largest()), default=0):,}", bold=True) + 8
-        totals = (text_width(f"{total:,}", bold=True) for total in matrix.row_totals)
+        widest = text_width(f"{max((*matrix.columns.values(), matrix.largest())):,}", bold=True) + 8
+        totals = (text_width(f"{total:,}", bold=True) for total in matrix.rows.values())
         totals_width = max(text_width(matrix.noun, SMALL), *totals, 0.0) + 8
         room = (WIDTH - MARGIN - self.left - totals_width) / max(len(matrix.columns), 1)
         self.cell = max(_CELL, widest, min(room, _LARGEST_CELL))
         word = max((text_width(word, SMALL) for title in matrix.columns for word in title.split()), default=0.0) + 6
+        self.rise = reach = 0.0
         if word <= max(self.cell, _LARGEST_CELL):
             self.cell = max(self.cell, word)
             self.heads = [wrap(title, self.cell, SMALL, lines=3) for title in matrix.columns]
-            self.rise = 0.0
-            reach = 0.0
         else:
             self.heads = [wrap(title, _HEAD_WIDTH, SMALL, lines=1) for title in matrix.columns]
             slants = [text_width(lines[0], SMALL) * _SLANT for lines in self.heads]
@@ -317,7 +306,7 @@ class _Layout:
         self.width = max(WIDTH, self.right + MARGIN, reach + MARGIN)
 
     def middle(self, column: int) -> float:
-        """The middle of a column."""
+        """Return the middle of a column."""
         return self.left + (column + 0.5) * self.cell
 
 
@@ -327,34 +316,43 @@ def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -
     drawing = Drawing(name, layout.width)
     y = head(drawing, caption) + 8
     if bars:
-        y = _bars(drawing, y, layout, matrix.column_totals)
+        y = _bars(drawing, y, layout, tuple(matrix.columns.values()))
     y = _heads(drawing, y, layout)
     if matrix.rows:
         drawing.text(layout.right, y - 6, matrix.noun, "muted", size=SMALL, anchor="end")
     largest = matrix.largest()
-    for index, title in enumerate(matrix.rows):
+    for title, total in matrix.rows.items():
         with drawing.group():
-            fill = "muted" if index in matrix.aside_rows else "ink"
-            label(drawing, MARGIN, y + _ROW / 2, layout.names, title, fill)
-            _cells(drawing, y, layout, matrix, index, largest)
-            drawing.text(layout.right, y + _ROW / 2 + BASE, f"{matrix.row_totals[index]:,}", anchor="end", bold=True)
+            label(drawing, y + _ROW / 2, layout.names, title, "muted" if title in matrix.aside else "ink")
+            for index, column in enumerate(matrix.columns):
+                x, number = layout.left + index * layout.cell + 1.5, matrix.cells[title, column]
+                _cell(
+                    drawing,
+                    x,
+                    y,
+                    layout.cell - 3,
+                    number,
+                    largest,
+                    is_aside=not matrix.aside.isdisjoint((title, column)),
+                )
+            drawing.text(layout.right, y + _ROW / 2 + BASE, f"{total:,}", anchor="end", bold=True)
         y += _ROW
     if not bars:
         with drawing.group():
-            label(drawing, MARGIN, y + _ROW / 2, layout.names, matrix.noun, "muted")
-            for index, column_total in enumerate(matrix.column_totals):
-                drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{column_total:,}", anchor="middle", bold=True)
+            label(drawing, y + _ROW / 2, layout.names, matrix.noun, "muted")
+            for index, total in enumerate(matrix.columns.values()):
+                drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{total:,}", anchor="middle", bold=True)
         y += _ROW
     return finish(drawing, legend(drawing, y + 10, _keys(matrix, largest)), caption)
 
 
 def _bars(drawing: Drawing, top: float, layout: _Layout, totals: Sequence[int]) -> float:
-    """A bar above each column, with the number of its papers; returns where the columns' names may begin."""
+    """Draw a bar above each column, with the number of its papers; return where the columns' names may begin."""
     largest = max(totals, default=0)
     base = top + SIZE + _BAR
     with drawing.group():
         for index, total in enumerate(totals):
-            height = _BAR * total / largest if largest else 0.0
+            height = _BAR * total / max(largest, 1)
             if total:
                 drawing.rect(layout.left + index * layout.cell + 6, base - height, layout.cell - 12, height, "series0")
             drawing.text(layout.middle(index), base - height - 4, f"{total:,}", anchor="middle", bold=True)
@@ -363,7 +361,7 @@ def _bars(drawing: Drawing, top: float, layout: _Layout, totals: Sequence[int]) 
 
 
 def _heads(drawing: Drawing, top: float, layout: _Layout) -> float:
-    """The names of the columns; returns where the cells begin."""
+    """Write the names of the columns; return where the cells begin."""
     deepest = max(map(len, layout.heads), default=1)
     bottom = top + (layout.rise or deepest * SMALL * 1.15)
     with drawing.group():
@@ -377,20 +375,16 @@ def _heads(drawing: Drawing, top: float, layout: _Layout) -> float:
     return bottom + 4
 
 
-def _cells(drawing: Drawing, y: float, layout: _Layout, matrix: _Matrix, row: int, largest: int) -> None:
-    width, height = layout.cell - 3, _ROW - 3
-    for column, number in enumerate(matrix.cells[row]):
-        x = layout.left + column * layout.cell + 1.5
-        aside = row in matrix.aside_rows or column in matrix.aside_columns
-        shade = 0 if aside else heat(number, largest)
-        if shade or aside:
-            drawing.rect(x, y + 1.5, width, height, f"heat{shade}" if shade else "plain", radius=3)
-        else:
-            drawing.rect(x, y + 1.5, width, height, "page", stroke="rule", dashed=True, radius=3)
-        fill = "ink" if shade else "muted"
-        if shade == _SHADES:
-            fill = "on-heat4"
-        drawing.text(x + width / 2, y + _ROW / 2 + BASE, f"{number:,}", fill, anchor="middle")
+def _cell(drawing: Drawing, x: float, y: float, width: float, number: int, largest: int, *, is_aside: bool) -> None:
+    """Draw a number on its shade; a cell that is set aside has none."""
+    shade = 0 if is_aside else heat(number, largest)
+    fill, is_empty = f"heat{shade}" if shade else "plain", not shade and not is_aside
+    stroke = "rule" if is_empty else ""
+    drawing.rect(x, y + 1.5, width, _ROW - 3, "page" if is_empty else fill, stroke=stroke, dashed=is_empty, radius=3)
+    ink = "ink" if shade else "muted"
+    if shade == _SHADES:
+        ink = "on-heat4"
+    drawing.text(x + width / 2, y + _ROW / 2 + BASE, f"{number:,}", ink, anchor="middle")
 
 
 def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
@@ -402,10 +396,8 @@ def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
         low, high = -(-(shade - 1) * largest // _SHADES) + 1, -(-shade * largest // _SHADES)
         if low <= high:
             keys[f"heat{shade}"] = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    aside = [matrix.rows[row] for row in matrix.aside_rows]
-    aside += [matrix.columns[column] for column in matrix.aside_columns]
-    if aside:
-        keys["plain"] = ", ".join(sorted(set(aside)))
+    if matrix.aside:
+        keys["plain"] = ", ".join(sorted(matrix.aside))
     return keys
 
 
@@ -417,46 +409,45 @@ _CONTESTED = "contested: another reading is on record"
 
 
 def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
-    """A facet as a ladder: a rung for each term, as long as it has papers, with empty and sparse rungs marked.
-
-    Empty and sparse are marked on axes only: that a description is rare is no gap. The part of a bar is hatched that
-    belongs to papers with a contested reading.
-    """
+    """Draw a facet as a ladder: a rung for each term, as long as it has papers."""
     return _draw_ladder(figure.name, caption, source.counts(figure.field), source.contested.get(figure.field, {}))
 
 
 def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping[str, int]) -> str:
+    """Draw a ladder of values; the part of a bar is hatched that belongs to papers with a contested reading.
+
+    Empty and sparse rungs are marked on axes only: that a description is rare is no gap.
+    """
     facet = counts.attribute.facet
     is_axis = facet is not None and facet.role is Role.AXIS
-    values = list(counts.counts.items())
-    labels = [called(value, counts.attribute.terms) for value, _ in values]
-    marks = []
-    for value, number in values:
-        notes = ["sparse" if number else "empty"] * (is_axis and number <= SPARSE_LIMIT and value not in NO_CELLS)
+    labels, marks = [], []
+    for value, number in counts.counts.items():
+        labels.append(called(value, counts.attribute.terms))
+        notes = ["sparse" if number else "empty"] * (is_axis and number <= plan.SPARSE_LIMIT and value not in NO_CELLS)
         notes += [f"{contested[value]:,} contested"] if contested.get(value) else []
         marks.append(", ".join(notes))
     names = label_width(labels)
     left = MARGIN + names + 10
     digits = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
     room = WIDTH - MARGIN - left - digits - max((text_width(mark, SMALL) for mark in marks), default=0.0) - 16
-    largest = max((number for value, number in values if value not in NO_CELLS), default=0)
+    largest = max((number for value, number in counts.counts.items() if value not in NO_CELLS), default=0)
     drawing = Drawing(name, WIDTH)
     top = y = head(drawing, caption) + 10
-    for text, mark, (value, number) in zip(labels, marks, values, strict=True):
-        middle = y + _RUNG / 2
-        length = 0.0 if value in NO_CELLS else room * number / max(largest, 1)
+    for text, mark, (value, number) in zip(labels, marks, counts.counts.items(), strict=True):
+        middle, is_aside = y + _RUNG / 2, value in NO_CELLS
+        length = 0.0 if is_aside else room * number / max(largest, 1)
+        fill = "muted" if is_aside else "ink"
         with drawing.group():
-            label(drawing, MARGIN, middle, names, text, "muted" if value in NO_CELLS else "ink")
+            label(drawing, middle, names, text, fill)
             if length:
                 drawing.rect(left, middle - _THICKNESS / 2, length, _THICKNESS, "series0")
                 if contested.get(value):
                     part = length * contested[value] / number
                     drawing.hatch(left + length - part, middle - _THICKNESS / 2, part, _THICKNESS)
-            elif value not in NO_CELLS:
+            elif not is_aside:
                 length = room
                 drawing.line(left, middle, left + room, middle, "rule", dashed=True)
-            fill, bold = ("muted", False) if value in NO_CELLS else ("ink", True)
-            drawing.text(left + length + 8, middle + BASE, f"{number:,}", fill, bold=bold)
+            drawing.text(left + length + 8, middle + BASE, f"{number:,}", fill, bold=not is_aside)
             if mark:
                 drawing.text(left + length + 12 + digits, middle + BASE, mark, "muted", size=SMALL)
         y += _RUNG
@@ -467,40 +458,44 @@ def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping
 
 
 def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
-    """A facet of kind `levels`: a row for each term, its papers by level as numbers and as a stacked bar.
+    """Draw a facet of kind `levels`: a row for each term, its papers by level as numbers and as a stacked bar.
 
     The part of a bar is hatched that belongs to papers with a contested reading.
     """
     levels = source.levels(figure.field)
     facet = levels.facet
     labels = [called(term.id, facet.terms) for term in facet.terms]
-    numbers = [tuple(levels.counts[term.id].values()) for term in facet.terms]
     disputed = [source.contested.get(term.id, {}) for term in facet.terms]
     is_contested = any(any(by_level.values()) for by_level in disputed)
-    shown = numbers
+    columns = []
+    for level in facet.levels:
+        numbers = [levels.counts[term.id][level.id] for term in facet.terms]
+        columns.append((wrap(level.label, _LEVEL_WIDTH, SMALL), numbers))
     if is_contested:
-        shown = [(*row, sum(by_level.values())) for row, by_level in zip(numbers, disputed, strict=True)]
-    heads = [wrap(level.label, _LEVEL_WIDTH, SMALL) for level in facet.levels] + [[]] * is_contested
+        columns.append(([], [sum(by_level.values()) for by_level in disputed]))
     widths = []
-    for index, lines in enumerate(heads):
-        texts = (*lines, *(f"{row[index]:,}" for row in shown))
-        widths.append(max(text_width(text) for text in texts) + (8 if lines else 22))
+    for lines, numbers in columns:
+        texts = (*lines, *(f"{number:,}" for number in numbers))
+        widths.append(max(map(text_width, texts)) + (8 if lines else 22))
     names = label_width(labels)
     left = MARGIN + names + 8
     _, *ends = accumulate(widths, initial=left)
     start = left + sum(widths) + 14
     drawing = Drawing(figure.name, max(WIDTH, start + _STACK_WIDTH + MARGIN))
-    largest = max((sum(row) for row in numbers), default=0)
+    largest = max((sum(by_level.values()) for by_level in levels.counts.values()), default=0)
     pixels = (drawing.width - MARGIN - start) / max(largest, 1)
-    top = y = _level_heads(drawing, head(drawing, caption) + 10, heads, ends)
-    for text, row, by_level, counts in zip(labels, shown, disputed, numbers, strict=True):
+    top = y = _level_heads(drawing, head(drawing, caption) + 10, [lines for lines, _ in columns], ends)
+    for index, (text, by_level) in enumerate(zip(labels, disputed, strict=True)):
         with drawing.group():
-            label(drawing, MARGIN, y + _RUNG / 2, names, text)
-            for number, x in zip(row, ends, strict=True):
-                fill = "ink" if number else "muted"
+            label(drawing, y + _RUNG / 2, names, text)
+            for (_, numbers), x in zip(columns, ends, strict=True):
+                number, fill = numbers[index], "ink" if numbers[index] else "muted"
                 drawing.text(x, y + _RUNG / 2 + BASE, f"{number:,}", fill, anchor="end", bold=bool(number))
-            hatched = [by_level.get(level.id, 0) for level in facet.levels]
-            _stack(drawing, start, y + (_RUNG - _THICKNESS) / 2, pixels, counts, hatched)
+            pieces = [
+                (numbers[index], by_level.get(level.id, 0))
+                for level, (_, numbers) in zip(facet.levels, columns, strict=False)
+            ]
+            _stack(drawing, start, y + (_RUNG - _THICKNESS) / 2, pixels, pieces)
         y += _RUNG
     drawing.line(start, top, start, y, "rule")
     keys: dict[str, str] = {}
@@ -512,7 +507,7 @@ def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
 
 
 def _level_heads(drawing: Drawing, top: float, heads: Sequence[Sequence[str]], ends: Sequence[float]) -> float:
-    """The levels' names above their numbers, a hatched square above those contested; returns where the rows begin."""
+    """Write the levels above their numbers, a hatched square above those contested; return where the rows begin."""
     bottom = top + max(len(lines) for lines in heads) * SMALL * 1.15
     with drawing.group():
         for lines, x in zip(heads, ends, strict=True):
@@ -524,12 +519,10 @@ def _level_heads(drawing: Drawing, top: float, heads: Sequence[Sequence[str]], e
     return bottom + 6
 
 
-def _stack(
-    drawing: Drawing, x: float, y: float, pixels: float, numbers: Sequence[int], contested: Sequence[int]
-) -> None:
-    """A piece for each level, the end of it hatched as far as it is contested."""
+def _stack(drawing: Drawing, x: float, y: float, pixels: float, pieces: Sequence[tuple[int, int]]) -> None:
+    """Draw a piece for the number of each level, the end of it hatched as far as it is contested."""
     before = 0
-    for index, (number, disputed) in enumerate(zip(numbers, contested, strict=True)):
+    for index, (number, disputed) in enumerate(pieces):
         begin, end = round(x + before * pixels), round(x + (before + number) * pixels)
         if number:
             drawing.rect(begin, y, end - begin, _THICKNESS, _series(index))
@@ -549,28 +542,18 @@ _WIDTH = (WIDTH - 2 * MARGIN - _GAP) / 2
 _INNER = _WIDTH - 2 * _PADDING
 _LINE = 19.0
 _ARROW = 5.0
-_STEPS_SINCE = 5
-"""The rows of boxes in the flow of an updated review."""
 _Row: TypeAlias = tuple[str, str, int]
 """A line of a box: its text, a number at its right end, possibly empty, and the size of both."""
 
 
 def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
-    """The flow of records as far as the corpus records it, after figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71).
+    """Draw the flow of records as far as the corpus records it.
 
-    A corpus holds decided records. How many were found, and how many fell away before anybody decided
-    on them, is shown as not recorded. With runs of searches on record, the flow is that of an updated review: what
-    was published is the previous one, and stays as it was.
+    Reference: figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71). How many records were found, and how many fell away
+    before anybody decided on them, is shown as not recorded. With runs of searches on record, the flow is that of an
+    updated review: what was published is the previous one, and stays as it was.
     """
-    retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
-    parts: tuple[tuple[str, int], ...] = ()
-    if stages is not None:
-        parts = tuple((called(value, stages.attribute.terms), found) for value, found in stages.counts.items())
-    steps: tuple[tuple[list[_Row], ...], ...] = _steps_since(source) or (
-        (_unrecorded("Records identified"), _unrecorded("Removed before screening")),
-        (_recorded("Records audited", retained + excluded), _recorded("Excluded", excluded, parts)),
-        (_recorded("Retained", retained),),
-    )
+    steps = _steps(source) if source.screening is None else _steps_since(source, source.screening)
     drawing = Drawing(figure.name, WIDTH)
     y = head(drawing, caption) + 10
     for index, boxes in enumerate(steps):
@@ -581,7 +564,7 @@ def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
                 _box(drawing, x, y, height, rows)
             if place:
                 # What no search found comes in from the side.
-                inward = boxes is steps[-2] and len(steps) == _STEPS_SINCE
+                inward = boxes is steps[-2] and source.screening is not None
                 _arrow(drawing, x - _GAP * (not inward), y + height / 2, -1 if inward else 1, 0)
         y += height
         if index < len(steps) - 1:
@@ -592,66 +575,73 @@ def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
     return finish(drawing, y, caption, notes)
 
 
-def _steps_since(source: Source) -> tuple[tuple[list[_Row], ...], ...]:
-    """The boxes of an updated review; none where no run is on record."""
-    screening = source.screening
-    if screening is None:
-        return ()
-    whole, stages = screening.whole, source.stages
-    terms = stages.attribute.terms if stages is not None else ()
-    excluded: dict[str, int] = {}
+def _steps(source: Source) -> list[list[list[_Row]]]:
+    """Return the boxes of a review without runs of searches, step by step."""
+    retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
+    by_stage: dict[str, int] = {}
+    if stages is not None:
+        by_stage = {called(value, stages.attribute.terms): number for value, number in stages.counts.items()}
+    return [
+        [_rows("Records identified", None), _rows("Removed before screening", None)],
+        [_rows("Records audited", retained + excluded), _rows("Excluded", excluded, by_stage)],
+        [_rows("Retained", retained)],
+    ]
+
+
+def _steps_since(source: Source, screening: "Screening") -> list[list[list[_Row]]]:
+    """Return the boxes of an updated review, step by step."""
+    whole, by_hand = screening.whole, screening.by_hand
+    terms = source.stages.attribute.terms if source.stages is not None else ()
+    by_stage: dict[str, int] = {}
     for (stage, _), records in whole.excluded.items():
-        excluded[called(stage, terms)] = excluded.get(called(stage, terms), 0) + records
-    identified = _unrecorded("Records identified")
-    if whole.found is not None:
-        identified = _recorded("Records identified", whole.found, tuple(whole.by_source.items()))
-    removed = (("Duplicate records", whole.repeated), ("Known to the corpus", whole.known), ("Other", whole.refused))
-    by_hand = screening.by_hand
-    studies = (("From these searches", whole.included), ("Added by hand", by_hand.included)) if by_hand.new else ()
-    others = (
-        ("Excluded", sum(by_hand.excluded.values())),
-        ("Included, tags open", by_hand.coding),
-        ("Awaiting a decision", by_hand.awaiting),
-    )
-    added = [_recorded("Records added by hand", by_hand.new, others)] if by_hand.new else []
-    screened = (("Included, tags open", whole.coding), ("Awaiting a decision", whole.awaiting))
-    return (
-        (
-            _recorded("Studies included in previous version of review", screening.included),
-            _recorded("Excluded in previous version", screening.excluded),
-        ),
-        (identified, _recorded("Records removed before screening", whole.removed, removed)),
-        (
-            _recorded("Records screened", whole.screened, screened),
-            _recorded("Records excluded", sum(excluded.values()), tuple(excluded.items())),
-        ),
-        (_recorded("New studies included", whole.included + by_hand.included, studies), *added),
-        (_recorded("Total studies included in review", len(source.pool.papers)),),
-    )
+        by_stage[called(stage, terms)] = by_stage.get(called(stage, terms), 0) + records
+    removed = {"Duplicate records": whole.repeated, "Known to the corpus": whole.known, "Other": whole.refused}
+    screened = {"Included, tags open": whole.coding, "Awaiting a decision": whole.awaiting}
+    studies: dict[str, int] = {}
+    added = []
+    if by_hand.new:
+        studies = {"From these searches": whole.included, "Added by hand": by_hand.included}
+        excluded = {"Excluded": sum(by_hand.excluded.values())}
+        open_ones = {"Included, tags open": by_hand.coding, "Awaiting a decision": by_hand.awaiting}
+        added.append(_rows("Records added by hand", by_hand.new, excluded | open_ones))
+    return [
+        [
+            _rows("Studies included in previous version of review", screening.included),
+            _rows("Excluded in previous version", screening.excluded),
+        ],
+        [
+            _rows("Records identified", whole.found, whole.by_source),
+            _rows("Records removed before screening", whole.removed, removed),
+        ],
+        [
+            _rows("Records screened", whole.screened, screened),
+            _rows("Records excluded", sum(by_stage.values()), by_stage),
+        ],
+        [_rows("New studies included", whole.included + by_hand.included, studies), *added],
+        [_rows("Total studies included in review", len(source.pool.papers))],
+    ]
 
 
-def _unrecorded(title: str) -> list[_Row]:
-    return [*((line, "", SIZE) for line in wrap(title, _INNER)), (NOT_RECORDED, "", SIZE)]
-
-
-def _recorded(title: str, number: int, parts: Sequence[tuple[str, int]] = ()) -> list[_Row]:
-    """The lines of a box: its title with its number, then what they are made up of."""
+def _rows(title: str, number: int | None, parts: Mapping[str, int] = {}) -> list[_Row]:
+    """Return the lines of a box: its title with its number, if that is on record, then what they are made up of."""
+    if number is None:
+        return [*((line, "", SIZE) for line in wrap(title, _INNER)), (plan.NOT_RECORDED, "", SIZE)]
     rows: list[_Row] = []
-    for text, found, size in ((title, number, SIZE), *((part, found, SMALL) for part, found in parts)):
-        shown = f"{found:,}"
+    for text, records, size in ((title, number, SIZE), *((*part, SMALL) for part in parts.items())):
+        shown = f"{records:,}"
         lines = wrap(text, _INNER - text_width(shown, size, bold=True) - 8, size, bold=True)
         rows += [(line, "" if index else shown, size) for index, line in enumerate(lines)]
     return rows
 
 
 def _box(drawing: Drawing, x: float, y: float, height: float, rows: Sequence[_Row]) -> None:
-    """A box with its lines in the middle; dashed where there is nothing on record."""
+    """Draw a box with its lines in the middle; dashed where there is nothing on record."""
     is_recorded = bool(rows[0][1])
     drawing.rect(x, y, _WIDTH, height, "plain", stroke="rule", dashed=not is_recorded, radius=4)
     base = y + (height - len(rows) * _LINE) / 2 + _LINE / 2 + BASE
     for text, number, size in rows:
         is_head = is_recorded and size == SIZE
-        fill = "ink" if size == SIZE and text != NOT_RECORDED else "muted"
+        fill = "ink" if size == SIZE and text != plan.NOT_RECORDED else "muted"
         drawing.text(x + _PADDING, base, text, fill, size=size, bold=is_head)
         if number:
             drawing.text(x + _WIDTH - _PADDING, base, number, fill, size=size, bold=is_head, anchor="end")
@@ -659,7 +649,7 @@ def _box(drawing: Drawing, x: float, y: float, height: float, rows: Sequence[_Ro
 
 
 def _arrow(drawing: Drawing, x: float, y: float, across: int, down: int) -> None:
-    """An arrow over the gap between two boxes, to the right or down."""
+    """Draw an arrow over the gap between two boxes, to the right or down."""
     end_x, end_y = x + across * (_GAP - 1), y + down * (_GAP - 1)
     drawing.line(x, y, end_x, end_y, "muted")
     back_x, back_y = end_x - across * 7, end_y - down * 7
@@ -688,12 +678,10 @@ def draw_sketches(figure: Figure, caption: Caption, source: Source) -> str:
             x = MARGIN + place * (_WIDTH + _GAP)
             with drawing.group():
                 drawing.rect(x, y, _WIDTH, height, "page", stroke="rule", radius=4)
-                for at, line in enumerate(name):
-                    drawing.text(x + _PADDING, y + _PADDING + SIZE + at * _LINE, line, bold=True)
-                _sketch(drawing, x + _PADDING, y + _PADDING + named_height, drawn_height, sketch)
-                for at, line in enumerate(text):
-                    base = y + _PADDING + named_height + drawn_height + SMALL + at * _LINE
-                    drawing.text(x + _PADDING, base, line, "muted", size=SMALL)
+                left, top = x + _PADDING, y + _PADDING + named_height
+                write(drawing, left, y + _PADDING + SIZE, name, step=_LINE, bold=True)
+                _sketch(drawing, left, top, drawn_height, sketch)
+                write(drawing, left, top + drawn_height + SMALL, text, "muted", step=_LINE, size=SMALL)
         y += height + 12
     return finish(drawing, y, caption)
 
@@ -713,11 +701,10 @@ def _sketch(drawing: Drawing, left: float, top: float, height: float, sketch: Sk
     for first, last, is_arrow in sketch.links:
         (x1, y1, width1, _), (x2, y2, width2, _) = boxes[first - 1], boxes[last - 1]
         if y1 == y2:
-            sign = 1 if x2 > x1 else -1
-            x1, x2 = x1 + sign * width1 / 2, x2 - sign * width2 / 2
+            x1, x2 = x1 + copysign(width1 / 2, x2 - x1), x2 - copysign(width2 / 2, x2 - x1)
         else:
-            sign = 1 if y2 > y1 else -1
-            y1, y2 = y1 + sign * _SKETCH_BOX / 2, y2 - sign * _SKETCH_BOX / 2
+            reach = copysign(_SKETCH_BOX / 2, y2 - y1)
+            y1, y2 = y1 + reach, y2 - reach
         drawing.line(x1, y1, x2, y2, "muted")
         length = hypot(x2 - x1, y2 - y1)
         if is_arrow and length:
@@ -725,11 +712,9 @@ def _sketch(drawing: Drawing, left: float, top: float, height: float, sketch: Sk
             barbs = ((x2 - along_x + sign * along_y / 2, y2 - along_y - sign * along_x / 2) for sign in (1, -1))
             drawing.path(((x2, y2), *barbs), "muted")
     for x, y, width, text in boxes:
-        is_marked, is_open = text.startswith("*"), text.endswith("?")
-        fill, ink = ("heat4", "on-heat4") if is_marked else ("plain", "ink")
-        drawing.rect(
-            x - width / 2, y - _SKETCH_BOX / 2, width, _SKETCH_BOX, fill, stroke="rule", dashed=is_open, radius=4
-        )
+        fill, ink = ("heat4", "on-heat4") if text.startswith("*") else ("plain", "ink")
+        left, top, is_open = x - width / 2, y - _SKETCH_BOX / 2, text.endswith("?")
+        drawing.rect(left, top, width, _SKETCH_BOX, fill, stroke="rule", dashed=is_open, radius=4)
         shown = wrap(text.strip("*"), width, SMALL, lines=1)[0]
         drawing.text(x, y + SMALL * 0.35, shown, ink, size=SMALL, anchor="middle")
 
@@ -787,7 +772,7 @@ def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
         for observation in group:
             middle = y + _SCALE_ROW / 2
             with drawing.group(observation.sources[0]):
-                label(drawing, MARGIN, middle, names, _name(observation))
+                label(drawing, middle, names, _name(observation))
                 if observation.value:
                     _mark(drawing, axis, middle, observation.value, observation, is_in_use)
                 text = amount(observation.value)
