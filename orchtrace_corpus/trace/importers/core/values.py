@@ -49,7 +49,7 @@ def text_of(content: Any) -> str:
     """Return the texts of the parts of a content, one under another, or the content itself where it is a text."""
     if type(content) is str:
         return content
-    return "\n".join([text for part in objects(content) if (text := text_field(part, "text"))])
+    return "\n".join([text for part in items(content) if (text := text_field(part, "text"))])
 
 
 def text_field(value: Any, name: str) -> str:

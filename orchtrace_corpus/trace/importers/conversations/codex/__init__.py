@@ -1,11 +1,17 @@
 """Codex CLI rollouts: threads that spawn one another, one file for each."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from orchtrace_corpus.trace.importers.conversations.codex import rows
-from orchtrace_corpus.trace.importers.conversations.codex.conversation import Evidence, Spawn, Start
-from orchtrace_corpus.trace.importers.conversations.codex.reading import LEAD_NAME, LEAD_PATH, Rollout, Trails
+from orchtrace_corpus.trace.importers.conversations.codex.rollout import (
+    LEAD_NAME,
+    LEAD_PATH,
+    Rollout,
+    Spawn,
+    Trails,
+)
 from orchtrace_corpus.trace.importers.conversations.codex.rows import recognises, ties
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
@@ -42,18 +48,16 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class Links:
-    """The agents of a session, under all the names by which its threads speak of one another.
-
-    Args:
-        run: The run that has the threads, each by its id.
-        rollouts: The threads.
-    """
+    """The agents of a session, under all the names by which its threads speak of one another."""
 
     def __init__(self, run: Run, rollouts: Sequence[Rollout]) -> None:
         self._run, self._rollouts = run, rollouts
         self._by_id = {rollout.meta.id: rollout for rollout in rollouts}
         self._keys: dict[str, str] = {}
-        self._indices: dict[str, _SpawnIndex] = {}
+        self._spawned: set[int] = set()  # the calls that have spawned a thread, by `id`
+        # the calls of a thread that spawn agents, by all that may name these; those that name no thread at hand also
+        # by marks of their tasks
+        self._spawns: dict[str, tuple[dict[str, Spawn], dict[int, list[Spawn]]]] = {}
         for rollout in rollouts:
             meta = rollout.meta
             self._note_names((meta.id, meta.path, meta.nickname, rows.path_leaf(meta.path)), meta.id)
@@ -79,81 +83,83 @@ class Links:
 
     def link_spawns(self) -> None:
         """Link each thread to the call that spawned it; where there is none, the spawn follows from the thread."""
-        spawned: set[int] = set()
         for rollout in sorted(self._rollouts, key=lambda rollout: rollout.meta.created or 0.0):
             meta = rollout.meta
             parent = self._by_id.get(meta.parent)
             if parent is None or not rollout.thread.steps:
                 continue
-            spawn = self._find_spawn(rollout, parent, spawned)
-            if spawn is None:
-                self._run.spawn(meta.id, parent.meta.id, waits=False)
-                continue
-            spawned.add(id(spawn))
-            self._run.agent(meta.id, role=spawn.call.role)
-            self._run.spawn(meta.id, parent.meta.id, spawn.call, waits=False)
-            self._note_names(spawn.names, meta.id)
+            spawn = self._find_spawn(rollout, parent)
+            if spawn is not None:
+                self._spawned.add(id(spawn))
+                self._run.agent(meta.id, role=spawn.call.role)
+                self._note_names(spawn.names, meta.id)
+            self._run.spawn(meta.id, parent.meta.id, spawn.call if spawn is not None else "", waits=False)
         for rollout in self._rollouts:
-            evidence = rollout.conversation.evidence
-            refused = evidence.refused()
-            threads = {start.call_id: thread for thread, start in reversed(evidence.started.items())}
-            for spawn in evidence.spawns:
-                if id(spawn) in spawned:
+            refused = rollout.refused()
+            threads = {start.call_id: thread for thread, start in reversed(rollout.started.items())}
+            for spawn in rollout.spawns:
+                answer = spawn.call.answer
+                if id(spawn) in self._spawned:
                     continue
-                if id(spawn.call) in refused and spawn.call.answer is not None:
-                    spawn.call.answer.status = Status.ERROR
-                    spawn.call.answer.error = spawn.call.answer.error or "tool_error"
-                self._add_absent_agent(spawn, rollout, threads.get(spawn.call_id, ""))
+                if id(spawn.call) in refused and answer is not None:
+                    answer.status, answer.error = Status.ERROR, answer.error or "tool_error"
+                if answer is not None and answer.status is Status.ERROR:  # a call that failed has spawned none
+                    spawn.call.purpose = steps.TOOL
+                else:
+                    self._add_absent_agent(spawn, rollout, threads.get(spawn.call_id, ""))
         for rollout in self._rollouts:
-            evidence = rollout.conversation.evidence
-            calls = {spawn.call_id for spawn in evidence.spawns}
-            for thread, start in evidence.started.items():
+            calls = {spawn.call_id for spawn in rollout.spawns}
+            for thread, start in rollout.started.items():
                 is_known = self._keys.get(thread) or self._keys.get(start.path)
-                if thread and not is_known and start.call_id not in calls:
-                    self._add_started_agent(thread, start, rollout)
+                if thread and not is_known and start.call_id not in calls:  # a script may have called
+                    self._run.agent(thread, rows.path_leaf(start.path))
+                    rollout.thread.steps.append(start.concluded)
+                    self._run.spawn(thread, rollout.meta.id, start.concluded, waits=False)
+                    self._note_names((thread, start.path, rows.path_leaf(start.path)), thread)
 
-    def _find_spawn(self, rollout: Rollout, parent: Rollout, spawned: set[int]) -> Spawn | None:
+    def _find_spawn(self, rollout: Rollout, parent: Rollout) -> Spawn | None:
         meta = rollout.meta
-        index = self._indices.get(parent.meta.id)
-        if index is None:
-            index = self._indices[parent.meta.id] = _SpawnIndex(parent.conversation.evidence, self._by_id)
-        start = parent.conversation.evidence.started.get(meta.id)
+        if parent.meta.id not in self._spawns:
+            self._spawns[parent.meta.id] = self._index_spawns(parent)
+        by_name, by_task = self._spawns[parent.meta.id]
+        start = parent.started.get(meta.id)
         started = (start.call_id or start.path) if start else ""
-        for name in (started, meta.call, meta.id, meta.path, rows.path_leaf(meta.path)):
-            if name in index.by_name:
-                spawn = index.by_name[name]
-                if id(spawn) not in spawned:
-                    return spawn
-                break
-        arrivals = rollout.conversation.evidence.arrivals
-        candidates = index.by_task.get(arrivals[0].text_mark, []) if arrivals else []
-        while candidates and id(candidates[0]) in spawned:
+        names = (started, meta.call, meta.id, meta.path, rows.path_leaf(meta.path))
+        spawn = next((by_name[name] for name in names if name in by_name), None)
+        if spawn is not None and id(spawn) not in self._spawned:
+            return spawn
+        candidates = by_task.get(rollout.arrivals[0].text_mark, []) if rollout.arrivals else []
+        while candidates and id(candidates[0]) in self._spawned:
             del candidates[0]
         return candidates[0] if candidates else None
 
+    def _index_spawns(self, rollout: Rollout) -> tuple[dict[str, Spawn], dict[int, list[Spawn]]]:
+        by_name: dict[str, Spawn] = {}
+        by_task: dict[int, list[Spawn]] = {}
+        refused = rollout.refused()
+        for spawn in rollout.spawns:
+            is_refused = id(spawn.call) in refused
+            for name in (spawn.call_id, *(() if is_refused else spawn.names)):
+                if name:
+                    by_name.setdefault(name, spawn)
+            if not is_refused and not any(name in self._by_id for name in spawn.names):
+                by_task.setdefault(spawn.task_mark, []).append(spawn)
+        return by_name, by_task
+
     def _add_absent_agent(self, spawn: Spawn, rollout: Rollout, thread: str) -> None:
-        """Add a sub-agent that has no rollout among the files; a call that failed spawned none."""
-        call = spawn.call
-        if call.answer is not None and call.answer.status is Status.ERROR:
-            call.purpose = steps.TOOL
-            return
-        key = f"{rollout.meta.id} {call.order}"
-        self._run.agent(key, spawn.nickname or _choose_name(spawn, thread), call.role)
+        """Add a sub-agent without a rollout, called as its task, else as its thread, else as its role."""
+        call, key = spawn.call, f"{rollout.meta.id} {spawn.call.order}"
+        tasks = [leaf for name in spawn.names if not re.fullmatch(rows.UUID, name) and (leaf := rows.path_leaf(name))]
+        names = [*reversed(tasks), thread, *spawn.names, f"{call.role or 'agent'}:{call.id[-8:]}"]
+        self._run.agent(key, spawn.nickname or next(filter(None, names)), call.role)
         self._run.spawn(key, rollout.meta.id, call, waits=False)
         self._note_names((*spawn.names, thread, spawn.nickname), key)
-
-    def _add_started_agent(self, thread: str, start: Start, rollout: Rollout) -> None:
-        """Add a sub-agent that has no rollout, and no call that spawned it: a script may have called."""
-        self._run.agent(thread, rows.path_leaf(start.path))
-        rollout.thread.steps.append(start.concluded)
-        self._run.spawn(thread, rollout.meta.id, start.concluded, waits=False)
-        self._note_names((thread, start.path, rows.path_leaf(start.path)), thread)
 
     def link_messages(self) -> None:
         """Link messages, ends and returns to agents, and what arrives to what was sent."""
         sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
         for rollout in self._rollouts:
-            for addressed in rollout.conversation.evidence.addressed:
+            for addressed in rollout.addressed:
                 call, key = addressed.call, self._find(addressed.name)
                 if call.purpose is steps.MESSAGE:
                     key = key or self._find_or_add(addressed.name)
@@ -163,7 +169,7 @@ class Links:
                     self._run.address(call, key, steps.CLOSE)
                 else:
                     call.purpose = steps.TOOL
-            for ending in rollout.conversation.evidence.endings:
+            for ending in rollout.endings:
                 key = self._find(ending.name)
                 if not key and isinstance(ending.step, steps.Delivery):
                     self._receive(ending.name, ending.step, rollout)
@@ -172,7 +178,7 @@ class Links:
         for calls in sent.values():
             calls.sort(key=attrgetter("time"))
         for rollout in self._rollouts:
-            for arrival in rollout.conversation.evidence.arrivals:
+            for arrival in rollout.arrivals:
                 calls = sent.get((rollout.meta.id, arrival.text_mark), [])
                 if calls and calls[0].time <= arrival.step.time:
                     arrival.step.sent = calls.pop(0)
@@ -184,32 +190,3 @@ class Links:
         key = self._find_or_add(author)
         if key != rollout.meta.id:
             self._run.sent_by(delivery, key)
-
-
-class _SpawnIndex:
-    """The calls of a thread that spawn agents."""
-
-    def __init__(self, evidence: Evidence, threads: Iterable[str]) -> None:
-        self.by_name: dict[str, Spawn] = {}  # the calls by all that may name their sub-agents
-        # the calls by marks of their tasks, those that name no thread at hand
-        self.by_task: dict[int, list[Spawn]] = {}
-        refused = evidence.refused()
-        for spawn in evidence.spawns:
-            if spawn.call_id:
-                self.by_name.setdefault(spawn.call_id, spawn)
-            if id(spawn.call) in refused:
-                continue
-            for name in spawn.names:
-                if name:
-                    self.by_name.setdefault(name, spawn)
-            if not any(name in threads for name in spawn.names):
-                self.by_task.setdefault(spawn.task_mark, []).append(spawn)
-
-
-def _choose_name(spawn: Spawn, thread: str) -> str:
-    """Choose a name for an agent that has only a call: that of its task, else its thread, else its role."""
-    tasks = [leaf for name in spawn.names if not rows.is_uuid(name) and (leaf := rows.path_leaf(name))]
-    if tasks:
-        return tasks[-1]
-    names = [name for name in (thread, *spawn.names) if name]
-    return names[0] if names else f"{spawn.call.role or 'agent'}:{spawn.call.id[-8:]}"

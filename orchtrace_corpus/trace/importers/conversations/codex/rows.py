@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
-from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, string, text_field
+from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, string, text_field, text_of
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.terms import Status
 
@@ -47,31 +47,21 @@ def recognises(beginning: Head) -> bool:
 
 def first_meta(opened: Opened) -> Meta:
     """Read the first `session_meta` of a rollout; a rollout without one is a thread by its file name."""
-    file = opened.file
-    first = _first_meta(opened.first().rows) or _first_meta(opened.head().rows)
-    if not first:  # it may be longer than a head
-        first = _first_meta([row for _, row in islice(logs.rows(file, ImportReport()), logs.HEAD_ROWS)])
-    return read_meta(object_field(first, "payload"), os.path.basename(file.path_text).removesuffix(".jsonl"))
-
-
-def _first_meta(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return next((row for row in rows if row.get("type") == "session_meta"), {})
-
-
-def read_meta(payload: dict[str, Any], fallback: str) -> Meta:
-    """Return the thread that a `session_meta` describes.
-
-    Args:
-        payload: Its payload.
-        fallback: The id of a thread that has none.
-    """
+    file, kind = opened.file, "session_meta"
+    beginning = (row for begin in (opened.first, opened.head) for row in begin().rows)
+    first = next((row for row in beginning if row.get("type") == kind), None)
+    if first is None:  # it may be longer than a head
+        further = islice(logs.rows(file, ImportReport()), logs.HEAD_ROWS)
+        first = next((row for _, row in further if row.get("type") == kind), None)
+    payload = object_field(first, "payload")
     spawn = object_field(object_field(payload.get("source"), "subagent"), "thread_spawn")
     known = {}
     for member, name in _META.items():
         value = payload.get(name) or spawn.get(name)
         if type(value) is str:
             known[member] = value
-    return Meta(text_field(payload, "id") or fallback, created=instant(string(payload.get("timestamp"))), **known)
+    thread = text_field(payload, "id") or os.path.basename(file.path_text).removesuffix(".jsonl")
+    return Meta(thread, created=instant(string(payload.get("timestamp"))), **known)
 
 
 def ties(opened: Opened) -> list[str]:
@@ -128,11 +118,6 @@ class Line(Struct, gc=False):
     payload: Payload | None = None
 
 
-def as_payload(value: Any) -> Payload:
-    """Return an object as a payload; an empty one for anything else."""
-    return msgspec.convert(value, Payload) if isinstance(value, dict) else Payload()
-
-
 _INJECTED = (
     "<environment_context", "<user_instructions", "<turn_aborted", "<user_shell_command", "<skill", "<permissions",
     "<collaboration_mode", "<model_switch", "# AGENTS.md", "<INSTRUCTIONS", "<user_action",
@@ -149,25 +134,15 @@ _ENDED = {
 """The words for the end of an agent; with any other word it goes on."""
 _ESCALATED = r"""sandbox_permissions["']?\s*:\s*["'`]require_escalated|with_escalated_permissions["']?\s*:\s*true"""
 """How a script of code mode asks. Patterns are compiled where they are first needed: most logs need none."""
-_TOOL_CALL = r"\btools\.\w+\s*\("
+TOOL_CALL = r"\btools\.\w+\s*\("
 _FINAL_ANSWER = r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?"
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_MAX_BEGINNING = 400
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MAX_PARSED = 1_000_000
 
 
 def is_injected(text: str) -> bool:
     """Return True if the program has put a text among those of the user."""
     return text.lstrip().startswith(_INJECTED)
-
-
-def text_of(content: Any) -> str:
-    """Return the text of a content: a string, or parts of which some are text."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    return "\n".join([text for part in content if (text := text_field(part, "text"))])
 
 
 def parsed(value: Any) -> dict[str, Any]:
@@ -191,11 +166,6 @@ def asks_for_approval(arguments: Any) -> bool:
     return wanted == "require_escalated" or details.get("with_escalated_permissions") is True
 
 
-def count_tool_calls(script: Any) -> int:
-    """Return how many calls of tools stand in a script of code mode."""
-    return len(re.findall(_TOOL_CALL, script)) if isinstance(script, str) else 0
-
-
 def awaited(tool: str, arguments: Any) -> str:
     """Return what a call waits for that ran before, as `cell` or `session` with its number; empty for other calls."""
     if tool not in ("wait", "write_stdin"):
@@ -212,16 +182,6 @@ def agent_named(details: dict[str, Any]) -> str:
     """Return the agent that arguments or an output name, by its thread or by its path; empty where they name none."""
     members = ("agent_id", "new_thread_id", "thread_id", "agent_thread_id", "id", "target", "agent_path", "task_name")
     return first_text(details, members)
-
-
-def uuids(text: str) -> list[str]:
-    """Return the UUIDs at the beginning of a text."""
-    return re.findall(rf"\b{_UUID}\b", text[:_MAX_BEGINNING])
-
-
-def is_uuid(name: str) -> bool:
-    """Return True if a name is a UUID, as threads have it."""
-    return re.fullmatch(_UUID, name) is not None
 
 
 def path_leaf(path: str) -> str:

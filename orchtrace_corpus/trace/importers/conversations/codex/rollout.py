@@ -1,0 +1,931 @@
+"""A thread of Codex, read from its rollouts: what its agent did, what its answers spent, what it says of other threads.
+
+The token counter has cumulative totals. Most are written twice, and only one that has moved counts. A thread that
+another spawned may begin with the history of its parent, at the parent's total, or at zero; each total is set against
+what its row says of the last answer alone, so that none of these is taken for the others. A counter may begin anew, or
+go on from one of its earlier states. What it then stands at beside the last answer, where no earlier state explains
+it, was spent by answers that the log does not have.
+
+A thread may be in several files: in use and archived, saved as it grew, or with something cut out. Copies of a row may
+be written differently: with members in another order, with `null` for what others leave out, without
+`encrypted_content`, without texts. Their time stays: a row is known again by its time, its kind and its call, and by
+its place among several of these.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import pairwise, takewhile
+from math import inf
+from operator import sub
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.conversations.codex import rows
+from orchtrace_corpus.trace.importers.conversations.codex.rows import FORBIDDEN, Line, Meta, Payload, read_output, shown
+from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.run import Run
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, ToolCall, ToolResult, UserInput
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string, text_field, text_of
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Missing, Problem
+from orchtrace_corpus.trace.model.terms import Excluded, Status, TokenBasis
+from orchtrace_corpus.trace.model.trace import Tokens
+
+_FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_NOTHING = (None,) * len(_FIELDS)
+_SAME_TOTAL = LedgerLine.SAME_TOTAL  # which Python 3.11 takes long to find
+_OF_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
+_OF_LAST = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
+
+Amounts = tuple[int, ...]
+"""Tokens in the order of `_FIELDS`, as Codex counts them: input with what came from caches."""
+
+
+class Count(Struct, gc=False):
+    """A `token_count` row."""
+
+    row: int  # its number in the thread
+    place: Place  # where it is
+    total: Amounts | None  # the tokens of all answers so far; None where it does not say
+    last: Amounts | None  # those of the last answer; None where it does not say
+    answer: ModelCall | None  # the answer that it is about; None where its total has not moved
+    has_moved: bool = True  # whether its total is another than that of the row before
+
+
+def read_amounts(usage: Any) -> Amounts | None:
+    """Return the amounts of a usage; None where it has none, or one that is no number."""
+    stated: tuple[Any, ...] = tuple(map(usage.get, _FIELDS)) if type(usage) is dict else _NOTHING
+    for amount in stated:  # mostly all of them are
+        if type(amount) is not int or not 0 <= amount <= MAX_COUNT:
+            break
+    else:
+        return stated
+    return None if stated == _NOTHING or is_odd(usage) else tuple([count(amount) or 0 for amount in stated])
+
+
+def is_odd(usage: Any) -> bool:
+    """Return True if a usage states something for tokens that is no number of them."""
+    stated = map(usage.get, _FIELDS) if type(usage) is dict else ()
+    return any(amount is not None and count(amount) is None for amount in stated)
+
+
+def by_kind(spent: Amounts) -> dict[str, int]:
+    """Return tokens as the schema has them: input without what came from caches; reasoning within the output."""
+    read, cached, written, thought = spent
+    return {
+        "input": read - cached if read > cached else 0, "cache_read": cached,
+        "output": max(written, thought), "reasoning": thought,
+    }  # fmt: skip
+
+
+def spend(
+    counts: list[Count], boundary: int, *, is_child: bool, report: ImportReport
+) -> tuple[dict[str, int] | None, int]:
+    """Give each answer of a thread what it spent.
+
+    Returns:
+        What the copied history had spent, None where none was copied up to the row `boundary`; and how often the
+        counter began anew with tokens of answers that the log does not have.
+    """
+    counter = _Counter(report)
+    copied: list[Amounts] = []
+    by_answer: dict[int, dict[str, int]] = {}
+    for state in counts:
+        is_copied = state.row <= boundary
+        spent = counter.take(state, may_inherit=is_child and not copied, is_copied=is_copied)
+        if spent is None:
+            if not is_copied:
+                report.enter_all(_SAME_TOTAL, by_kind(state.last) if state.last else {})
+        elif is_copied:
+            copied.append(spent)
+        elif state.answer is not None:
+            tokens = by_kind(spent)
+            state.answer.basis, line = _OF_TOTAL if state.total else _OF_LAST
+            report.enter_all(line, tokens)
+            earlier = by_answer.get(id(state.answer))
+            if earlier is not None:
+                tokens = {kind: amount + earlier[kind] for kind, amount in tokens.items()}
+            by_answer[id(state.answer)] = tokens
+            state.answer.spent = Tokens(**tokens)
+    if not copied:
+        return None, counter.restarts
+    total = by_kind(tuple(map(sum, zip(*copied, strict=True))))
+    report.enter(LedgerLine.COPIED_HISTORY, len(copied), **total)
+    return total, counter.restarts
+
+
+class _Counter:
+    """The states of a counter, one after another."""
+
+    def __init__(self, report: ImportReport) -> None:
+        self.restarts = 0  # how often it began anew with tokens of answers that the log does not have
+        self._report, self._unused = report, ImportReport()
+        self._before: Amounts | None = None
+        self._states: set[Amounts] = set()
+
+    def take(self, count: Count, *, may_inherit: bool, is_copied: bool) -> Amounts | None:
+        """Return what a row adds to those before, None for a repetition; the first may have its parent's total."""
+        report = self._unused if is_copied else self._report
+        total, last, before = count.total, count.last, self._before
+        if total is None:
+            return last if count.has_moved else None
+        if total == before:
+            return None
+        self._before = total
+        self._states.add(total)
+        difference = total if before is None else tuple(map(sub, total, before))
+        if difference == last:
+            return difference
+        if last is None:
+            if min(difference) < 0:
+                report.note(Problem.COUNTER_RESTARTED, str(count.place))
+                return total
+            return difference
+        start = tuple(max(amount - of_last, 0) for amount, of_last in zip(total, last, strict=True))
+        if before is None:
+            if not may_inherit:
+                return total
+            report.enter(LedgerLine.INHERITED_TOTAL, **by_kind(start))
+            return last
+        is_known_state = start in self._states
+        if is_known_state or min(difference) < 0 or min(map(sub, difference, last)) < 0:
+            report.note(Problem.COUNTER_RESTARTED, str(count.place))
+            if any(start) and not is_known_state:
+                self.restarts += not is_copied
+                report.enter(LedgerLine.RESTARTED, **by_kind(start))
+            return last
+        report.note(Problem.TOTAL_DIFFERS, str(count.place))
+        return difference
+
+
+class Spawn(Struct):
+    """A call that spawns an agent."""
+
+    call: ToolCall
+    call_id: str  # its id in the log
+    task_mark: int = 0  # a mark of the sub-agent's task
+    # what the call and its output call the sub-agent: its thread, its path, its name
+    names: list[str] = field(default_factory=list)
+    nickname: str = ""  # the name that the output gives it for people; empty where it gives none
+    # whether the output is no object, as it is where an agent came into being, but a sentence
+    is_declined: bool = False
+
+
+class Addressed(Struct):
+    """A call that is about an agent under some name: a message to it, or its end."""
+
+    call: ToolCall
+    name: str
+    text_mark: int = 0
+
+
+class Ending(Struct):
+    """The end of another agent, reported to the thread at a step; `ref` refers to its result."""
+
+    step: steps.Step
+    name: str
+    status: Status
+    ref: str
+
+
+class Arrival(Struct):
+    """A text that the agent is given, and that another may have sent."""
+
+    step: steps.Delivery  # the step at which it arrives
+    text_mark: int  # a mark of the text; 0 where it is encrypted
+    author: str = ""  # what the log calls the agent that sent it; empty where it does not say
+
+
+class Start(Struct):
+    """An agent comes into being."""
+
+    call_id: str  # the id of the call that spawned it; empty where the log does not say
+    path: str  # its path; empty where the log does not say
+    concluded: ToolCall  # what stands for that call where the log has none, as for calls that a script makes
+
+
+_BEGIN, _END = 0, 1
+"""Stand for a row before the first and one behind the last."""
+_UNREADABLE = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
+
+
+class Row(NamedTuple):
+    """A row of a copy."""
+
+    place: Place  # where it is
+    line: Line  # the row
+    mark: int  # a number that its other copies have, too
+    gaps: tuple[Drop, ...] = ()  # why lines between it and the row before could not be read
+
+
+class Copy:
+    """One file of a thread that has several."""
+
+    def __init__(self, file: LogFile) -> None:
+        self.report = ImportReport()  # what became of its lines
+        self.rows: list[Row] = []
+        self.gaps: tuple[Drop, ...] = ()  # why lines behind its last row could not be read
+        name = shown(file)
+        self._marks: Counter[tuple[Any, ...]] = Counter()
+        before = dict.fromkeys(_UNREADABLE, 0)
+        for number, row in logs.rows(file._replace(name=name), self.report, Line):
+            self.rows.append(Row(Place(name, number), row, self._mark(row), self._gaps_since(before)))
+        self.gaps = self._gaps_since(before)
+
+    def _mark(self, row: Line) -> int:
+        payload = row.payload or Payload()
+        time = moment(row.timestamp)
+        content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
+        key = string(row.type), time, string(payload.type), string(payload.call_id), content
+        self._marks[key] += 1
+        return hash((key, self._marks[key]))
+
+    def _gaps_since(self, before: dict[Drop, int]) -> tuple[Drop, ...]:
+        gaps: list[Drop] = []
+        for drop in _UNREADABLE if self.report.dropped else ():
+            noted = self.report.dropped.get(drop)
+            number = noted.number if noted else 0
+            gaps += [drop] * (number - before[drop])
+            before[drop] = number
+        return tuple(gaps)
+
+
+def merge_copies(copies: Sequence[Copy], report: ImportReport) -> Iterator[tuple[Place, Line]]:
+    """Yield each row once that any copy of a thread has, each behind the row that it follows in its copy."""
+    merged: list[Row] = []
+    for copy in sorted(copies, key=lambda copy: len(copy.rows), reverse=True):
+        merged = _insert(merged, copy.rows, report) if merged else copy.rows
+    whole = {(before.mark, row.mark) for copy in copies for before, row in pairwise(copy.rows) if not row.gaps}
+    followed = dict(pairwise([_BEGIN, *(row.mark for row in merged), _END]))
+    for copy in copies:
+        _add_report(report, copy, whole, followed)
+    for row in merged:
+        yield row.place, row.line
+
+
+def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> list[Row]:
+    """Insert the rows of a copy that those merged so far lack."""
+    places = {row.mark: index for index, row in enumerate(merged)}
+    result: list[Row] = []
+    at = 0
+    for row in rows:
+        index = places.get(row.mark)
+        if index is None:
+            result.append(row)
+            continue
+        report.pass_over("row that another file of the thread has, too")
+        if index >= at:
+            result += merged[at : index + 1]
+            at = index + 1
+    return result + merged[at:]
+
+
+def _add_report(report: ImportReport, copy: Copy, whole: Set[tuple[int, int]], followed: Mapping[int, int]) -> None:
+    """Report what became of the lines of a copy; one that cannot be read is no loss where others have its row.
+
+    That is so where rows are neighbours in a copy that is `whole` there, or where another row of all copies `followed`.
+    """
+    report.records_read += copy.report.records_read
+    report.repaired += copy.report.repaired
+    filled: list[Drop] = []
+    marks = [_BEGIN, *(row.mark for row in copy.rows), _END]
+    for (before, after), gaps in zip(pairwise(marks), [*(row.gaps for row in copy.rows), copy.gaps], strict=True):
+        if gaps and (followed[before] != after or (before, after) in whole):
+            filled += gaps
+            report.pass_over("unreadable line whose row another file of the thread has")
+    for drop, noted in copy.report.dropped.items():
+        for index in range(noted.number - filled.count(Drop(drop))):
+            file, _, line_number = noted.for_example[min(index, len(noted.for_example) - 1)].rpartition(":")
+            report.drop(Drop(drop), file, int(line_number))
+
+
+LEAD_NAME = "main"
+"""The agent that people talk to."""
+
+LEAD_PATH = "/root"
+"""The path of that agent, at which those of all others begin."""
+
+_BURST_SECONDS = 1.0
+_EARLIER_SECONDS = 1.0
+_MAX_BEGINNING = 400  # of an output that names an agent
+_COPYING_SECONDS = 10.0  # history is copied within such a time, if it is given new times at all
+_SILENT = frozenset(("compacted", "inter_agent_communication_metadata", "world_state"))
+_NEUTRAL_EVENTS = ("thread_settings_applied", "thread_name_updated")
+
+
+_PURPOSES = {
+    "spawn_agent": steps.SPAWN,
+    **dict.fromkeys(("wait", "wait_agent"), steps.JOIN),
+    "close_agent": steps.CLOSE,
+    **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), steps.MESSAGE),
+    "request_user_input": steps.ASK,
+}
+_ABOUT_AGENTS = (steps.SPAWN, steps.MESSAGE, steps.CLOSE)
+_WRITING_SECONDS = 1.0  # A row is written a moment after what it is about
+_LONG_SECONDS = 30.0  # A call that took longer has its run time in the trace, which settles that it did not wait
+_HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))
+_UNFINISHED = frozenset(("in_progress", "searching", "generating"))
+_OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
+_APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
+_ANSWERS = {"agent_message": "message", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
+"""Events that repeat an item, and its kind."""
+
+_SILENT_ITEMS = frozenset(("ghost_snapshot", "compaction", "compaction_summary", "other"))
+_SILENT_EVENTS = frozenset(
+    """
+    agent_reasoning_section_break background_event collab_agent_interaction_end collab_close_end collab_resume_end
+    context_compacted entered_review_mode error exec_command_end exited_review_mode item_completed mcp_tool_call_end
+    patch_apply_end plan_update stream_error thread_name_updated thread_rolled_back thread_settings_applied
+    view_image_tool_call warning web_search_end
+    """.split()
+)
+
+
+class Moment(Struct, gc=False):
+    """The time and the place of a row; `row` counts the rows of the thread."""
+
+    time: float
+    place: steps.Place
+    row: int
+
+
+class Trail(Struct, gc=False):
+    """A row of a rollout, as far as it tells where copied history ends."""
+
+    row: int  # its number in the thread
+    time: float
+    mark: int  # what it says, as a number
+    # the kind of row: `count` for a total that has moved, `meta` for the `session_meta` of another thread, `turn`
+    # for the beginning of a turn that is the thread's own by its id or time, else `row`. What every thread writes
+    # anew about itself leaves no trail
+    kind: str
+
+
+class Trails:
+    """The trail of a thread, as others are compared with it."""
+
+    def __init__(self, rows: Sequence[Trail]) -> None:
+        self._rows = rows
+
+    @cached_property
+    def places(self) -> dict[int, list[int]]:
+        """The places of each mark, from the beginning on."""
+        places: dict[int, list[int]] = {}
+        for place, row in enumerate(self._rows):
+            places.setdefault(row.mark, []).append(place)
+        return places
+
+    @cached_property
+    def counts(self) -> list[Trail]:
+        """The totals that have moved."""
+        return [row for row in self._rows if row.kind == "count"]
+
+
+def find_boundary(own: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
+    """Return the last row of the history that was copied into a thread, mostly its parent's; 0 where none was."""
+    is_foreign = any(row.kind == "meta" for row in own)
+    own_turn = next((row.row - 1 for row in own if row.kind == "turn"), 0)
+    signs = [0, own_turn if is_foreign else 0]
+    if meta.created is not None:  # rows that are older than the thread
+        first = meta.created - _EARLIER_SECONDS
+        older = takewhile(lambda row: row.time < first, (row for row in own if row.kind != "meta"))
+        signs += [row.row for row in older]
+    if parent is None:  # the first totals, where they move faster than any model answers
+        counts = [row for row in own if row.kind == "count"]
+        quick = takewhile(lambda pair: abs(pair[1].time - pair[0].time) <= _BURST_SECONDS, pairwise(counts))
+        signs += [row.row for _, row in quick]
+    else:
+        signs += [_common_rows(own, parent), _common_counts(own, parent)]
+    return max(signs)
+
+
+def _common_rows(own: Sequence[Trail], parent: Trails) -> int:
+    """Return the end of the rows that both have, from the beginning on."""
+    last, at = 0, -1
+    for row in own:
+        if row.kind == "meta":
+            continue
+        places = parent.places.get(row.mark, [])
+        next_place = bisect_right(places, at)
+        if next_place == len(places):
+            break
+        at = places[next_place]
+        last = row.row
+    return last
+
+
+def _common_counts(own: Sequence[Trail], parent: Trails) -> int:
+    """Return the end of the totals that both have, where it can be no accident: two in a row, or one of an instant."""
+    counts = parent.counts
+    mine = [row for row in own if row.kind == "count"]
+    if not mine:
+        return 0
+    start = next((place for place, row in enumerate(counts) if row.mark == mine[0].mark), None)
+    if start is None:
+        return 0
+    both = 0
+    while both < len(mine) and start + both < len(counts) and mine[both].mark == counts[start + both].mark:
+        both += 1
+    is_copied = both > 1 or mine[0].time == counts[start].time
+    return mine[both - 1].row if is_copied else 0
+
+
+class Rollout:
+    """One thread, read from its rows."""
+
+    def __init__(self, files: Sequence[LogFile], meta: Meta, run: Run, *, is_source: bool) -> None:
+        self.meta = meta  # what it says of itself
+        name = LEAD_NAME if not meta.parent else meta.nickname or rows.path_leaf(meta.path)
+        self.thread = run.agent(meta.id, name, meta.role)  # its steps
+        self.thread.is_root = not meta.parent
+        # what tells where copied history ends. Of a thread whose own history none is copied from, only what was
+        # written when it came into being
+        self.trail: list[Trail] = []
+        self.spawns: list[Spawn] = []  # its calls that spawn agents
+        self.addressed: list[Addressed] = []  # its calls that are about agents
+        self.endings: list[Ending] = []  # the ends of agents that were reported to it
+        self.arrivals: list[Arrival] = []  # what others may have sent it
+        self.started: dict[str, Start] = {}  # the agents whose beginning it mentions, by thread
+        self._run, self._privacy = run, run.privacy
+        self._counts: list[Count] = []  # its counter of tokens, row by row
+        self._model = ""  # the model that answers from now on
+        self._odd = 0  # how many states of its counter are no numbers, with none behind them that would contain theirs
+        self._failed: set[str] = set()  # the ids of calls that spawned no agent, as it says
+        self._answer: ModelCall | None = None  # the answer whose items come in
+        self._has_called = False  # whether that answer calls a tool whose result is to come
+        self._uncounted: ModelCall | None = None  # the last answer that no count was about
+        self._before: tuple[Amounts | None, Amounts | None] = (None, None)
+        self._approval: tuple[Moment, str] | None = None  # when a person was asked to approve, and which call
+        self._items: set[str] = set()
+        self._has_typed_events = False
+        self._typed_items: list[steps.Step] = []
+        self._calls: dict[str, list[ToolCall]] = {}
+        self._spawns: dict[str, Spawn] = {}
+        # the results whose calls are to be found, by the ids of these: with the times of `Output`
+        self._results: list[tuple[str, ToolResult, float | None, tuple[float | None, ...] | None]] = []
+        # since when calls, by their `id`, ask for an approval, and how many tools they call where they are scripts
+        self._approvals: dict[int, tuple[float, int | None]] = {}
+        self._running: dict[str, ToolCall] = {}  # what still ran, with the call that said so last
+        self._awaited: dict[int, str] = {}  # what calls wait for that ran before, by the `id` of the call
+        self._turns: dict[str, float] = {}  # when turns began that go on, by their ids
+        self._hosted_calls: list[ToolCall] = []  # those of the service that had not ended when they were written
+        youngest: float | None = None  # when the last row was written that tells where copied history ends
+        if is_source or ((meta.parent or meta.forked) and meta.created is None):
+            youngest = inf
+        elif (meta.parent or meta.forked) and meta.created is not None:
+            youngest = meta.created + _COPYING_SECONDS  # what is younger was not copied into this thread
+        if len(files) == 1:
+            name = shown(files[0])
+            self._read(logs.rows(files[0]._replace(name=name), run.report, Line), youngest, name)
+        else:
+            self._read(merge_copies([Copy(file) for file in files], run.report), youngest)
+
+    def _read(self, rows: Iterable[tuple[Place | int, Line]], youngest: float | None, name: str = "") -> None:
+        """Read the rows of the thread, each with its place, or with its line in the file of that name."""
+        report = self._run.report
+        ordinal, is_undated, before, time, stamp = 0, False, NO_TIME, NO_TIME, None
+        for where, row in rows:
+            place = Place(name, where) if isinstance(where, int) else where
+            kind, payload = row.type, row.payload
+            if payload is None:
+                report.drop(Drop.NO_PAYLOAD, place.file, place.line)
+                continue
+            if row.timestamp != stamp:  # rows are written several at a time
+                stamp = row.timestamp
+                time = moment(stamp)
+            ordinal += 1
+            at = Moment(time, place, ordinal)
+            if time == NO_TIME:
+                is_undated = True
+                report.note(Problem.NO_ROW_TIME, str(place))
+            else:
+                if time < before:
+                    report.out_of_order += 1
+                before = time
+            sign = ""  # what the row says of where copied history ends, in the words of `Trail`
+            if kind == "response_item":
+                self._take_item(payload, at)
+                sign = "row"
+            elif kind == "event_msg":
+                has_moved, event = self._take_event(payload, at), payload.type
+                if event == "token_count":
+                    sign = "count" if has_moved else ""
+                elif event in ("task_started", "turn_started") and self._is_own_turn(payload):
+                    sign = "turn"
+                else:
+                    sign = "" if event in _NEUTRAL_EVENTS else "row"
+            elif kind == "turn_context":
+                self._model = masked(string(payload.model)) or self._model
+                report.pass_over(kind)
+                sign = "turn" if self._is_own_turn(payload) else ""
+            elif kind == "session_meta":
+                report.pass_over(kind)
+                sign = "meta" if string(payload.id) not in ("", self.meta.id) else ""
+            elif kind == "inter_agent_communication":  # which later versions write as an item
+                self._take_message(payload, at)
+                sign = "row"
+            elif string(kind) in _SILENT:
+                report.pass_over(kind)
+            else:
+                report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+            if sign and youngest is not None and (time <= youngest or sign in ("meta", "turn")):
+                if sign == "count":
+                    mark = hash((self._counts[-1].total, self._counts[-1].last))
+                else:
+                    mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
+                self.trail.append(Trail(ordinal, time, mark, sign))
+        if self._has_typed_events:  # which say the same as items
+            doubled = set(map(id, self._typed_items))
+            self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
+        if is_undated:
+            self.thread.fill_times()
+        self._join_results()
+
+    def _is_own_turn(self, payload: Payload) -> bool:
+        """Return True if a turn began after the thread did, by its start or the time in its id (UUID version 7)."""
+        created = self.meta.created
+        if created is None:
+            return False
+        started = payload.started_at
+        if isinstance(started, (int, float)) and not isinstance(started, bool):
+            return bool((started / 1000 if started > 1e11 else started) >= int(created))
+        digits = string(payload.turn_id).replace("-", "").lower()
+        if len(digits) != 32 or digits[12] != "7" or not set(digits) <= set("0123456789abcdef"):
+            return False
+        return int(digits[:12], 16) / 1000 >= created - 1
+
+    def _take_item(self, payload: Payload, at: Moment) -> None:
+        """Take an item of the conversation with the model."""
+        if self._approval is not None:
+            self._end_approval(*self._approval, at, string(payload.call_id))
+        kind = payload.type
+        if type(kind) is not str or not kind:
+            kind = "message"
+        if kind == "message" and payload.role != "assistant":
+            self._take_input(payload, at)
+        elif kind in ("message", "reasoning"):
+            self._items.add(kind)
+            answer = self._continue_answer(at)
+            answer.final = not self._has_called  # a search of the service is part of the answer
+            if payload.content:
+                answer.note_text(text_of(payload.content), self._privacy)
+        elif kind.endswith("_call"):
+            self._take_call(kind, payload, self._continue_answer(at), at)
+        elif kind.endswith("_output"):
+            self._take_output(payload, at)
+        elif kind == "agent_message":
+            self._take_message(payload, at)
+        elif kind in _SILENT_ITEMS:
+            self._run.report.pass_over(kind)
+        else:
+            self._run.report.note_unknown(masked(f"response_item {kind}"))
+
+    def _take_event(self, payload: Payload, at: Moment) -> bool:
+        """Take an event for the screen, and return True if it says that the counter of tokens has moved."""
+        if payload.type == "token_count":
+            return self._take_count(payload.info if type(payload.info) is dict else {}, at)
+        kind, item = string(payload.type), payload.item
+        if self._approval is not None:
+            self._end_approval(*self._approval, at, "")
+        if kind == "item_completed" and text_field(item, "type").replace("_", "").lower() == "subagentactivity":
+            kind, payload = "sub_agent_activity", msgspec.convert(item, Payload)
+        if kind == "user_message":
+            text = string(payload.message)
+            self._answer = None
+            if self.meta.parent:
+                self._take_arrival(Arrival(steps.Delivery(at.time, at.place), steps.mark(text)), at)
+            elif not rows.is_injected(text):
+                self._has_typed_events = True
+                self._add(UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
+        elif kind in _ANSWERS:
+            if _ANSWERS[kind] not in self._items:
+                text = string(payload.message) or string(payload.text)
+                self._continue_answer(at).note_text(text, self._privacy)
+        elif kind in ("task_started", "turn_started"):
+            self._turns[string(payload.turn_id)] = at.time
+            self._run.report.pass_over(kind)
+        elif kind in ("task_complete", "turn_complete"):
+            self._end_turn(payload, at)
+            self._run.report.pass_over(kind)
+        elif kind == "turn_aborted":
+            self._end_turn(payload, at)
+            if not self.meta.parent:
+                self._add(UserInput(at.time, at.place, waited=False, status=Status.CANCELLED), at)
+        elif kind in _APPROVALS:
+            self._approval = at, string(payload.call_id)
+        elif kind == "guardian_assessment":
+            if string(payload.status) in ("denied", "rejected", "blocked"):
+                self._add(steps.SafetyEvent(at.time, at.place, error=FORBIDDEN), at)
+        elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
+            if string(payload.new_thread):
+                self._note_start(string(payload.new_thread), string(payload.call_id), "", at)
+            elif kind == "collab_agent_spawn_end":
+                self._failed.add(string(payload.call_id))
+        elif kind == "collab_waiting_end":
+            self._take_endings(rows.endings(payload.statuses), at)
+        elif kind == "sub_agent_activity":
+            thread = string(payload.agent_thread) or string(payload.agent_thread_too)
+            if payload.kind == "started":
+                path = string(payload.agent_path) or string(payload.agent_path_too)
+                self._note_start(thread, string(payload.call_id) or string(payload.event_id), path, at)
+            elif payload.kind == "interrupted":
+                self._take_endings([(thread, Status.CANCELLED, "")], at)
+        elif kind == "web_search_end" and self._hosted_calls:
+            self._end_hosted_call(self._hosted_calls.pop(0), "completed", at)
+        elif kind in _SILENT_EVENTS:
+            self._run.report.pass_over(kind)
+        else:
+            self._run.report.note_unknown(masked(f"event_msg {kind}"))
+        return False
+
+    def _join_results(self) -> None:
+        """Join the outputs to their calls, and note how long tools ran, and which did not end."""
+        for call_id, result, run_time, command_times in self._results:
+            calls = self._calls.get(call_id, [])
+            while len(calls) > 1 and calls[0].answer is not None:
+                del calls[0]  # an id that is used again
+            call = calls[0] if calls else None
+            if (
+                steps.join(call, result, self._run.report)
+                and run_time is not None
+                and call
+                and call.purpose is steps.TOOL
+            ):
+                self._note_run_time(call, result, run_time, command_times)
+        for call in self._running.values():
+            if call.answer is not None:
+                call.more = {**(call.more or {}), "background": True, "unfinished": True}
+
+    def _note_run_time(
+        self, call: ToolCall, result: ToolResult, run_time: float, command_times: tuple[float | None, ...] | None
+    ) -> None:
+        """Note how long a tool ran: what it took beyond that, it waited, for a person where it had asked one.
+
+        The time of a script contains the waits of its tools. It ran as long as its commands, if it has printed the
+        results of all that it called.
+        """
+        asked, tools = self._approvals.get(id(call), (None, None))
+        elapsed = result.time - call.time
+        if asked is not None and command_times is not None:
+            times = [seconds for seconds in command_times if seconds is not None]
+            if not times or len(times) != tools:
+                return
+            run_time = min(run_time, sum(times))
+        waited = elapsed - run_time
+        if asked is None and waited <= _WRITING_SECONDS and elapsed <= _LONG_SECONDS:
+            return
+        call.more = {**(call.more or {}), "run_time": min(run_time, elapsed)}
+        if asked is not None and waited > _WRITING_SECONDS:
+            approval = UserInput(result.time - run_time, call.place, since=asked, asked=True, asking=call)
+            approval.order = call.order + 0.5
+            self.thread.steps.append(approval)
+
+    def _add(self, step: steps.Step, at: Moment) -> None:
+        step.order = float(at.row)
+        self.thread.steps.append(step)
+
+    def _continue_answer(self, at: Moment) -> ModelCall:
+        """Return the answer to which something that the model wrote belongs."""
+        if self._answer is None:
+            self._has_called = False
+            self._answer = self._uncounted = ModelCall(at.time, at.place, end=at.time, model=self._model)
+            self._add(self._answer, at)
+        if at.time > self._answer.end:
+            self._answer.end = at.time
+        return self._answer
+
+    def _end_turn(self, payload: Payload, at: Moment) -> None:
+        """End a turn, whose stated duration leaves out sleep of the machine, and no waits."""
+        begin = self._turns.pop(string(payload.turn_id), NO_TIME)
+        if NO_TIME not in (begin, at.time) and payload.duration_ms is not None:
+            seconds = duration(payload.duration_ms, 1000)
+            self._add(steps.TurnEnd(at.time, at.place, 0.0, seconds, Excluded.SLEEP, begin), at)
+
+    def _take_input(self, payload: Payload, at: Moment) -> None:
+        """Take a message to the model: typed only where it is the user's, and where no event says the same."""
+        self._answer = None
+        text = text_of(payload.content)
+        endings = list(rows.notification(text))
+        self._take_endings(endings, at)
+        if self.meta.parent or endings or payload.role != "user" or rows.is_injected(text):
+            self._add(steps.Note(at.time, at.place), at)
+        else:
+            typed = UserInput(at.time, at.place, ref=self._privacy.reference(text or payload.content))
+            self._typed_items.append(typed)
+            self._add(typed, at)
+
+    def _take_message(self, payload: Payload, at: Moment) -> None:
+        """Take a message of another agent, or the notice that one has ended."""
+        self._answer = None
+        text, author = text_of(payload.content), string(payload.author)
+        endings = list(rows.notification(text))
+        self._take_endings(endings, at, author)
+        answer = rows.final_answer(text)
+        if answer is not None and author:
+            step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(answer))
+            self._add(step, at)
+            self.endings.append(Ending(step, author, _OK, step.ref))
+        elif not endings:
+            step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(text))
+            is_task = self.meta.parent and not self.arrivals
+            mark = steps.mark(text) if text else 0
+            self._take_arrival(Arrival(step, mark, "" if is_task else author), at)
+
+    def _take_arrival(self, arrival: Arrival, at: Moment) -> None:
+        self.arrivals.append(arrival)
+        self._add(arrival.step, at)
+
+    def _take_endings(self, endings: Any, at: Moment, author: str = "") -> None:
+        for name, status, content in endings:
+            note = steps.Note(at.time, at.place)
+            self._add(note, at)
+            self.endings.append(Ending(note, name or author, status, self._privacy.reference(content)))
+
+    def _note_start(self, thread: str, call_id: str, path: str, at: Moment) -> None:
+        concluded = ToolCall(at.time, at.place, float(at.row), is_inferred=True)
+        self.started.setdefault(thread, Start(call_id, path, concluded))
+
+    def _end_approval(self, begin: Moment, call_id: str, at: Moment, output_of: str) -> None:
+        """End a request for approval: whatever comes next shows that a person has answered, but for the output."""
+        self._approval = None
+        if output_of and output_of == call_id:
+            self._ask(self._calls.get(call_id, []), begin)
+        else:
+            self._add(UserInput(at.time, at.place, since=begin.time, asked=begin.time != NO_TIME), at)
+
+    def _ask(self, calls: list[ToolCall], at: Moment, tools: int | None = None) -> None:
+        """Note that the last of some calls asks for an approval, and that the log does not say when it was given."""
+        for call in calls[-1:]:
+            self._approvals.setdefault(id(call), (at.time, tools))
+            self._add(steps.SafetyEvent(at.time, at.place, tool=call.tool, status=Status.UNKNOWN, asking=call), at)
+
+    def _take_call(self, kind: str, payload: Payload, answer: ModelCall, at: Moment) -> None:
+        name = string(payload.name) or kind.removesuffix("_call")
+        call_id = string(payload.call_id) or string(payload.id)
+        arguments = payload.arguments
+        if arguments is None:
+            arguments = payload.action if payload.input is None else payload.input
+        tool = name.rpartition(".")[2].rpartition("__")[2]
+        purpose = _PURPOSES.get(tool, steps.TOOL)
+        awaited = rows.awaited(tool, arguments)
+        if awaited and purpose is steps.JOIN:
+            purpose = steps.TOOL  # waits for a script of its own, and for no agent
+        ref = self._privacy.reference(arguments)
+        call = ToolCall(at.time, at.place, 0.0, purpose, answer, masked(call_id), self._run.masked(name), ref)
+        self._add(call, at)
+        self._calls.setdefault(call_id, []).append(call)
+        if awaited:
+            self._awaited[id(call)] = awaited
+        answer.final = False
+        if kind in _HOSTED_CALLS:
+            self._end_hosted_call(call, string(payload.status), at)
+            return
+        self._has_called = True
+        if purpose in _ABOUT_AGENTS:
+            self._note_agent(call, call_id, rows.parsed(arguments))
+        elif rows.asks_for_approval(arguments):
+            self._ask([call], at, len(re.findall(rows.TOOL_CALL, string(arguments))))
+
+    def _end_hosted_call(self, call: ToolCall, status: str, at: Moment) -> None:
+        """End a call that the service has made itself while the model answered: its row is written when it is over."""
+        if status in _UNFINISHED:
+            self._hosted_calls.append(call)
+            return
+        error = masked(status) if status not in ("", "completed") else ""
+        result = ToolResult(at.time, at.place, status=_ERROR if error else _OK, error=error)
+        self._add(result, at)
+        steps.join(call, result, self._run.report)
+        if not call.id and at.time != NO_TIME:  # else the result says when it was over
+            call.more = {"t_end": max(at.time, call.time)}
+
+    def _note_agent(self, call: ToolCall, call_id: str, details: dict[str, Any]) -> None:
+        """Note what a call says of the agent that it is about."""
+        text = text_field(details, "message") or text_field(details, "prompt") or text_of(details.get("items"))
+        name = rows.agent_named(details)
+        if call.purpose is not steps.CLOSE:
+            call.ref = self._privacy.reference(text) or call.ref
+        if call.purpose is steps.SPAWN:
+            call.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
+            spawn = self._spawns[call_id] = Spawn(call, call_id, steps.mark(text), [name])
+            self.spawns.append(spawn)
+        else:
+            self.addressed.append(Addressed(call, name, steps.mark(text) if text else 0))
+
+    def _take_output(self, payload: Payload, at: Moment) -> None:
+        self._answer = None
+        output = read_output(payload.output)
+        status = _ERROR if output.error else _OK
+        ref = self._privacy.reference(output.text or payload.output)
+        result = ToolResult(at.time, at.place, 0.0, None, False, status, output.error, ref)
+        self._add(result, at)
+        call_id = string(payload.call_id) or string(payload.id)
+        self._results.append((call_id, result, output.run_time, output.command_times))
+        calls = self._calls.get(call_id)
+        if calls and (output.running or self._awaited):
+            self._running.pop(self._awaited.pop(id(calls[-1]), ""), None)  # it may have waited for what ran before
+            if output.running:
+                self._running[output.running] = calls[-1]
+        if call_id in self._spawns:
+            spawn, name = self._spawns[call_id], rows.agent_named(output.details)
+            spawn.names += [name, *re.findall(rf"\b{rows.UUID}\b", output.text[:_MAX_BEGINNING])]
+            spawn.nickname = text_field(output.details, "nickname")
+            is_sentence = bool(output.text) and not output.text.lstrip().startswith("{")
+            spawn.is_declined = not name and (is_sentence or bool(output.error) or "error" in output.details)
+        elif calls and calls[-1].purpose is steps.JOIN:
+            self._take_endings(rows.endings(output.details.get("status")), at)
+        if output.error == FORBIDDEN:
+            self._add(steps.SafetyEvent(at.time, at.place, error=output.error), at)
+
+    def _take_count(self, details: dict[str, Any], at: Moment) -> bool:
+        """Take a state of the counter of tokens, and return True if it has moved."""
+        if self._model and type(size := details.get("model_context_window")) is int and size > 0:
+            self._run.report.context_windows[self._model] = size
+        stated = details.get("total_token_usage"), details.get("last_token_usage")
+        total, last = read_amounts(stated[0]), read_amounts(stated[1])
+        if total is None and any(map(is_odd, stated)):
+            self._run.report.note(Problem.USAGE_NO_NUMBER, str(at.place))
+            self._odd += 1
+            return False
+        if total is None and last is None:
+            self._run.report.pass_over("token_count without usage")
+            return False
+        before, last_before = self._before
+        has_moved = last != last_before if total is None else total != before
+        self._before = before if total is None else total, last
+        if total is not None:
+            self._odd = 0
+        answer = self._uncounted
+        if has_moved:
+            answer = answer or self._continue_answer(at)
+            self._answer = self._uncounted = None
+        self._counts.append(Count(at.row, at.place, total, last, answer, has_moved))
+        return has_moved
+
+    def leave_out_copies(self, trails: Mapping[str, Trails]) -> None:
+        """Leave history out that was copied from a thread at hand, and give the thread's own answers their tokens."""
+        meta = self.meta
+        is_child = bool(meta.parent or meta.forked)
+        end = 0
+        if is_child:
+            others = (trails[other] for other in (meta.forked, meta.parent) if other in trails and other != meta.id)
+            end = find_boundary(self.trail, next(others, None), meta)
+        copied, restarts = spend(self._counts, end, is_child=is_child, report=self._run.report)
+        self._run.missing[Missing.RESTARTS] = self._run.missing.get(Missing.RESTARTS, 0) + restarts
+        if end:
+            self._leave_out(end, copied)
+        self._account_for_silent()
+
+    def _leave_out(self, end: int, copied: dict[str, int] | None) -> None:
+        """Leave out the steps of rows up to this one; what they had spent stands at the first that is left."""
+        thread, counts = self.thread, self._counts
+        kept = [step for step in thread.steps if step.order > end]
+        spent = {id(count.answer): count for count in counts if count.row > end and count.answer is not None}
+        for step in thread.steps:
+            if step.order <= end and isinstance(step, steps.ModelCall) and id(step) in spent:
+                count = spent[id(step)]  # its tokens are the thread's own, so it is, too
+                step.place, step.order = count.place, float(count.row)
+                kept.append(step)
+        first = min((step.time for step in kept), default=0.0)
+        begin = next((step for step in kept if step.order > end), None)
+        if not self.meta.parent and isinstance(begin, steps.UserInput):
+            before = [step.last_time for step in thread.steps if step.order <= end]
+            begin.since = max(before, default=NO_TIME)
+        for step in thread.steps:
+            if step.order <= end and isinstance(step, steps.ToolResult):
+                step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
+        if copied is not None:
+            kept.append(steps.CopiedHistory(first, counts[0].place, 0.0, copied))
+        thread.steps = kept
+        self.spawns = [spawn for spawn in self.spawns if spawn.call.order > end]
+        self.addressed = [addressed for addressed in self.addressed if addressed.call.order > end]
+        self.endings = [ending for ending in self.endings if ending.step.order > end]
+        self.arrivals = [arrival for arrival in self.arrivals if arrival.step.order > end]
+        self.started = {name: start for name, start in self.started.items() if start.concluded.order > end}
+
+    def _account_for_silent(self) -> None:
+        """Say of answers without a count that one behind them contains theirs, or that theirs is no number."""
+        calls = [step for step in self.thread.steps if isinstance(step, steps.ModelCall)]
+        last = max((step.order for step in calls if step.spent is not None), default=-1.0)
+        silent = [step for step in calls if step.spent is None]
+        self._run.cover([step for step in silent if step.order < last])
+        behind = [step for step in silent if step.order > last]
+        for call in [*behind, *[None] * self._odd][: self._odd]:
+            self._run.miss_number(call)
+
+    def refused(self) -> set[int]:
+        """Return the calls, by `id`, that spawned no agent: the log says so, or has a sentence in the place of one."""
+        started = {start.call_id for start in self.started.values()}
+        return {
+            id(spawn.call)
+            for spawn in self.spawns
+            if spawn.call_id in self._failed or (spawn.is_declined and spawn.call_id not in started)
+        }
