@@ -184,7 +184,7 @@ def check_all(
     codes = read_codes(wanted, ignored)
     is_text, width = form is FindingsFormat.TEXT, session.output.width
     code = ExitCode.DONE
-    for part in check_parts(root):
+    for part in check_parts(session.files):
         if part.findings:
             chosen = select(part.findings, *codes)
             part = part._replace(findings=chosen, exit_code=exit_code_of(chosen, strict=strict))

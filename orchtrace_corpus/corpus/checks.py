@@ -125,14 +125,14 @@ def check(root: str = "") -> Check:
     Raises:
         CorpusError: There is no corpus, or it cannot be read.
     """
-    return Check(tuple(check_parts(root or store.find_root().path)))
+    return Check(tuple(check_parts(CorpusFiles(root or store.find_root().path))))
 
 
-def check_parts(root: str) -> Iterator[Part]:
+def check_parts(files: CorpusFiles) -> Iterator[Part]:
     """The parts of a check, each as soon as it is done; errors as for `check`."""
-    if undecided := _unmerged(root):
+    if undecided := _unmerged(files.root):
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
-    files = CorpusFiles(root, keep=True)
+    files.keep = True
     findings = tuple(files.findings(PartName.DATA))
     mends = _mends(files, findings) if has_errors(findings) else ()
     yield Part(PartName.DATA, exit_code_of(findings), findings, mends=mends)

@@ -21,7 +21,11 @@ class Output:
         is_closed: Whether nobody reads standard output any longer.
         is_partial: Whether something that was asked for is not in the output, which ends with findings then.
         program: The name under which the program was started.
+        session: The session that has read a corpus. The two hold each other, so that the corpus stays until the process
+            ends: taking it apart takes a fiftieth of a check.
     """
+
+    session: object = None
 
     def __init__(self, program: str = CORPUS) -> None:
         self.program = program

@@ -8,6 +8,7 @@ of the usual ones, and text is wrapped or cut by the estimate before it could ru
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, lru_cache
 
 SIZE, SMALL, LARGE = 14, 13, 16
 """Sizes of text in pixels. A phone shows a picture of 520 pixels at three quarters of its size."""
@@ -74,12 +75,17 @@ def advance(character: str) -> float:
 
 def text_width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
     """Return the largest width of a text on one line, in pixels."""
+    return _advances(text) * size * (_BOLD if bold else 1.0)
+
+
+@lru_cache(4096)
+def _advances(text: str) -> float:
+    """Return the sum of the advances of a text, in parts of the font size; labels repeat in and between pictures."""
     known = _ADVANCE
     try:
-        total = sum([known[c] for c in text])
+        return sum([known[c] for c in text])
     except KeyError:
-        total = sum([advance(c) for c in text])
-    return total * size * (_BOLD if bold else 1.0)
+        return sum([advance(c) for c in text])
 
 
 def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: bool = False) -> list[str]:
@@ -248,6 +254,7 @@ class Drawing:
         )
 
 
+@cache
 def _style() -> str:
     """A class for each colour to fill with and for those to draw lines with, on light screens and on dark ones."""
     light, dark = (

@@ -121,10 +121,6 @@ https://docs.github.com/get-started/writing-on-github/working-with-advanced-form
 """
 
 
-_DIGITS = frozenset("0123456789")
-_HEX = frozenset("abcdef")
-
-
 @lru_cache(maxsize=4096)
 def markdown_text(text: str) -> str:
     """The text with every character escaped that could become markup, or end a table cell; formulas stay.
@@ -139,10 +135,11 @@ def markdown_text(text: str) -> str:
 
 def _may_act(text: str) -> bool:
     """Return True if a text has what some part of `_ACTIVE` needs, in a thirtieth of the time of a search."""
-    if "@" in text or "#" in text or "://" in text or text.count(":") > 1 or "gh-" in text.lower():
+    if "@" in text or "#" in text or "://" in text or "gh-" in text.lower():
         return True
-    mixed = [word for word in text.split() if len(word) > 6 and not word.isalpha()]
-    return any(not (_DIGITS.isdisjoint(word) or _HEX.isdisjoint(word)) for word in mixed)
+    if re.search(r"\b(?=[a-f]*\d)[0-9a-f]{7}", text):  # a commit
+        return True
+    return any(part and " " not in part for part in text.split(":")[1:-1])  # an emoji
 
 
 def _inert(text: str) -> str:

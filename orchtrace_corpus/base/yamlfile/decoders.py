@@ -320,8 +320,8 @@ def texts_of(name: str, node: Node, report: Report) -> tuple[str, ...] | None:
     if not node.items:
         report.add("F104", node.at, f"{quote(name)} is an empty list; name at least one")
     label = f"an item of {name}"
-    values = [checked_text(label, item, report) for item in node.items]
-    return tuple(value for value in values if value is not None) if values and None not in values else None
+    values = [value for item in node.items if (value := checked_text(label, item, report)) is not None]
+    return tuple(values) if values and len(values) == len(node.items) else None
 
 
 def distinct(name: str, node: Node, items: tuple[str, ...], report: Report) -> tuple[str, ...] | None:

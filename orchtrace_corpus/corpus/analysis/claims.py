@@ -108,8 +108,8 @@ def evaluate(
         disputes: Its disputes; without them no row is marked as contested.
         candidates: Those proposed for inclusion; without them no claim is judged over the pool that they would make.
     """
-    judge = Judge(pool, candidates)
-    return tuple(judge.verdict(claim, disputes) for claim in claims)
+    judge = Judge(pool, candidates, disputes)
+    return tuple(judge.verdict(claim) for claim in claims)
 
 
 def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
@@ -427,7 +427,9 @@ def _read(file: AuditSheet, columns: Sequence[coding.Column], pool: Pool) -> cod
 class Judge:
     """Evaluates claims on one corpus; filters that several claims share are read and applied once."""
 
-    def __init__(self, pool: Pool, candidates: Sequence[Candidate] | None = None) -> None:
+    def __init__(
+        self, pool: Pool, candidates: Sequence[Candidate] | None = None, disputes: Sequence[Dispute] = ()
+    ) -> None:
         self.pool = pool
         self.candidates = candidates
         self.attributes: dict[Over, Attributes] = {
@@ -440,7 +442,13 @@ class Judge:
         self._in_scope: dict[_Key, tuple[Any, ...]] = {}
         self._disputable = disputable(pool.taxonomy)
         self._papers = {paper.key: paper for paper in pool.papers}
-        self._readings: dict[tuple[str, str, tuple[str, ...]], list[Paper]] = {}
+        self._open: list[tuple[Dispute, Paper, list[Paper]]] = []
+        for dispute in disputes:
+            paper = self._papers.get(dispute.record)
+            facet = self._disputable.get(dispute.tag)
+            if dispute.state is State.OPEN and paper is not None and facet is not None:
+                others = [with_value(paper, facet, dispute.tag, value) for value in dispute.alternatives]
+                self._open.append((dispute, paper, others))
 
     def records(self, kind: Over, claim: Claim) -> Sequence[Any]:
         """Return the records of a kind that the claim could be about."""
@@ -478,7 +486,7 @@ class Judge:
             filters[kind] = Filters(scope, where, shared, by, compared)
         return filters
 
-    def verdict(self, claim: Claim, disputes: Sequence[Dispute] = (), *, over_pools: bool = True) -> Verdict:
+    def verdict(self, claim: Claim, *, over_pools: bool = True) -> Verdict:
         """Return the verdict on a claim; also over the other pools, if that is asked for."""
         expected = expected_text(claim)
         try:
@@ -489,7 +497,7 @@ class Judge:
         members = self._members(claim, filters)
         holds, found, rows = outcome(claim, members)
         pools = self._pools(claim, PoolVerdict(holds, found), members, filters) if over_pools else {}
-        return Verdict(claim, holds, expected, found, rows, self._contested(filters, disputes), pools=pools)
+        return Verdict(claim, holds, expected, found, rows, self._contested(filters), pools=pools)
 
     def _pools(
         self, claim: Claim, written: PoolVerdict, members: Sequence[Member], own: Mapping[Over, Filters]
@@ -569,36 +577,40 @@ class Judge:
         errors = [_wrong(condition, self.attributes[kind]) for kind in over]
         return None if None in errors else errors[0]
 
-    def _contested(self, filters: Mapping[Over, Filters], disputes: Sequence[Dispute]) -> tuple[str, ...]:
+    def _contested(self, filters: Mapping[Over, Filters]) -> tuple[str, ...]:
+        """Return the papers whose part in a claim an open dispute would change, in their order."""
         wanted = filters.get(Over.PAPERS)
-        if wanted is None or not disputes:
+        if wanted is None or not self._open:
             return ()
+        tags = disputed_tags(wanted, self._disputable)
+        parts: dict[str, Part | None] = {}
         marked = set()
-        for dispute in disputes_on(wanted, disputes, self._disputable):
-            paper = self._papers.get(dispute.record)
-            if paper is not None and dispute.state is State.OPEN and dispute.record not in marked:
-                part = wanted.part(paper)
-                name = dispute.record, dispute.tag, dispute.alternatives  # many claims ask for the same
-                if name not in self._readings:
-                    facet, tag = self._disputable[dispute.tag], dispute.tag
-                    self._readings[name] = [with_value(paper, facet, tag, value) for value in dispute.alternatives]
-                if any(wanted.part(other) != part for other in self._readings[name]):
-                    marked.add(dispute.record)
+        for dispute, paper, others in self._open:
+            key = paper.key
+            if dispute.tag in tags and key not in marked:
+                if key not in parts:
+                    parts[key] = wanted.part(paper)
+                if any(wanted.part(other) != parts[key] for other in others):
+                    marked.add(key)
         return tuple(key for key in self._papers if key in marked)
 
 
-def disputes_on(wanted: Filters, disputes: Iterable[Dispute], known: Mapping[str, Facet]) -> list[Dispute]:
-    """Return the disputes whose tag the claim's filters look at.
+def disputed_tags(wanted: Filters, known: Mapping[str, Facet]) -> set[str]:
+    """Return the tags that a claim's filters look at.
 
     Args:
         wanted: The claim's filters.
-        disputes: The disputes.
         known: The facet of every disputable tag, as `disputes.disputable` returns them.
     """
     fields = {condition.attribute.name for condition in wanted.conditions}
     fields |= {wanted.by.name} if wanted.by is not None else set()
     fields.update(wanted.compared)
-    tags = {tag for tag, facet in known.items() if tag in fields or facet.field in fields}
+    return {tag for tag, facet in known.items() if tag in fields or facet.field in fields}
+
+
+def disputes_on(wanted: Filters, disputes: Iterable[Dispute], known: Mapping[str, Facet]) -> list[Dispute]:
+    """Return the disputes about such a tag; arguments as for `disputed_tags`."""
+    tags = disputed_tags(wanted, known)
     return [dispute for dispute in disputes if dispute.tag in tags]
 
 

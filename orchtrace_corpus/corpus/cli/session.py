@@ -27,6 +27,7 @@ class CorpusSession(Session):
     @cached_property
     def files(self) -> CorpusFiles:
         """The corpus, as `root_folder` finds it."""
+        self.output.session = self
         return CorpusFiles(self.root_folder())
 
     def root_folder(self) -> str:

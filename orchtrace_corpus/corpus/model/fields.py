@@ -341,13 +341,16 @@ def url(name: str) -> Decoder:
 
 def url_list(name: str) -> Decoder:
     """A list of different web addresses, at least one."""
-    texts, decode_url = decoders.text_list(name), url(name)
+    decode_texts = decoders.text_list(name)
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
-        values = texts(node, report)
-        if values is None or type(node) is not Sequence:
+        values: tuple[str, ...] | None = decode_texts(node, report)
+        if values is None:
             return None
-        return None if None in [decode_url(item, report) for item in node.items] else values
+        problems = {index: problem for index, value in enumerate(values) if (problem := url_problem(value))}
+        for index, problem in problems.items():
+            report.add("F114", decoders.place_of(node, index), f"{quote(values[index])} {problem}")
+        return None if problems else values
 
     return decode
 
