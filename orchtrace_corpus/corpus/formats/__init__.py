@@ -134,8 +134,9 @@ def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dic
 
         known = present or {}
         venue = values.get("proceedings") or known.get("proceedings") or values.get("venue") or known.get("venue") or ""
-        kept = merge_entry(item.details, _latex(known.get("bibtex")), str(venue))
-        values |= without_empty({"bibtex": kept})
+        entry = known.get("bibtex")
+        latex = {str(name): str(text) for name, text in entry.items()} if isinstance(entry, Mapping) else {}
+        values |= without_empty({"bibtex": merge_entry(item.details, latex, str(venue))})
     for field, head in item.heads.items():
         if present is None:
             cut_short = [OTHERS] if field == "authors" and "," in head else []
@@ -150,11 +151,6 @@ def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dic
         else:
             values[field] = [head, *(text for text in texts[1:] if text != head)]
     return values, problems
-
-
-def _latex(value: object) -> dict[str, str]:
-    """Return the fields of an entry as LaTeX; none where there is no mapping."""
-    return {str(name): str(latex) for name, latex in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _texts(value: object) -> list[str]:

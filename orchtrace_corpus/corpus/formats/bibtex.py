@@ -21,25 +21,7 @@ from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.latex import LatexError, decoded, encoded
 from orchtrace_corpus.base.yamlfile.lines import MAX_TEXT
-from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, without_empty
-from orchtrace_corpus.corpus.formats.citation import (
-    MONTHS,
-    SPELLED,
-    VENUE_FIELDS,
-    NamesError,
-    VenueKind,
-    carried_texts,
-    carriers_in,
-    format_names,
-    is_edited,
-    keywords,
-    plain,
-    protect_capitals,
-    read_names,
-    summary_text,
-    unlinked_identifiers,
-    venue_kind,
-)
+from orchtrace_corpus.corpus.formats import Item, Problem, citation, read_identifiers, without_empty
 from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS
 from orchtrace_corpus.corpus.model.fields import entry_field_problem
 from orchtrace_corpus.corpus.model.record_fields import Value
@@ -51,7 +33,7 @@ if TYPE_CHECKING:
     from bibtexparser import model
 
 _ARXIV = "arXiv"
-_FIELDS = carriers_in("bibtex")
+_FIELDS = citation.carriers_in("bibtex")
 _VENUE_FIELD_OF = {
     "article": "journal",
     **dict.fromkeys(("inproceedings", "conference", "incollection", "inbook"), "booktitle"),
@@ -66,7 +48,7 @@ _EPRINT = frozenset("eprint archiveprefix eprinttype primaryclass eprintclass".s
 _TYPE_FIELD = "type_field"
 """The name in a record for the field `type` of an entry, since `type` is the type of the entry itself."""
 _ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
-_MONTHS = {name[:3].lower(): name for name in MONTHS}
+_MONTHS = {name[:3].lower(): name for name in citation.MONTHS}
 _ENCODED_UNICODE = partial(encoded, unicode=True)  # one object, by which cached names and words are found
 _WORD = r"[^\s\"#%'(),={}]+"
 _FIELD_START = r"([\w-]+)\s*=\s*(?=[{\"])"
@@ -118,8 +100,8 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
     entry_type, venue_field, kept = _kept_by(paper)
     is_dated = profile != "bibtex" and "date" in kept  # of a date and a year, biber warns
     fields = [
-        (_FIELDS["title"], protect_capitals(paper.title, encode)),
-        (_FIELDS["authors"], "" if is_edited(paper) else format_names(paper.authors, encode)),
+        (_FIELDS["title"], citation.protect_capitals(paper.title, encode)),
+        (_FIELDS["authors"], "" if citation.is_edited(paper) else citation.format_names(paper.authors, encode)),
         (venue_field, encode(paper.cited_venue)),
         (_FIELDS["year"], "" if is_dated else str(paper.cited_year or "")),
         *(("type" if name == _TYPE_FIELD else name, value) for name, value in kept.items()),
@@ -130,21 +112,25 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
         (_FIELDS["urls"], paper.urls[0] if paper.urls else ""),
     ]
     written = {name for name, value in fields if value}
-    carried = carried_texts(paper, taxonomy, "bibtex")
+    carried = citation.carried_texts(paper, taxonomy, "bibtex")
     fields += [(name, encode(text)) for name, text in carried.items() if name not in written]
     if profile == "tagged":
         fields += [
-            ("keywords", ", ".join(keywords(paper, taxonomy))),
-            (_FIELDS["summary"], encode(summary_text(paper))),
+            ("keywords", ", ".join(citation.keywords(paper, taxonomy))),
+            (_FIELDS["summary"], encode(citation.summary_text(paper))),
         ]
-    lines = (f"  {name:13} = {_written(name, value)}," for name, value in fields if name and value)
-    return "\n".join((f"@{entry_type}{{{paper.citation_key},", *lines, "}\n"))
+    lines = [f"@{entry_type}{{{paper.citation_key},"]
+    for name, value in fields:
+        if name == "month" and value in _MONTHS.values():  # a string that styles define, and spell in their language
+            lines.append(f"  {name:13} = {value[:3].lower()},")
+        elif name and value:
+            lines.append(f"  {name:13} = {{{value}}},")
+    return "\n".join((*lines, "}\n"))
 
 
 def left_out(paper: Paper) -> Iterator[str]:
     """Yield the fields of a paper's publication that its entry has no place for."""
-    yield from unlinked_identifiers(paper, paper.urls[:1])
-    yield from ("further urls",) if len(paper.urls) > 1 else ()
+    yield from citation.unlinked(paper, 1)
     yield from (name for name in paper.bibtex if name != "type" and name not in _kept_by(paper)[2])
 
 
@@ -161,7 +147,7 @@ def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
     if not str(kept.get("date", paper.cited_year)).startswith(str(paper.cited_year)):
         del kept["date"]
     carrier = _venue_field(kept, entry_type)
-    if carrier and _venue(carrier, plain(kept[carrier])) == paper.cited_venue:
+    if carrier and _venue(carrier, citation.plain(kept[carrier])) == paper.cited_venue:
         return entry_type, "", kept
     if not carrier and paper.cited_venue == _ARXIV and paper.arxiv_id:
         return entry_type, "", kept
@@ -172,12 +158,14 @@ def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
 
 def _default_type(venue: str) -> str:
     """Return the entry type that follows from a venue."""
-    return {VenueKind.JOURNAL: "article", VenueKind.CONFERENCE: "inproceedings"}.get(venue_kind(venue), "misc")
+    return {citation.VenueKind.JOURNAL: "article", citation.VenueKind.CONFERENCE: "inproceedings"}.get(
+        citation.venue_kind(venue), "misc"
+    )
 
 
 def _venue_field(fields: Mapping[str, str], entry_type: str) -> str:
     """Return the field of an entry that names its venue: that of its type, else the first; empty without any."""
-    order = (_VENUE_FIELD_OF.get(entry_type, "howpublished"), *VENUE_FIELDS)
+    order = (_VENUE_FIELD_OF.get(entry_type, "howpublished"), *citation.VENUE_FIELDS)
     return next((name for name in order if fields.get(name) and "\\url" not in fields[name]), "")
 
 
@@ -185,11 +173,6 @@ def _venue(field: str, text: str) -> str:
     """Return the venue that a field names; a journal of arXiv's, in any form, is arXiv."""
     is_on_arxiv = field.startswith("journal") and re.match(_ARXIV_JOURNAL, text, re.IGNORECASE)
     return _ARXIV if is_on_arxiv else text
-
-
-def _written(name: str, value: str) -> str:
-    """Return the value of a field; a month is a string that styles define, and spell in their language."""
-    return value[:3].lower() if name == "month" and value in _MONTHS.values() else f"{{{value}}}"
 
 
 def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
@@ -204,8 +187,8 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
 
     title = ": ".join(filter(None, (text_of("title"), text_of("subtitle"))))
     try:
-        authors = read_names(entry.text("author") or entry.text("editor"), decoded)
-    except (NamesError, LatexError) as error:
+        authors = citation.read_names(entry.text("author") or entry.text("editor"), decoded)
+    except (citation.NamesError, LatexError) as error:
         name = "author" if entry.text("author") else "editor"
         problems.append(Problem(entry.line_of(name), f"{name}: {error}"))
         authors = []
@@ -220,11 +203,11 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     url = entry.address("url") or entry.address("howpublished")
     is_read = set(_EPRINT if IdentifierKind.ARXIV in ids else set()) | ({"doi"} if IdentifierKind.DOI in ids else set())
     is_read |= {"url"} if entry.address("url") else {"howpublished"} if url else set()
-    is_alone = [entry.text(name) for name in VENUE_FIELDS].count(entry.text(venue_field)) == 1
+    is_alone = [entry.text(name) for name in citation.VENUE_FIELDS].count(entry.text(venue_field)) == 1
     if is_alone and venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished") and venue == text_of(venue_field):
         is_read.add(venue_field)
     kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
-    fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in SPELLED)
+    fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in citation.SPELLED)
     carried = {field.carriers.bibtex: field for field in fields if field.carriers.bibtex in entry.fields}
     kept |= _kept(entry, {*is_read, *carried}, problems)
     values: dict[str, Value] = {

@@ -133,16 +133,14 @@ def protect_capitals(title: str, encode: Callable[[str], str]) -> str:
 @lru_cache(maxsize=4096)
 def _protected_word(word: str, encode: Callable[[str], str]) -> str:
     parts = word.split("-")
-    kept = [_needs_braces(part, alone=len(parts) == 1) for part in parts]
+    kept = []
+    for part in parts:
+        is_acronym = any(letter.isupper() for letter in part[1:])
+        is_marked = any(c.isdigit() for c in part) or (len(part) == 1 and word != "A")
+        kept.append(is_acronym or (part[0].isupper() and is_marked))
     if all(kept):
         return f"{{{encode(word)}}}"
     return "-".join(f"{{{encode(part)}}}" if keep else encode(part) for part, keep in zip(parts, kept, strict=True))
-
-
-def _needs_braces(word: str, *, alone: bool) -> bool:
-    if any(letter.isupper() for letter in word[1:]):
-        return True
-    return word[0].isupper() and (any(c.isdigit() for c in word) or (len(word) == 1 and not (alone and word == "A")))
 
 
 class VenueKind(StrEnum):
@@ -250,21 +248,17 @@ PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PR
 """The kinds that are part of nothing larger: the publisher, school or institution is the venue."""
 
 
-def editors(paper: Paper) -> list[str]:
-    """Return the editors of a paper's entry of BibTeX, as a record has names; empty without any that can be read."""
-    return _names_in(paper.bibtex["editor"]) if "editor" in paper.bibtex else []
-
-
-def _names_in(latex: str) -> list[str]:
+def editors(entry: Mapping[str, str]) -> list[str]:
+    """Return the editors of an entry of BibTeX, as a record has names; empty without any that can be read."""
     try:
-        return read_names(latex, decoded)
+        return read_names(entry["editor"], decoded) if "editor" in entry else []
     except (NamesError, LatexError):
         return []
 
 
 def is_edited(paper: Paper) -> bool:
     """Return True if those who stand as the authors are the editors: the entry that it came from named nobody else."""
-    return "editor" in paper.bibtex and editors(paper) == list(paper.authors)
+    return "editor" in paper.bibtex and editors(paper.bibtex) == list(paper.authors)
 
 
 MONTHS = (
@@ -274,13 +268,9 @@ MONTHS = (
 """The months as BibTeX's strings for them read."""
 
 
-def month_of(paper: Paper) -> int:
-    """Return the month that a paper's entry of BibTeX names, from 1; 0 without one."""
-    return _month_in(paper.bibtex["month"]) if "month" in paper.bibtex else 0
-
-
-def _month_in(latex: str) -> int:
-    text = plain(latex).lower()
+def month_of(entry: Mapping[str, str]) -> int:
+    """Return the month that an entry of BibTeX names, from 1; 0 without one."""
+    text = plain(entry.get("month", "")).lower()
     if text.isascii() and text.isdigit():
         return int(text) if 1 <= int(text) <= 12 else 0
     return next((at for at, name in enumerate(MONTHS, 1) if text[:3] == name[:3].lower()), 0)
@@ -323,11 +313,14 @@ def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -
     for name, text in details.texts.items():
         known = [plain(kept[other]) for other in _SAME_PLACE.get(name, (name,)) if other in kept]
         if _comparable(text) not in map(_comparable, known):
-            kept[name] = _with_ranges(name, encoded(text, unicode=True))
-    present_editors = list(map(bare_author, _names_in(kept.get("editor", ""))))
-    if details.editors and present_editors != list(map(bare_author, details.editors)):
+            latex = encoded(text, unicode=True)
+            if name in ("volume", "number", "pages"):  # a hyphen may be of no range (`TR-12`)
+                dash = r"\s*[-\u2013]\s*" if name == "pages" or re.fullmatch(r"\d+-\d+", latex) else "\u2013"
+                latex = re.sub(rf"(?<=\w){dash}(?=\w)", "--", latex)
+            kept[name] = latex
+    if details.editors and [*map(bare_author, editors(kept))] != [*map(bare_author, details.editors)]:
         kept["editor"] = format_names(details.editors, partial(encoded, unicode=True))
-    if details.month and _month_in(kept.get("month", "")) != details.month:
+    if details.month and month_of(kept) != details.month:
         kept["month"] = MONTHS[details.month - 1]
     return kept
 
@@ -335,14 +328,6 @@ def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -
 def _comparable(text: str) -> str:
     """Return the form in which two spellings of a field are equal: dashes may be written otherwise."""
     return re.sub(r"\s*[-\u2013]+\s*", "-", text).strip("- ")
-
-
-def _with_ranges(name: str, latex: str) -> str:
-    """Return a field with its ranges as BibTeX writes them, `1--9`; a hyphen may be of no range (`TR-12`)."""
-    if name not in ("volume", "number", "pages"):
-        return latex
-    dash = r"\s*[-\u2013]\s*" if name == "pages" or re.fullmatch(r"\d+-\d+", latex) else "\u2013"
-    return re.sub(rf"(?<=\w){dash}(?=\w)", "--", latex)
 
 
 def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
@@ -359,8 +344,8 @@ def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
 def unplaced_fields(paper: Paper) -> Iterator[str]:
     """Yield the fields of a paper's BibTeX entry that CSL and RIS have no place for, or cannot spell."""
     known = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
-    known |= {"editor"} if editors(paper) else set()
-    known |= {"month"} if month_of(paper) else set()
+    known |= {"editor"} if editors(paper.bibtex) else set()
+    known |= {"month"} if month_of(paper.bibtex) else set()
     yield from (name for name, latex in paper.bibtex.items() if name not in known or not plain(latex))
 
 
@@ -398,13 +383,15 @@ def plain(latex: str) -> str:
 
 def apa(paper: Paper) -> str:
     """Return the reference of a paper in the style of the APA (Publication Manual, 7th edition), as plain text."""
-    names = [_apa_name(name_of(author)) for author in paper.authors if author != OTHERS]
+    names = []
+    for name in (name_of(author) for author in paper.authors if author != OTHERS):
+        initials = ("-".join(f"{part[0]}." for part in word.split("-") if part) for word in name.given.split())
+        names.append(", ".join(part for part in (name.family, " ".join(initials), name.suffix) if part))
+    listed = f"{', '.join(names[:-1])}, & {names[-1]}" if len(names) > 1 else "".join(names)
     if OTHERS in paper.authors:
         listed = f"{', '.join(names)}, et al."
     elif len(names) > 20:  # chapter 9.8: the first nineteen and the last
         listed = f"{', '.join(names[:19])}, … {names[-1]}"
-    else:
-        listed = f"{', '.join(names[:-1])}, & {names[-1]}" if len(names) > 1 else "".join(names)
     year = f"({paper.cited_year or 'n.d.'})"
     title = paper.title.rstrip(".")
     kind, venue = paper_kind(paper), paper.cited_venue
@@ -421,18 +408,18 @@ def apa(paper: Paper) -> str:
     return " ".join([*(part if part.endswith(("?", "!")) else f"{part}." for part in parts), address]).strip()
 
 
-def _apa_name(name: Name) -> str:
-    """Return a name with initials: `Family, G.-B.`; a collective as it is."""
-    words = ("-".join(f"{part[0]}." for part in word.split("-") if part) for word in name.given.split())
-    return ", ".join(part for part in (name.family, " ".join(words), name.suffix) if part)
+def unlinked(paper: Paper, most_urls: int | None = None) -> Iterator[str]:
+    """Yield the fields of a paper's identifiers and addresses that have no place where there are so many addresses.
 
-
-def unlinked_identifiers(paper: Paper, urls: Iterable[str]) -> Iterator[str]:
-    """Yield the fields of a paper's identifiers, beside arXiv id and DOI, that none of some addresses carries."""
+    An arXiv id and a DOI have places of their own.
+    """
+    urls = paper.urls[:most_urls]
     linked = {identifier.kind for identifier in map(recognise_url, urls) if identifier is not None}
     for kind in (IdentifierKind.OPENREVIEW, IdentifierKind.ACL):
         if getattr(paper, kind.value) and kind not in linked:
             yield kind.value
+    if len(urls) < len(paper.urls):
+        yield "further urls"
 
 
 def keywords(paper: Paper, taxonomy: Taxonomy) -> Iterator[str]:

@@ -10,7 +10,6 @@ Reference: the syntax of GitHub's form schema
 
 import re
 from collections.abc import Mapping
-from functools import partial
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
@@ -186,6 +185,14 @@ def _plain(text: str, *, only_address: bool = False) -> str:
         return ""
     from html import unescape  # only for who reads answers: the form itself is made at each check
 
+    def as_text(link: re.Match[str]) -> str:
+        """Return a link of Markdown as text; of an image, the text that stands for it."""
+        is_image, shown, target = link.groups()
+        address = target.split()[0].strip("<>") if target.split() else ""
+        if is_image or not re.match(r"https?://", address) or address == shown.strip():
+            return shown
+        return address if only_address or not shown.strip() else f"{shown} ({address})"
+
     before = ""
     while before != text:  # what was hidden behind one mark may be another; each round leaves less
         before = text
@@ -194,7 +201,7 @@ def _plain(text: str, *, only_address: bool = False) -> str:
         text = re.sub(
             rf"</?(?:{ACTIVE_ELEMENTS}|{PLAIN_ELEMENTS})(?:\s[^<>]*=[^<>]*|\s*)/?>", " ", text, flags=re.IGNORECASE
         )
-        text = re.sub(_LINK, partial(_unlinked, only_address=only_address), text)
+        text = re.sub(_LINK, as_text, text)
         text = re.sub(r"`+|\*\*+", "", unescape(text))
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text).replace("](", "] (")  # what is left of either stands open
     visible = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
@@ -202,15 +209,6 @@ def _plain(text: str, *, only_address: bool = False) -> str:
 
 
 _LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
-
-
-def _unlinked(link: re.Match[str], *, only_address: bool) -> str:
-    """Return a link of Markdown as text; of an image, the text that stands for it."""
-    is_image, text, target = link.groups()
-    address = target.split()[0].strip("<>") if target.split() else ""
-    if is_image or not re.match(r"https?://", address) or address == text.strip():
-        return text
-    return address if only_address or not text.strip() else f"{text} ({address})"
 
 
 def _tag(question: Question, facet: Facet, answer: str) -> Tag:

@@ -18,27 +18,7 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, read_item, without_empty
-from orchtrace_corpus.corpus.formats.citation import (
-    CSL_KINDS,
-    DETAILS,
-    PUBLICATION_TYPES,
-    PUBLISHED_BY,
-    EntryDetails,
-    Name,
-    carried_texts,
-    carriers_in,
-    editors,
-    entry_texts,
-    is_edited,
-    keywords,
-    month_of,
-    name_of,
-    paper_kind,
-    summary_text,
-    unlinked_identifiers,
-    unplaced_fields,
-)
+from orchtrace_corpus.corpus.formats import Item, Problem, citation, read_identifiers, read_item, without_empty
 from orchtrace_corpus.corpus.model.field_table import FieldKind
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
@@ -62,7 +42,14 @@ def read_document(text: str, taxonomy: Taxonomy, _profile: str, problems: list[P
         JsonError: The text is no JSON.
     """
     document = loads(text)
-    problem = _envelope_problem(document)
+    problem = ""
+    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith(_SCHEMA_PREFIX):
+        problem = f'the document must begin {{"schema": "{SCHEMA}", "version": {VERSION}, "records": [...]}}'
+    elif document.get("version") != VERSION:
+        version = quote(str(document.get("version")))
+        problem = f"version {version} is not one that this release reads, which is {VERSION}"
+    elif set(document) != {"schema", "version", "records"} or not isinstance(document["records"], list):
+        problem = "the document must have a list 'records', and nothing else beside schema and version"
     if problem:
         problems.append(Problem(1, problem))
         return []
@@ -92,16 +79,6 @@ def read_lines(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Prob
             except JsonError as error:
                 problems.append(Problem(line_number, str(error)))
     return items
-
-
-def _envelope_problem(document: object) -> str:
-    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith(_SCHEMA_PREFIX):
-        return f'the document must begin {{"schema": "{SCHEMA}", "version": {VERSION}, "records": [...]}}'
-    if document.get("version") != VERSION:
-        return f"version {quote(str(document.get('version')))} is not one that this release reads, which is {VERSION}"
-    if set(document) != {"schema", "version", "records"} or not isinstance(document["records"], list):
-        return "the document must have a list 'records', and nothing else beside schema and version"
-    return ""
 
 
 def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
@@ -148,8 +125,8 @@ def problem_with(value: object) -> str:
     return ""
 
 
-_VARIABLES = carriers_in("csl")
-_PLACES = {detail.bibtex: detail.csl for detail in DETAILS}
+_VARIABLES = citation.carriers_in("csl")
+_PLACES = {detail.bibtex: detail.csl for detail in citation.DETAILS}
 _VENUES = ("container-title", "publisher", "event-title", "event", "archive")
 
 
@@ -173,26 +150,26 @@ def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Probl
 
 def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
     """Return the paper as a CSL item."""
-    kind = paper_kind(paper)
-    venue = "publisher" if kind in PUBLISHED_BY else "container-title"
-    day = list(filter(None, (paper.cited_year, month_of(paper)))) if paper.cited_year else []
+    kind = citation.paper_kind(paper)
+    venue = "publisher" if kind in citation.PUBLISHED_BY else "container-title"
+    day = list(filter(None, (paper.cited_year, citation.month_of(paper.bibtex)))) if paper.cited_year else []
     item: dict[str, Any] = {
         "id": paper.citation_key,
-        "type": PUBLICATION_TYPES[kind].csl,
+        "type": citation.PUBLICATION_TYPES[kind].csl,
         _VARIABLES["title"]: paper.title,
-        _VARIABLES["authors"]: [] if is_edited(paper) else _csl_names(paper.authors),
-        "editor": _csl_names(editors(paper)),
+        _VARIABLES["authors"]: [] if citation.is_edited(paper) else _csl_names(paper.authors),
+        "editor": _csl_names(citation.editors(paper.bibtex)),
         _VARIABLES["year"]: {"date-parts": [day]} if day else {},
-        **{place: re.sub("--+|\u2013", "-", text) for place, text in entry_texts(paper, _PLACES).items()},
+        **{place: re.sub("--+|\u2013", "-", text) for place, text in citation.entry_texts(paper, _PLACES).items()},
         venue: paper.cited_venue,
         "archive": "arXiv" if paper.arxiv_id else "",
         _VARIABLES["arxiv_id"]: paper.arxiv_id,
         _VARIABLES["doi"]: paper.doi,
         _VARIABLES["urls"]: paper.urls[0] if paper.urls else "",
-        "keyword": ", ".join(keywords(paper, taxonomy)),
-        _VARIABLES["summary"]: summary_text(paper),
+        "keyword": ", ".join(citation.keywords(paper, taxonomy)),
+        _VARIABLES["summary"]: citation.summary_text(paper),
     }
-    return without_empty({**carried_texts(paper, taxonomy, "csl"), **without_empty(item)})
+    return without_empty({**citation.carried_texts(paper, taxonomy, "csl"), **without_empty(item)})
 
 
 def _csl_names(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -201,15 +178,14 @@ def _csl_names(names: Iterable[str]) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=4096)
 def _csl_name(author: str) -> Mapping[str, Any]:
-    name = name_of(author)
+    name = citation.name_of(author)
     return without_empty(name._asdict()) if name.given else {"literal": name.family}
 
 
 def left_out_csl(paper: Paper) -> Iterator[str]:
     """Yield the fields of a paper's publication that an item has no place for."""
-    yield from unlinked_identifiers(paper, paper.urls[:1])
-    yield from ("further urls",) if len(paper.urls) > 1 else ()
-    yield from unplaced_fields(paper)
+    yield from citation.unlinked(paper, 1)
+    yield from citation.unplaced_fields(paper)
 
 
 def _item(item: object, line: int, problems: list[Problem]) -> Item:
@@ -224,25 +200,24 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
             return ""
         return _on_one_line(str(value))
 
-    issued = item.get(_VARIABLES["year"])
     venue_variable = next((name for name in _VENUES if text(name)), "")
-    cited = without_empty(
-        {"venue": text(venue_variable) if venue_variable else "", "year": _year(issued, line, problems)}
-    )
+    venue = text(venue_variable) if venue_variable else ""
+    year, month = _date(item.get(_VARIABLES["year"]), line, problems)
     fields = {
         "key": text("id"),
         "title": text(_VARIABLES["title"]),
         "authors": _authors(item.get(_VARIABLES["authors"], []), line, problems),
         **read_identifiers([text(_VARIABLES["arxiv_id"]), text("number")], text(_VARIABLES["doi"])),
     }
-    details = EntryDetails(
-        CSL_KINDS.get(text("type")),
+    details = citation.EntryDetails(
+        citation.CSL_KINDS.get(text("type")),
         {name: text(place) for name, place in _PLACES.items() if place != venue_variable and text(place)},
         tuple(_authors(item.get("editor", []), line, problems)),
-        _month(issued),
+        month,
     )
     tags = (tag.strip() for tag in re.split("[,;]", text("keyword")))
     url = text(_VARIABLES["urls"])
+    cited = without_empty({"venue": venue, "year": year})
     return read_item(line, fields, cited, details, tags, text(_VARIABLES["summary"]), {"urls": url} if url else {})
 
 
@@ -261,31 +236,22 @@ def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:
         if not family:
             problems.append(Problem(line, "a name must have a family or a literal"))
             continue
-        whole = Name(family, parts.get("given", ""), parts.get("suffix", ""))
+        whole = citation.Name(family, parts.get("given", ""), parts.get("suffix", ""))
         authors.append(whole.collective if parts.get("literal") else whole.text)
     return authors
 
 
-def _year(issued: object, line: int, problems: list[Problem]) -> int | None:
-    if issued is None:
-        return None
-    try:
-        year = issued["date-parts"][0][0] if isinstance(issued, dict) else None
-        value = int(str(year)) if str(year).isascii() else 0
-    except (KeyError, IndexError, TypeError, ValueError):
-        value = 0
-    if not 1000 <= value <= 9999:
-        problems.append(Problem(line, 'issued must give a year: {"date-parts": [[2025]]}'))
-        return None
-    return value
-
-
-def _month(issued: object) -> int:
-    """Return the month of a date, from 1; 0 where it has none."""
+def _date(issued: object, line: int, problems: list[Problem]) -> tuple[int, int]:
+    """Return the year and the month of a date, each 0 where it has none."""
+    year = month = 0
     with suppress(KeyError, IndexError, TypeError, ValueError):
-        month = int(str(issued["date-parts"][0][1])) if isinstance(issued, dict) else 0
-        return month if 1 <= month <= 12 else 0
-    return 0
+        parts: Any = issued["date-parts"][0] if isinstance(issued, dict) else ()
+        year = int(str(parts[0])) if str(parts[0]).isascii() else 0
+        month = int(str(parts[1]))
+    if issued is not None and not 1000 <= year <= 9999:
+        problems.append(Problem(line, 'issued must give a year: {"date-parts": [[2025]]}'))
+        year = 0
+    return year, month if 1 <= month <= 12 else 0
 
 
 def _on_one_line(text: str) -> str:

@@ -62,7 +62,11 @@ class FileFormat(NamedTuple):
         problems: list[Problem] = []
         items: list[Item] = []
         try:
-            items = self._function("read")(_text(data, path), taxonomy, chosen, problems)
+            items = self._function("read")(data.decode("utf-8-sig"), taxonomy, chosen, problems)
+        except UnicodeDecodeError as error:
+            shown = printable(data[error.start : error.end].hex())
+            line = data.count(b"\n", 0, error.start) + 1
+            problems.append(Problem(line, f"not UTF-8: byte {shown}; save the file as UTF-8"))
         except JsonError as error:
             problems.append(Problem(error.line, str(error)))
         if problems:
@@ -230,22 +234,10 @@ def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
 
 def is_readable(path: str) -> bool:
     """Return True if the name of a file says that it has a format that can be read."""
-    endings = tuple(
-        ending for file_format in FORMATS.values() if file_format.can_read for ending in file_format.endings
-    )
-    return path.lower().endswith(endings)
+    endings = [ending for name in readable() for ending in FORMATS[name].endings]
+    return path.lower().endswith(tuple(endings))
 
 
 def readable() -> tuple[str, ...]:
     """Return the names of the formats that can be read."""
     return tuple(name for name, file_format in FORMATS.items() if file_format.can_read)
-
-
-def _text(data: bytes, path: str) -> str:
-    """Return the text of a file in UTF-8, with or without a byte order mark; a `FormatError` if it is not UTF-8."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        shown = printable(data[error.start : error.end].hex())
-        raise FormatError(path, [Problem(line, f"not UTF-8: byte {shown}; save the file as UTF-8")]) from error

@@ -9,32 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.corpus.formats import Item, Problem, read_identifiers, read_item, without_empty
-from orchtrace_corpus.corpus.formats.citation import (
-    DETAILS,
-    PUBLICATION_TYPES,
-    PUBLISHED_BY,
-    RIS_KINDS,
-    EntryDetails,
-    Name,
-    carried_texts,
-    carriers_in,
-    editors,
-    entry_texts,
-    is_edited,
-    keywords,
-    month_of,
-    name_of,
-    paper_kind,
-    summary_text,
-    unlinked_identifiers,
-    unplaced_fields,
-)
+from orchtrace_corpus.corpus.formats import Item, Problem, citation, read_identifiers, read_item, without_empty
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-_TAGS = carriers_in("ris")
-_PLACES = {detail.bibtex: detail.ris for detail in DETAILS}
+_TAGS = citation.carriers_in("ris")
+_PLACES = {detail.bibtex: detail.ris for detail in citation.DETAILS}
 _LINE = r"([A-Z][A-Z0-9])  -(?: (.*))?"
 _ALIASES = {"title": ("T1", "CT"), "authors": ("A1",), "year": ("Y1", "DA")}
 """The tags that other programs write, by field."""
@@ -52,21 +32,24 @@ def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem])
 
 
 def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
-    kind = paper_kind(paper)
-    yield "TY", PUBLICATION_TYPES[kind].ris
+    kind = citation.paper_kind(paper)
+    yield "TY", citation.PUBLICATION_TYPES[kind].ris
     yield "ID", paper.citation_key
     yield _TAGS["title"], paper.title
-    for tag, names in ((_TAGS["authors"], () if is_edited(paper) else paper.authors), ("ED", editors(paper))):
-        for name in map(name_of, names):  # the suffix last
+    for tag, names in (
+        (_TAGS["authors"], () if citation.is_edited(paper) else paper.authors),
+        ("ED", citation.editors(paper.bibtex)),
+    ):
+        for name in map(citation.name_of, names):  # the suffix last
             yield tag, ", ".join(filter(None, (name.family, name.given, name.suffix)))
     if paper.cited_year:
         yield _TAGS["year"], str(paper.cited_year)
-    if month := month_of(paper):
+    if month := citation.month_of(paper.bibtex):
         yield "DA", f"{paper.cited_year}/{month:02}//"
-    venue_tag = "PB" if kind in PUBLISHED_BY else "T2"
+    venue_tag = "PB" if kind in citation.PUBLISHED_BY else "T2"
     if paper.cited_venue:
         yield venue_tag, paper.cited_venue
-    for tag, value in entry_texts(paper, _PLACES).items():
+    for tag, value in citation.entry_texts(paper, _PLACES).items():
         if tag == venue_tag:
             continue
         first, _, last = (part.strip("-\u2013 ") for part in re.sub("--+|\u2013", "\u2013", value).partition("\u2013"))
@@ -76,22 +59,22 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     if paper.doi:
         yield _TAGS["doi"], paper.doi
     yield from ((_TAGS["urls"], url) for url in paper.urls)
-    yield from (("KW", keyword) for keyword in keywords(paper, taxonomy))
-    if summary := summary_text(paper):
+    yield from (("KW", keyword) for keyword in citation.keywords(paper, taxonomy))
+    if summary := citation.summary_text(paper):
         yield _TAGS["summary"], summary
-    yield from carried_texts(paper, taxonomy, "ris").items()
+    yield from citation.carried_texts(paper, taxonomy, "ris").items()
     yield "ER", ""
 
 
 def left_out(paper: Paper) -> Iterator[str]:
     """Yield the fields of a paper's publication that a record has no place for."""
-    yield from unlinked_identifiers(paper, paper.urls)
-    yield from unplaced_fields(paper)
+    yield from citation.unlinked(paper)
+    yield from citation.unplaced_fields(paper)
 
 
 def _author(text: str) -> str:
     parts = [part.strip() for part in text.split(",")]
-    return Name(*parts).text if len(parts) == 3 else ", ".join(filter(None, parts))
+    return citation.Name(*parts).text if len(parts) == 3 else ", ".join(filter(None, parts))
 
 
 def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str, list[str]]]]:
@@ -137,11 +120,12 @@ def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem])
         problems.append(Problem(line, f"the year {quote(year)} is not one of four digits"))
         year = ""
     venue_tag = next((name for name in _VENUES if first(name)), "")
-    details = EntryDetails(
-        RIS_KINDS.get(first("TY")),
+    month = re.match(r"\d{4}/(0?[1-9]|1[0-2])(?:/|$)", first("DA", "Y1", "PY"))  # such as `2020/07//`
+    details = citation.EntryDetails(
+        citation.RIS_KINDS.get(first("TY")),
         dict(_details(tags, venue_tag)),
         tuple(_author(editor) for editor in tags.get("ED", ()) if editor.strip(", ")),
-        _month(first("DA", "Y1", "PY")),
+        int(month[1]) if month else 0,
     )
     fields = {
         "key": first("ID"),
@@ -164,9 +148,3 @@ def _details(tags: Mapping[str, Sequence[str]], venue_tag: str) -> Iterator[tupl
         yield "pages", pages
     for serial in filter(None, tags.get("SN", ())):
         yield "isbn" if sum(c.isdigit() or c in "Xx" for c in serial) >= 10 else "issn", serial
-
-
-def _month(day: str) -> int:
-    """Return the month of a date such as `2020/07//`, from 1; 0 where it has none."""
-    match = re.match(r"\d{4}/(0?[1-9]|1[0-2])(?:/|$)", day)
-    return int(match[1]) if match else 0

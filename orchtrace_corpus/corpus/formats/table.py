@@ -129,23 +129,20 @@ def _published_item(
     for name, cell in cells.items():
         column = columns[name]
         parts = re.split(r"\s*;\s+", cell) if column.field in lists else [cell]
-        if column.field in facets:
-            parts = [_term(part, column, facets[column.field], line, problems) for part in parts]
+        if facet := facets.get(column.field):
+            terms = [*(term.id for term in facet.terms), *((NOT_APPLICABLE,) if facet.allows_na else ())]
+            words = {column.spelled(term): term for term in terms}
+            known = {term.label: term.id for term in facet.terms} | words
+            unknown = [part for part in parts if part not in known]
+            problems += [
+                Problem(line, f"{name} has no word {quote(word)}{suggestion(word, list(words))}") for word in unknown
+            ]
+            parts = [known.get(part, part) for part in parts]
         if column.field == "first_author":
             heads["authors"] = cell
         else:
             values[column.field] = parts if column.field in lists else _scalar(own.get(column.field), parts[0])
     return Item(values, line, {} if "authors" in values else heads)
-
-
-def _term(word: str, column: Column, facet: Facet, line: int, problems: list[Problem]) -> str:
-    """Return the term that a table calls by a word, or by its label."""
-    terms = [term.id for term in facet.terms] + ([NOT_APPLICABLE] if facet.allows_na else [])
-    words = {column.spelled(term): term for term in terms}
-    known = {term.label: term.id for term in facet.terms} | words
-    if word not in known:
-        problems.append(Problem(line, f"{column.column} has no word {quote(word)}{suggestion(word, list(words))}"))
-    return known.get(word, word)
 
 
 def _lists(taxonomy: Taxonomy) -> set[str]:
