@@ -253,12 +253,12 @@ def test_redirects_in_circles_end(server: ArxivServer, transport: Transport) -> 
     ],
 )
 def test_encryption_may_be_added_and_allowed_hosts_reached(url: str, location: str, target: str) -> None:
-    assert http._redirected(url, location, ("arxiv.org",)) == target
+    assert http._redirected(requests.Session(), url, location, ("arxiv.org",)) == target
 
 
 def test_encryption_is_never_given_up() -> None:
     with pytest.raises(RedirectError, match="which is not encrypted; it was not asked"):
-        http._redirected("https://arxiv.org/", "http://arxiv.org/", ("arxiv.org",))
+        http._redirected(requests.Session(), "https://arxiv.org/", "http://arxiv.org/", ("arxiv.org",))
 
 
 def test_the_proxy_of_the_environment_is_used(

@@ -128,9 +128,7 @@ class Transport(AbstractContextManager["Transport"]):
             RedirectError: A redirect leads to where we may not go.
             HttpError: The address is none, or the answer is none of HTTP.
         """
-        session = self._session = (
-            self._session or open_session()
-        )  # which takes its time, so before anybody is waited for
+        session = self._session = self._session or open_session()  # takes its time, so before anybody is waited for
         allowed_seconds = left_seconds = min(self._answer_seconds, most_seconds)
         for _ in range(MOST_REDIRECTS + 1):
             if before_request is not None:
@@ -143,7 +141,7 @@ class Transport(AbstractContextManager["Transport"]):
                 return response
             if left_seconds <= 0:
                 raise TimedOutError(f"{_shown(url)} had no answer but redirects in {allowed_seconds:g} s")
-            url = _redirected(url, location, allowed_hosts)
+            url = _redirected(session, url, location, allowed_hosts)
         raise RedirectError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects")
 
     def _ask(self, session: "requests.Session", url: str, accept: str, seconds: float) -> Response:
@@ -205,11 +203,8 @@ def begin(
     return session.get_adapter(str(request.url)).send(request, timeout=timeout, **settings)
 
 
-def _redirected(url: str, location: str, allowed_hosts: Collection[str]) -> str:
+def _redirected(session: Any, url: str, location: str, allowed_hosts: Collection[str]) -> str:
     """Return where a redirect leads; a `RedirectError` if we may not go there."""
-    from requests import Session
-
-    session: Any = Session()  # its method is untyped
     try:
         target = urljoin(url, location)
         scheme, netloc = urlsplit(target)[:2]
@@ -232,25 +227,25 @@ def _explained(error: Exception, url: str) -> HttpError:
     from urllib3 import exceptions
 
     where = _shown(url)
-    causes = causes_of(error)
+    causes = causes_of(error)  # those of urllib3 among them, which requests wraps
     said = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
     reason = printable(next(said, "") or str(causes[-1]) or type(causes[-1]).__name__)
 
     def has(*wanted: type[BaseException]) -> bool:
         return any(isinstance(cause, wanted) for cause in causes)
 
-    if has(requests.exceptions.SSLError, exceptions.SSLError):
+    if has(exceptions.SSLError):
         return UnreachableError(f"no safe connection to {where}: {reason}")
     # Before timeouts: urllib3 has counted a refused connection among them.
-    if has(requests.exceptions.ProxyError, exceptions.NewConnectionError, exceptions.ProxyError):
+    if has(exceptions.NewConnectionError, exceptions.ProxyError):
         return UnreachableError(f"no connection to {where}: {reason}")
-    if has(requests.exceptions.ConnectTimeout, exceptions.ConnectTimeoutError):
+    if has(requests.ConnectTimeout, exceptions.ConnectTimeoutError):
         return UnreachableError(f"no connection to {where}: nothing came back in {CONNECT_SECONDS:g} s")
-    if has(requests.Timeout, exceptions.TimeoutError, TimeoutError):
+    if has(exceptions.TimeoutError, TimeoutError):
         return TimedOutError(f"no answer from {where} in time")
-    if has(requests.exceptions.ChunkedEncodingError, exceptions.ProtocolError, ConnectionError):
+    if has(exceptions.ProtocolError, ConnectionError):
         return DroppedError(f"{where} broke the connection: {reason}")
-    if has(requests.exceptions.ConnectionError, OSError) and not has(ValueError):
+    if has(OSError) and not has(ValueError):
         return DroppedError(f"the connection to {where} failed: {reason}")
     return HttpError(f"{where} cannot be asked: {reason}")
 

@@ -86,8 +86,7 @@ def make_folder(folder: str) -> None:
         CacheError: The disk does not allow it.
     """
     try:
-        if not os.path.isdir(folder):
-            os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise CacheError(folder, error) from error
 
@@ -240,8 +239,9 @@ class Limiter:
             CacheError: The file cannot be written.
         """
         noted = f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n"
+        flags = os.O_RDWR | os.O_CREAT
         try:
-            with open(self._path, "r+b", buffering=0, opener=_open_or_create) as file:
+            with open(self._path, "r+b", buffering=0, opener=lambda path, _: os.open(path, flags, 0o666)) as file:
                 file.write(noted.encode())
         except OSError as error:
             raise CacheError(self._path, error) from error
@@ -266,7 +266,3 @@ class Limiter:
         if steady <= self.clock.steady():
             passed_seconds.append(self.clock.steady() - steady)
         return min(max(self._spacing_seconds - min(passed_seconds), 0.0), self._spacing_seconds)
-
-
-def _open_or_create(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, 0o666)

@@ -165,10 +165,10 @@ class Sweep:
         """Return the outcome of an earlier run, if it is fresh enough."""
         if self._refresh:
             return None
-        tried = self._cache.read_answer(_name(url), url, Tried)
-        if tried is None or tried.verdict not in LASTS_SECONDS:
-            return None
-        return self._cache.read_answer(_name(url), url, Tried, LASTS_SECONDS[tried.verdict])
+        name = sha256(url.encode()).hexdigest()
+        tried = self._cache.read_answer(name, url, Tried)
+        lasts_seconds = LASTS_SECONDS.get(tried.verdict, 0) if tried is not None else 0
+        return self._cache.read_answer(name, url, Tried, lasts_seconds) if lasts_seconds else None
 
     def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
         """Try each address, and give each outcome as soon as it is there, hosts taking turns.
@@ -192,7 +192,7 @@ class Sweep:
             for _, url in sorted(shares):
                 tried = self._try(session, url)
                 if tried.verdict in LASTS_SECONDS and tried.answered:
-                    self._cache.write_answer(_name(url), url, tried)
+                    self._cache.write_answer(sha256(url.encode()).hexdigest(), url, tried)
                 yield url, tried
 
     def _try(self, session: "requests.Session", url: str) -> Tried:
@@ -264,10 +264,6 @@ def is_public_host(host: str) -> bool:
     with suppress(OSError, UnicodeError):  # a name that nobody knows is found out by asking for it
         addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)]
     return all(ipaddress.ip_address(address.partition("%")[0]).is_global for address in addresses)
-
-
-def _name(url: str) -> str:
-    return sha256(url.encode()).hexdigest()
 
 
 def _host(url: str) -> str:

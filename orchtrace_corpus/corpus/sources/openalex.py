@@ -184,15 +184,12 @@ class OpenAlex:
         try:
             answer: Mapping[str, Any] = self._exchange.ask(url, quote(path.partition("?")[0]))
         except UpstreamError as error:
-            raise UpstreamError(self._without_key(str(error))) from None
+            message = str(error)
+            for shown in {self._key, quote_plus(self._key), escaped(self._key, safe="")} - {""}:
+                message = message.replace(shown, "***")  # it may stand in an address that a server sent back
+            raise UpstreamError(message) from None
         self._cache.write_answer(name, path, answer)
         return answer
-
-    def _without_key(self, text: str) -> str:
-        """Return a message without the key, which may stand in an address that a server sent back."""
-        for shown in {self._key, quote_plus(self._key), escaped(self._key, safe="")}:
-            text = text.replace(shown, "***") if shown else text
-        return text
 
 
 class _WorksExchange(Exchange[Mapping[str, Any]]):

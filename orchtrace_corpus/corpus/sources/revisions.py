@@ -70,7 +70,7 @@ class Revision(NamedTuple):
         Raises:
             DataFileError: This clone lacks one.
         """
-        answer = _asked(self.folder, ["--batch"], "\n".join(contents)) if contents else b""
+        answer = _checked(self.folder, "cat-file", "--batch", question="\n".join(contents)) if contents else b""
         texts, start = [], 0
         for content in contents:
             head = answer[start : answer.index(b"\n", start)]
@@ -85,7 +85,11 @@ class Revision(NamedTuple):
 
     def _is_file(self, name: str, kind: str, size: int) -> bool:
         """Return True if a path leads to a file; raise `DataFileError` if it leads to anything else that exists."""
-        if kind == "missing" or (kind == "dangling" and not self._holds(name)):
+        if kind == "dangling":  # of a link, or of nothing: does the folder have an entry of that name?
+            folder, _, entry = name.rpartition("/")
+            ((folder_kind, tree, _),) = self._resolved(folder)
+            kind = "missing" if folder_kind == "tree" and entry not in self._listed(tree) else kind
+        if kind == "missing":
             return False
         if kind in _LED_ASTRAY:
             raise DataFileError(f"{name} of {self} is a symbolic link to no file of that revision", _COMPARE_FOLDERS)
@@ -109,7 +113,7 @@ class Revision(NamedTuple):
     def _resolved(self, *paths: str) -> list[tuple[str, str, int]]:
         """Return the objects of paths, links followed: kind, id and size."""
         asked = "\n".join(f"{self.commit}:./{path}" for path in paths)
-        rest = _asked(self.folder, ["--batch-check", "--follow-symlinks"], asked)
+        rest = _checked(self.folder, "cat-file", "--batch-check", "--follow-symlinks", question=asked)
         found = []
         for _ in paths:
             head, _, rest = rest.partition(b"\n")
@@ -120,12 +124,6 @@ class Revision(NamedTuple):
             else:
                 found.append(("missing", "", 0) if words[-1] == "missing" else (words[1], words[0], int(words[2])))
         return found
-
-    def _holds(self, path: str) -> bool:
-        """Return True if the folder of a path has an entry of that name, if only a link."""
-        folder, _, name = path.rpartition("/")
-        ((kind, tree, _),) = self._resolved(folder)
-        return kind != "tree" or name in self._listed(tree)
 
     def _listed(self, tree: str, *options: str) -> dict[str, str]:
         """Return the entries of a tree: the id of each object by its name."""
@@ -195,23 +193,22 @@ def merge_texts(ours: str, base: str, theirs: str) -> None:
 def _commit(folder: str, name: str) -> Revision:
     answer = ""
     if name and name.isprintable():
-        answer = _asked(folder, ["--batch-check"], f"{name}^{{commit}}").decode("utf-8", "replace").rstrip("\n")
+        question = f"{name}^{{commit}}"
+        answer = (
+            _checked(folder, "cat-file", "--batch-check", question=question).decode("utf-8", "replace").rstrip("\n")
+        )
     if answer.endswith(" ambiguous"):
         raise DataFileError(f"{quote(name)} is the beginning of several ids", "Write more of the id.")
     found = re.match(f"({_FULL_ID}) commit ", answer)
     if found is None:
-        raise DataFileError(f"there is no commit {quote(name)} in this clone", _bring(folder, name))
+        hint = unshallow = _unshallow(folder)
+        if re.fullmatch(_FULL_ID, name.lower()):
+            bring = "The clone is shallow; bring" if unshallow else "Bring"
+            hint = f"{bring} the commit with: git fetch --depth=1 {_remote(folder)} {name}"
+        elif not hint:
+            hint = "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
+        raise DataFileError(f"there is no commit {quote(name)} in this clone", hint)
     return Revision(folder, found[1], name)
-
-
-def _bring(folder: str, name: str) -> str:
-    """Return how a clone gets a commit that it lacks."""
-    unshallow = _unshallow(folder)
-    if re.fullmatch(_FULL_ID, name.lower()):
-        bring = "The clone is shallow; bring" if unshallow else "Bring"
-        return f"{bring} the commit with: git fetch --depth=1 {_remote(folder)} {name}"
-    hint = "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
-    return unshallow or hint
 
 
 def _unshallow(folder: str) -> str:
@@ -225,11 +222,6 @@ def _remote(folder: str) -> str:
     """The remote that a hint names: `origin`, unless there are only others."""
     remotes = _run(folder, "remote").stdout.decode("utf-8", "replace").split()
     return printable(remotes[0]) if remotes and "origin" not in remotes else "origin"
-
-
-def _asked(folder: str, options: Sequence[str], question: str) -> bytes:
-    """Return the answer of `git cat-file` to lines."""
-    return _checked(folder, "cat-file", *options, question=question)
 
 
 def _checked(folder: str, *words: str, question: str = "") -> bytes:

@@ -145,10 +145,7 @@ def parse(body: bytes) -> Feed:
 class _BoundedBuilder(TreeBuilder):
     """Builds the tree of a document that is neither deep nor endless."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._depth = 0
-        self._count = 0
+    _depth = _count = 0
 
     def start(self, tag: str, attrs: dict[str, str], /) -> Element:
         self._depth += 1
@@ -205,6 +202,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
     categories = tuple(dict.fromkeys(_categories(element, f"{_ATOM}category")))
     primary = next(_categories(element, f"{_ARXIV}primary_category"), categories[0] if categories else "")
     names = (_text(author, f"{_ATOM}name") for author in element.iterfind(f"{_ATOM}author"))
+    dois = [text for given in element.iterfind(f"{_ARXIV}doi") for text in (given.text or "").split()]
     metadata = Metadata(
         arxiv_id,
         version,
@@ -217,7 +215,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
         categories=categories if primary in categories or not primary else (primary, *categories),
         comment=_text(element, f"{_ARXIV}comment") or None,
         journal_ref=_text(element, f"{_ARXIV}journal_ref") or None,
-        doi=_doi(element),
+        doi=next((doi.value for doi in map(recognise, dois) if doi and doi.kind is IdentifierKind.DOI), None),
     )
     required = ("title", "authors", "published", "updated", "primary_category")
     lacking = [field for field in required if not getattr(metadata, field)]
@@ -232,16 +230,6 @@ def _categories(element: Element, tag: str) -> Iterator[str]:
         term = _collapsed(category.get("term", ""))
         if re.fullmatch(_CATEGORY, term):
             yield term
-
-
-def _doi(element: Element) -> str | None:
-    """Return the first DOI that the authors gave; other texts, and arXiv's own DOI, are skipped."""
-    for given in element.iterfind(f"{_ARXIV}doi"):
-        for text in (given.text or "").split():
-            identifier = recognise(text)
-            if identifier is not None and identifier.kind is IdentifierKind.DOI:
-                return identifier.value
-    return None
 
 
 def _time(text: str) -> str:

@@ -120,7 +120,12 @@ class Searcher:
             try:
                 if is_busy:
                     raise _FailedError(Failure.THROTTLED, is_busy)
-                self._found[name] = self._count(query) if count_only else self._collect(query)
+                if count_only:
+                    page = self._page(query, 0, 1, is_fresh=False)
+                    papers = {paper.arxiv_id: paper for paper in page.entries}
+                    self._found[name] = Results(papers, page.total or 0, page.messages)
+                else:
+                    self._found[name] = self._collect(query)
             except _FailedError as error:
                 self._failed[name] = error.failure, str(error)
             except BusyError as error:
@@ -132,10 +137,6 @@ class Searcher:
                 self._failed[name] = Failure.UNREADABLE, str(error)
             self._report()
         return SearchAnswer(self._found, self._failed)
-
-    def _count(self, query: str) -> Results:
-        page = self._page(query, 0, 1, is_fresh=False)
-        return Results({paper.arxiv_id: paper for paper in page.entries}, page.total or 0, page.messages)
 
     def _collect(self, query: str) -> Results:
         """Return all answers to a query."""
