@@ -206,7 +206,7 @@ def test_an_empty_result_says_whether_it_is_a_known_gap(site: Path, browser: Bro
     assert [line for line in said if line] == [
         "No paper passes all of these filters.",
         "Without O5 Stop: 8 papers",
-        "Nobody has done this: what would count, and what comes near",
+        "No paper here has this: what would count, and what comes near",
         "O5 Stop: Explicit",
         "A trained component takes the decision, and a part of the training signal is aimed at that decision.",
         "Topology: Debate",

@@ -37,7 +37,7 @@ CARD = "card.png"
 GENERATOR = "orchtrace-corpus"
 """The maker that the start page names; a folder without it is none of ours."""
 
-_FIGURES = (plan.FigureKind.YEARS, plan.FigureKind.SKETCHES, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
+_FIGURES = (plan.FigureKind.SKETCHES, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
 
 
 class Drawn(NamedTuple):
@@ -145,6 +145,7 @@ class Site:
                 "number": position,
                 "total": len(rows),
                 "is_first": position == 1,
+                "has_contested": bool(source.contested),
             }
             label = noun.heading if position == 1 else ""
             yield name, label, "papers", noun.heading, f"{total}, to search, filter and export.", values
@@ -203,7 +204,7 @@ class Site:
         whole = self._whole("gap")
         for name, cell in self._gaps.cells.items():
             label, sentence = self._gaps.label(cell), self._gaps.sentence(cell)
-            kind = "Cannot arise" if cell.why else "Nobody has done this"
+            kind = "Cannot arise" if cell.why else "Not in this corpus"
             title = f"{'Cannot arise' if cell.why else f'No {self._source.taxonomy.noun.one}'}: {label}"
             is_crossed = [filter_name for filter_name, _ in cell.filters] == [field.name for field in axes]
             cells = [(places[0][cell.filters[0][1]], places[1][cell.filters[1][1]])] if is_crossed else []

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from orchtrace_corpus.base.html import web_address
@@ -24,7 +26,6 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claims import (
     doubt_rank,
-    pool_summary,
     pool_word,
     pools_of,
     reach_text,
@@ -128,12 +129,12 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
     impossible = impossible_pairs(fields, source.taxonomy)
     crossed = matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset()), gaps.address)
     by_day = newest_first(source.pool.papers)
-    newest = by_day[:_LATEST]
+    updated = by_day[0].added if by_day else ""
     levels = [level_matrix(facet, fields, gaps) for facet in source.taxonomy.axes if facet.kind is Kind.LEVELS]
     return {
         "purpose": source.taxonomy.purpose or _purpose(source),
         "authors": [bare_author(author) for author in source.taxonomy.authors],
-        "updated": newest[0].added if newest else "",
+        "updated": updated,
         "numbers": list(_numbers(source, gaps)),
         "source": web_address(source.taxonomy.source),
         "fields": fields,
@@ -141,14 +142,13 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
         "columns": columns,
         "matrix": crossed,
         "column_heads": [(value.label, value.is_aside) for value in columns.values],
-        "citation": _citation(source, newest[0].added if newest else "", base_url),
+        "citation": _citation(source, updated, base_url),
         "statement": statement(rows, columns, crossed, source.taxonomy.noun),
         "levels": levels,
         "years": list(_years(fields)),
         "sentences": [(verdict, outcome(verdict, source)) for verdict in _telling(source)],
         "captions": [] if source.verdicts else list(_captions(source)),
-        "newest": newest,
-        "further": sum(paper.added == newest[-1].added for paper in by_day[_LATEST:]) if newest else 0,
+        "newest": [paper for paper in by_day if paper.added > by_day[-1].added][:_LATEST],
         "data": {
             "noun": [source.taxonomy.noun.one, source.taxonomy.noun.many],
             "fields": [field.data(is_short=True) for field in fields],
@@ -194,9 +194,8 @@ def _numbers(source: Source, gaps: GapPages) -> Iterator[tuple[int, str, str]]:
     known = [(papers, f"{noun.one if papers == 1 else noun.many} read and tagged", "papers.html")]
     known += [(0, f"{noun.many} with {gaps.label(cell)}", path) for path, cell in alone[:1]]
     if source.verdicts:
-        held = len(source.verdicts) - outcomes[Outcome.FAILS]
         text = f"of {pluralize(len(source.verdicts), 'claim')} hold, {outcomes[Outcome.DOUBTED] or 'none'} in doubt"
-        known.append((held, text, "claims.html"))
+        known.append((outcomes[Outcome.HOLDS], text, "claims.html"))
     if source.candidates:
         known.append((len(source.candidates), "candidates await a decision", "candidates.html"))
     if source.pool.exclusions:
@@ -285,25 +284,20 @@ def _citation(source: Source, updated: str, base_url: str) -> str:
 
 
 def claims(source: Source) -> dict[str, Any]:
-    """Return every claim, the most doubtful first, with how many come to each verdict."""
-    later = (name for name in pools_of(source.verdicts) if name is not PoolName.PUBLISHED)
+    """Return the claims by outcome, the most doubtful first."""
     judged = judge(source, source.verdicts)
-    counts = Counter(claim["outcome"] for claim in judged)
-    return {
-        "claims": judged,
-        "counts": [(verdict, counts[verdict]) for verdict in Outcome if counts[verdict]],
-        "notes": [note for name in later for note in pool_summary(source.verdicts, name, is_named=False, hint="")],
-    }
+    return {"groups": groupby(judged, itemgetter("outcome")), "total": len(judged)}
 
 
 def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """Return claims for readers, by outcome and doubt: verdicts, the records behind each, what is against it."""
+    """Return claims for readers, by outcome, theses before counts: verdicts, records behind each, what is against."""
     pools = pools_of(source.verdicts)
     candidates = {candidate.name: candidate.paper.title for candidate in source.candidates}
     shown = []
     worst_first = list(Outcome)[::-1]
     for verdict in sorted(
-        verdicts, key=lambda verdict: (worst_first.index(outcome(verdict, source)), doubt_rank(verdict))
+        verdicts,
+        key=lambda verdict: (worst_first.index(outcome(verdict, source)), verdict.claim.is_exact, doubt_rank(verdict)),
     ):
         robust, compared = source.robust.get(verdict.claim.id), source.by_sources.get(verdict.claim.id)
         awaited = verdict.pools.get(PoolName.CANDIDATES)

@@ -393,7 +393,7 @@
         const pages = [pairs, ...pairs.map((pair) => [pair])].map(gapAddress);
         const page = pages.find((address) => !address.startsWith("papers.html"));
         if (page) {
-          const text = "Nobody has done this: what would count, and what comes near";
+          const text = "No " + data.noun[0] + " here has this: what would count, and what comes near";
           place.append(make("p", {}, make("a", { class: "button", href: page }, text)));
         }
         const meant = chosen.flatMap(([field, [value]], at) => {
@@ -583,7 +583,10 @@
     const follow = () => { state = readState(); limit = data.rows; show(); };
     addEventListener("popstate", follow);
     addEventListener("hashchange", follow);
-    if (matchMedia("(min-width: 70rem)").matches) byId("facets-all").open = true; // beside the list, where it moves nothing
+    const wide = matchMedia("(min-width: 70rem)"); // filters stand beside the list, where they move nothing
+    const unfold = () => { if (wide.matches) byId("facets-all").open = true; };
+    wide.addEventListener("change", unfold);
+    unfold();
     items.forEach((item, paper) => { selection.texts[paper] = folded(item.textContent); });
     window.corpusPapers = { selection, readState, isComplete, keys: () => found.map((paper) => text("key", paper)) }; // for tests
     show();

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import ceil, copysign, hypot, log10
+from math import ceil, copysign, floor, hypot, log10
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -721,8 +721,8 @@ def _sketch(drawing: Drawing, left: float, top: float, height: float, sketch: Sk
 
 _SCALE_ROW = 27.0
 _MARK = 5.0
-_NAMES_WIDTH = 200.0
-_PLOT_WIDTH = 170.0
+_NAMES_WIDTH = 300.0
+_PLOT_WIDTH = 150.0
 _LEGEND = (
     "Squares: systems in use; circles: experiments. Filled: read in the publication itself; hollow: a report, or "
     "second-hand. A line from the left edge: a limit, no count. A number leads to its source."
@@ -737,11 +737,10 @@ class _Axis:
         self.first = 0
         while any(value < 10.0**self.first for value in positive):
             self.first -= 1
-        self.last = self.first + 1
-        while any(value > 10.0**self.last for value in positive):
-            self.last += 1
+        decades = max(1.0, log10(max(positive, default=1.0)) - self.first)
+        self.last = self.first + floor(decades)
         self.left = left
-        self.decade_width = width / (self.last - self.first)
+        self.decade_width = width / decades
 
     def at(self, value: float) -> float:
         """Return the position of a number."""
