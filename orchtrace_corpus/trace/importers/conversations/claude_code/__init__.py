@@ -1,12 +1,12 @@
 """Claude Code transcripts: sessions with their sub-agents, teammates and workflows."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
-from orchtrace_corpus.trace.importers.conversations.claude_code.reading import ENDS, LEAST_ID_LENGTH, MAIN, Reading
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Part, Source, beside, recognises, ties
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Part, Reading, beside, recognises, ties
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
@@ -33,7 +33,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     family = Family(reading)
     family.find_by_ids()
     family.find_by_task()
-    find_workflows(reading, family)
+    family.find_workflows()
     family.name_agents()
     family.link()
     account(reading, family)
@@ -48,48 +48,40 @@ class Family:
         self.answers: dict[str, tuple[steps.Step, str]] = {}
         self.children: dict[str, rows.Spawn] = {}  # the spawn that each child comes from, by the child's key
         # the keys of agents, by every name under which the log speaks of them
-        self.keys = {key: MAIN if thread.aside else key for key, thread in reading.threads.items()}
+        self.keys = {key: rows.MAIN if thread.aside else key for key, thread in reading.threads.items()}
         self._run, self._reading, self._threads = reading.run, reading, reading.threads
-        self._meta = dict(self._meta_files())
+        self._meta: dict[str, dict[str, Any]] = {}  # what files beside transcripts say of agents
+        for source in reading.sources:
+            if source.part is not Part.META:
+                continue
+            value = None
+            with suppress(DataFileError):
+                value = logs.document(source.file).value()
+            if type(value) is not dict:
+                self._run.report.note(Problem.UNREADABLE_META, source.shown)
+                continue
+            self._meta[source.agent] = value
+            if source.agent in self._threads:
+                self._threads[source.agent].role = masked(text_field(value, "agentType"))
         results: dict[tuple[str, str], rows.Result] = {}
         for result in reading.results:
             results.setdefault((result.thread.key, result.id), result)
-        calls: list[rows.Spawn | rows.Addressed] = [*self._reading.spawns, *self._reading.addressed]
+        calls: list[rows.AgentCall] = [*reading.spawns, *reading.addressed]
         for call in calls:
             call.result = results.get((call.thread.key, call.id)) if call.id else None
 
-    def _meta_files(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield what the files beside transcripts say of agents."""
-        for source in self._reading.sources:
-            if source.part is not Part.META:
-                continue
-            try:
-                value = logs.document(source.file).value()
-            except DataFileError:
-                value = None
-            if isinstance(value, dict):
-                yield source.agent, value
-                if source.agent in self._threads:
-                    self._threads[source.agent].role = masked(text_field(value, "agentType"))
-            else:
-                self._run.report.note(Problem.UNREADABLE_META, source.shown)
-
     def find_by_ids(self) -> None:
         """Find children by what names the call or the child."""
-        spawns = self._reading.spawns
+        spawns, reading = self._reading.spawns, self._reading
         by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
         by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
-        for key, details in self._meta.items():
-            self.take(key, by_id.get(text_field(details, "toolUseId")))
-        for spawn in spawns:
-            if spawn.result is not None:
-                self.take(spawn.result.agent, spawn)
-        for key, call in self._reading.progress.items():
-            self.take(key, by_id.get(call))
-        for spawn in spawns:
-            if spawn.result is not None and not spawn.result.agent:
-                self.take(spawn.result.tail, spawn)
-        for key, beginning in self._reading.beginnings.items():
+        named = [(key, by_id.get(text_field(details, "toolUseId"))) for key, details in self._meta.items()]
+        named += [(spawn.result.agent, spawn) for spawn in spawns if spawn.result is not None]
+        named += [(key, by_id.get(call)) for key, call in reading.progress.items()]
+        named += [(spawn.result.tail, spawn) for spawn in spawns if spawn.result and not spawn.result.agent]
+        for key, spawn in named:
+            self.take(key, spawn)
+        for key, beginning in reading.beginnings.items():
             if key not in self.children:
                 self.take(key, by_row.get(beginning.parent_row))
 
@@ -98,8 +90,8 @@ class Family:
         for must_have_name in (True, False):
             free: dict[int, list[rows.Spawn]] = {}
             for spawn in self._reading.spawns:
-                if not spawn.child and spawn.prompt and spawn.call.tool != rows.WORKFLOW_TOOL:
-                    free.setdefault(spawn.prompt, []).append(spawn)
+                if not spawn.child and spawn.mark and spawn.call.tool != rows.WORKFLOW_TOOL:
+                    free.setdefault(spawn.mark, []).append(spawn)
             for key, beginning in self._reading.beginnings.items():
                 if key in self.children or key not in self._threads:
                     continue
@@ -126,6 +118,61 @@ class Family:
         if spawn.name:
             self.keys.setdefault(spawn.name, key)
         return True
+
+    def find_workflows(self) -> None:
+        """Give each run of a workflow a thread of its own, which spawns the agents of its folder."""
+        runs: dict[str, list[rows.Source]] = {}
+        for source in self._reading.sources:
+            if source.run:
+                runs.setdefault(source.run, []).append(source)
+        starts = {spawn.result.run: spawn for spawn in self._reading.spawns if spawn.result is not None}
+        for run_id, sources in runs.items():
+            members = [source.agent for source in sources if source.part is Part.AGENT]
+            members = [key for key in dict.fromkeys(members) if self._threads[key].steps and key not in self.children]
+            if members:
+                self._add_workflow(run_id, sources, members, starts.get(run_id))
+
+    def _add_workflow(
+        self, run_id: str, sources: list[rows.Source], members: list[str], start: rows.Spawn | None
+    ) -> None:
+        run, summary = self._run, dict[str, Any]()
+        files = {source.part: source for source in reversed(sources)}
+        if Part.RUN in files:  # what the program writes when it is over
+            try:
+                summary = mapping(logs.document(files[Part.RUN].file).value())
+            except DataFileError:
+                run.report.note(Problem.UNREADABLE_WORKFLOW, files[Part.RUN].shown)
+        total = summary.get("totalTokens")
+        if type(total) is int and total >= 0:
+            run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
+        labels: dict[str, str] = {}  # the names that the script gives its agents
+        for progress in objects(summary.get("workflowProgress")):
+            if key := text_field(progress, "agentId"):
+                labels[key] = masked(text_field(progress, "label"))
+                if key not in self._threads:
+                    run.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
+        thread = self._threads[run_id] = run.agent(run_id, role="workflow")
+        thread.kind = steps.SCRIPT
+        self.keys.setdefault(run_id, run_id)
+        returned = set(members)
+        if Part.JOURNAL in files:  # it has the results of agents
+            journal = files[Part.JOURNAL]
+            noted = logs.rows(journal.file._replace(name=journal.shown), run.report)
+            returned = {text_field(row, "agentId") for _, row in noted if row.get("type") == "result"}
+        for key in members:
+            child = self._threads[key]
+            child.role = labels.get(key, "") or child.role
+            first = min(child.steps, key=lambda step: step.at)
+            last = max(child.steps, key=lambda step: (step.last_time, step.order))
+            call = steps.ToolCall(first.time, first.place, is_inferred=True)
+            thread.add(call)
+            run.spawn(key, run_id, call, waits=False)
+            self.children[key] = rows.Spawn(call, thread, "", child=key)
+            if key in returned:
+                run.returned(key, steps.Note(last.last_time, last.place, call.order), is_inferred=True)
+        if start is not None and not start.child:
+            start.call.role = masked(text_field(summary, "workflowName")) or thread.role
+            self.take(run_id, start)
 
     def name_agents(self) -> None:
         """Name agents as their own files do, where nobody who spawned them did, and add those without a transcript."""
@@ -159,12 +206,21 @@ class Family:
             if spawn.child and result is not None and not result.launched and not result.answer.is_repeated:
                 answer = result.answer
                 self._return(spawn.child, spawn.thread, answer, answer.status, answer.ref, answer.error)
-        self._return_notices()
+        by_task = {spawn.result.task: spawn for spawn in self._reading.spawns if spawn.result and spawn.result.task}
+        by_call = {spawn.id: spawn for spawn in self._reading.spawns if spawn.id}
+        for notice in self._reading.notices:
+            task = notice.task
+            spawn_of = by_task.get(task.task) or by_call.get(task.call)
+            child = spawn_of.child if spawn_of is not None else self.keys.get(task.task, "")
+            status = rows.ENDS.get(task.status) if task.status else Status.OK
+            if child and child != notice.thread.key and status is not None:
+                self._return(child, notice.thread, notice.step, status, notice.ref, task.status)
         for addressed in self._reading.addressed:
             result = addressed.result
             is_wait = addressed.call.purpose is steps.JOIN
             if is_wait and result is not None and result.done and not result.answer.is_repeated:
-                self._return(self._find(addressed), addressed.thread, result.answer, ref=result.answer.ref)
+                child = self._find(addressed.name, addressed.thread)
+                self._return(child, addressed.thread, result.answer, ref=result.answer.ref)
         for key, step, spawn in self._unrecorded_returns():
             self._run.returned(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
         self._deliver_messages()
@@ -182,22 +238,8 @@ class Family:
         if status is Status.OK and (child not in self.answers or self.answers[child][0].at <= step.at):
             self.answers[child] = step, ref
 
-    def _return_notices(self) -> None:
-        by_task = {spawn.result.task: spawn for spawn in self._reading.spawns if spawn.result and spawn.result.task}
-        by_call = {spawn.id: spawn for spawn in self._reading.spawns if spawn.id}
-        for notice in self._reading.notices:
-            task = notice.task
-            spawn = by_task.get(task.task) or by_call.get(task.call)
-            child = spawn.child if spawn is not None else self.keys.get(task.task, "")
-            status = ENDS.get(task.status) if task.status else Status.OK
-            if child and child != notice.thread.key and status is not None:
-                self._return(child, notice.thread, notice.step, status, notice.ref, task.status)
-
     def _unrecorded_returns(self) -> Iterator[tuple[str, steps.ModelCall, rows.Spawn]]:
-        """Yield the last answers of agents whose call has no result, though the caller went on when they were given.
-
-        Such a call waits for the child, so a caller that did something before, or was interrupted, had no answer.
-        """
+        """Yield the last answers of agents for whose call, which has no result, the caller waited and then went on."""
         for key, spawn in self.children.items():
             call, done = spawn.call, self._reading.threads[key].steps
             if spawn.result is not None or spawn.in_background or call.is_inferred or not done:
@@ -211,8 +253,8 @@ class Family:
                 arrival = steps.ModelCall(last.end, last.place, call.order, ref=last.ref)
                 yield key, arrival, spawn
 
-    def _address(self, addressed: rows.Addressed) -> None:
-        call, key, result = addressed.call, self._find(addressed), addressed.result
+    def _address(self, addressed: rows.AgentCall) -> None:
+        call, key, result = addressed.call, self._find(addressed.name, addressed.thread), addressed.result
         if call.purpose is steps.MESSAGE:
             self._run.address(call, key or self._add_stranger(addressed.name or "(nobody)"))
             return
@@ -227,15 +269,12 @@ class Family:
                 self._run.address(end, spawn.child, steps.CLOSE)
                 addressed.thread.steps.append(end)
 
-    def _find(self, addressed: rows.Addressed) -> str:
-        return self._find_by_name(addressed.name, addressed.thread) if addressed.name else ""
-
-    def _find_by_name(self, name: str, thread: steps.Transcript) -> str:
+    def _find(self, name: str, thread: steps.Transcript) -> str:
         """Return the key of an agent by a name, or by a name and its team; empty where there is none."""
         key = self.keys.get(name) or self.keys.get(name.partition("@")[0], "")
         if key or name != _LEAD:
             return key
-        return self.children[thread.key].thread.key if thread.key in self.children else MAIN
+        return self.children[thread.key].thread.key if thread.key in self.children else rows.MAIN
 
     def _add_stranger(self, name: str) -> str:
         """Add an agent of which the log says nothing but its name."""
@@ -249,11 +288,11 @@ class Family:
         sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
         for addressed in self._reading.addressed:
             if addressed.call.purpose is steps.MESSAGE and addressed.mark:
-                key = self._find(addressed) or self._add_stranger(addressed.name or "(nobody)")
+                key = self._find(addressed.name, addressed.thread) or self._add_stranger(addressed.name or "(nobody)")
                 sent.setdefault((key, addressed.mark), []).append(addressed.call)
         for arrival in self._reading.arrivals:
             step, thread = arrival.step, arrival.thread
-            sender = self._find_by_name(arrival.name, thread) or self._add_stranger(arrival.name)
+            sender = self._find(arrival.name, thread) or self._add_stranger(arrival.name)
             calls = sent.get((thread.key, arrival.mark), [])
             earlier = next((call for call in calls[:_MAX_SAME_TEXT] if call.time <= step.time), None)
             if earlier is not None:
@@ -261,74 +300,6 @@ class Family:
                 step.sent = earlier
             elif sender != thread.key:  # what it tells itself is but a note
                 self._run.sent_by(step, sender)
-
-
-def find_workflows(reading: Reading, family: Family) -> None:
-    """Give each run of a workflow a thread of its own, which spawns the agents of its folder."""
-    runs: dict[str, list[Source]] = {}
-    for source in reading.sources:
-        if source.run:
-            runs.setdefault(source.run, []).append(source)
-    starts = {spawn.result.run: spawn for spawn in reading.spawns if spawn.result is not None}
-    for run_id, sources in runs.items():
-        _find_run(run_id, sources, starts.get(run_id), reading, family)
-
-
-def _find_run(run_id: str, sources: list[Source], start: rows.Spawn | None, reading: Reading, family: Family) -> None:
-    members = [source.agent for source in sources if source.part is Part.AGENT and reading.threads[source.agent].steps]
-    members = [key for key in dict.fromkeys(members) if key not in family.children]
-    if not members:
-        return
-    run, summary = reading.run, _summary(sources, reading)
-    thread = reading.threads[run_id] = run.agent(run_id, role="workflow")
-    thread.kind = steps.SCRIPT
-    family.keys.setdefault(run_id, run_id)
-    labels = _labels(summary, reading)
-    returned: set[str] | None = None  # the agents of which the run's journal has a result
-    if journal := next((source for source in sources if source.part is Part.JOURNAL), None):
-        noted = logs.rows(journal.file._replace(name=journal.shown), run.report)
-        returned = {text_field(row, "agentId") for _, row in noted if row.get("type") == "result"}
-    for key in members:
-        child = reading.threads[key]
-        child.role = labels.get(key, "") or child.role
-        first = min(child.steps, key=lambda step: step.at)
-        last = max(child.steps, key=lambda step: (step.last_time, step.order))
-        call = steps.ToolCall(first.time, first.place, is_inferred=True)
-        thread.add(call)
-        run.spawn(key, run_id, call, waits=False)
-        family.children[key] = rows.Spawn(call, thread, "", child=key)
-        if returned is None or key in returned:
-            run.returned(key, steps.Note(last.last_time, last.place, call.order), is_inferred=True)
-    if start is not None and not start.child:
-        start.call.role = masked(text_field(summary, "workflowName")) or thread.role
-        family.take(run_id, start)
-
-
-def _summary(sources: list[Source], reading: Reading) -> dict[str, Any]:
-    """Return the summary of a run that the program writes when it is over; empty if there is none."""
-    summary: dict[str, Any] = {}
-    source = next((source for source in sources if source.part is Part.RUN), None)
-    if source is not None:
-        try:
-            summary = mapping(logs.document(source.file).value())
-        except DataFileError:
-            reading.run.report.note(Problem.UNREADABLE_WORKFLOW, source.shown)
-    total = summary.get("totalTokens")
-    if type(total) is int and total >= 0:
-        reading.run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
-    return summary
-
-
-def _labels(summary: dict[str, Any], reading: Reading) -> dict[str, str]:
-    """Return the names that the script gives its agents, by their keys."""
-    labels = {}
-    for progress in objects(summary.get("workflowProgress")):
-        key = text_field(progress, "agentId")
-        if key:
-            labels[key] = masked(text_field(progress, "label"))
-            if key not in reading.threads:
-                reading.run.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
-    return labels
 
 
 _OPEN, _WHOLE, _ANSWER = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW, LedgerLine.RESULT_ANSWER
@@ -397,10 +368,7 @@ def _takes_output(answer: rows.Written, spawn: rows.Spawn, report: ImportReport)
 
 
 def _add_last_answers(reading: Reading, family: Family) -> None:
-    """Add the last answers of sub-agents of which only progress is known, which their results alone have.
-
-    Their counts of output are as sure as those of the answers before.
-    """
+    """Add the last answers of sub-agents of which only progress is known, from their results: as sure as others."""
     for key in sorted(reading.relayed):
         thread = reading.threads[key]
         before = _last_answer(thread)
@@ -414,7 +382,7 @@ def _add_last_answers(reading: Reading, family: Family) -> None:
         thread.add(answer)
         if result is None or result.launched or not result.usage:
             continue
-        if len(result.id) >= LEAST_ID_LENGTH:
+        if len(result.id) >= rows.LEAST_ID_LENGTH:
             current_answers().note(result.id, "last answer", arrival.place.file, arrival.place.line)
         answer.basis = _REPORTED
         if before.basis is _PLACEHOLDER:

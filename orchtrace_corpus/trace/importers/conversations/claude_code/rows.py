@@ -1,11 +1,17 @@
-"""The rows of a Claude Code file, as far as they are read, and the evidence that they give.
+"""The rows of a Claude Code session, the evidence that they give, and its threads as far as one row tells another.
 
-Decoding skips everything else. Fields have no types here, since each of them has another type in some version.
+Decoding skips what is not read. Fields of rows have no types here, since each of them has another type in some version.
+
+Commands and monitors may go on in the background, until the log shows their end. The result of such a call only says
+that its task has begun, and how it is called. The task ends with the first sign of its end: a notification with a
+status, in the queue of the program or among the rows of the agent; the result of a call that asks for its output; or
+the result of a call that stops it. Notifications without a status, and outputs of a task that runs, are signs that it
+goes on. A task without a sign of its end was at work at least until its last sign.
 """
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -15,13 +21,25 @@ from msgspec import Raw, Struct, field
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
-from orchtrace_corpus.trace.importers.core.privacy import masked_path
+from orchtrace_corpus.trace.importers.core.identity import current_answers
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, lenient
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.privacy import masked, masked_path
 from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
-from orchtrace_corpus.trace.importers.core.transcript import Transcript
-from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string
-
-_NOTHING = Raw(b"null")
+from orchtrace_corpus.trace.importers.core.run import Run
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
+from orchtrace_corpus.trace.importers.core.transcript import Place, Transcript
+from orchtrace_corpus.trace.importers.core.values import (
+    MAX_COUNT,
+    count,
+    first_text,
+    mapping,
+    string,
+    text_field,
+    text_of,
+)
+from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Problem
+from orchtrace_corpus.trace.model.terms import Status
 
 
 class Opening(Struct, gc=False, rename="camel"):
@@ -52,7 +70,7 @@ class Line(Opening, gc=False, rename="camel"):
     data: Any = None
     parent_tool_use: Any = field(default=None, name="parentToolUseID")
     # the structured part of a result, which repeats the output of the tool; `details` decodes it
-    tool_use_result: Raw = _NOTHING
+    tool_use_result: Raw = NOTHING
     subtype: Any = None
     duration_ms: Any = None
     content: Any = None
@@ -75,9 +93,9 @@ class Details(Struct, gc=False):
 _details = msgspec.json.Decoder(Details).decode
 
 
-def details(of: Line) -> Details | None:
+def details_of(row: Line) -> Details | None:
     """Return the structured part of a result; None if it is missing, or only a text."""
-    content = bytes(of.tool_use_result)
+    content = bytes(row.tool_use_result)
     if not content.startswith(b"{"):
         return None
     try:
@@ -94,6 +112,7 @@ _PUT_THERE = (
     "<system-reminder", "Caveat: The messages below", "This session is being continued from a previous conversation",
 )  # fmt: skip
 _NOTIFICATIONS = ("<task-notification", "<bash-notification", "<agent-notification")
+_TEAMMATE_MESSAGE = r"(?s)<teammate-message([^>]{0,1000})>(.*?)</teammate-message>"
 _NOTIFICATION = r"(?s)<(task|bash|agent)-notification\b.*?(?:</\1-notification>|\Z)"
 _COMMANDS = ("<command-name>", "<command-message>", "<bash-input>")
 _INTERRUPTED = "[Request interrupted by user"
@@ -126,7 +145,7 @@ class Task(NamedTuple):
     result: str
 
 
-def speaker(text: str) -> Speaker:
+def speaker_of(text: str) -> Speaker:
     """Return the author of a text."""
     text = text.lstrip()
     if text.startswith(_NOTIFICATIONS):
@@ -140,52 +159,32 @@ def speaker(text: str) -> Speaker:
     return Speaker.TEAMMATE if "<teammate-message" in text else Speaker.PERSON
 
 
-def text_of(content: Any) -> str:
-    """Return the text of a content, which is a string or a list of blocks."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    texts = (block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def tasks(text: str) -> Iterator[Task]:
+def read_tasks(text: str) -> Iterator[Task]:
     """Yield the notifications of tasks in a text."""
     for notification in re.finditer(_NOTIFICATION, text):
-        part = notification[0]
-        fields = ("task-id", "tool-use-id", "status", "result")
-        task = Task(*(element(part, name) for name in fields))
-        if not task.task:  # earlier versions call it by its kind
-            task = task._replace(task=element(part, "shell-id") or element(part, "agent-id"))
-        yield task
+        task, shell, agent, call, status, result = (
+            element(notification[0], name)
+            for name in ("task-id", "shell-id", "agent-id", "tool-use-id", "status", "result")
+        )
+        yield Task(task or shell or agent, call, status, result)  # earlier versions call it by its kind
 
 
 def element(text: str, name: str) -> str:
     """Return the text of the first element of that name; empty where there is none."""
-    return _between(text, f"<{name}>", f"</{name}>")[0].strip()
+    content, closing, _ = text.partition(f"<{name}>")[2].partition(f"</{name}>")
+    return content.strip() if closing else ""
 
 
 def teammate_messages(text: str) -> Iterator[tuple[str, str]]:
     """Yield the sender and the body of each `<teammate-message>` in a text."""
-    at = text.find("<teammate-message")
-    while at >= 0:
-        opening, begin = _between(text, "<teammate-message", ">", at)
-        body, end = _between(text, ">", "</teammate-message>", begin - 1) if begin > at else ("", -1)
-        sender = _between(opening, 'teammate_id="', '"')[0]
-        if sender:
-            yield sender, body.strip()
-        at = text.find("<teammate-message", max(end, at + 1)) if end > at else -1
+    end = text.rfind("</teammate-message>") + len("</teammate-message>")  # none that is not closed takes long to find
+    for message in re.finditer(_TEAMMATE_MESSAGE, text[:end]):
+        sender, closing, _ = message[1].partition('teammate_id="')[2].partition('"')
+        if sender and closing:
+            yield sender, message[2].strip()
 
 
-def _between(text: str, opening: str, closing: str, start: int = 0) -> tuple[str, int]:
-    """Return the text between two marks, and the place behind the second; empty and -1 if one is missing."""
-    begin = text.find(opening, start)
-    end = text.find(closing, begin + len(opening)) if begin >= 0 else -1
-    return (text[begin + len(opening) : end], end + len(closing)) if end >= 0 else ("", -1)
-
-
-def error(text: str) -> str:
+def error_of(text: str) -> str:
     """Return the kind of error of a result: refused or interrupted by a person, forbidden by a rule, or any other."""
     text = text.lstrip()
     if text.startswith(_REFUSALS):
@@ -198,7 +197,7 @@ def error(text: str) -> str:
 _TIMED_OUT = r"Command timed out after (?:(\d+)h ?)?(?:(\d+)m ?)?(?:([\d.]+)s)?"
 
 
-def time_limit(text: str) -> float:
+def time_limit_of(text: str) -> float:
     """Return the seconds after which a command was stopped, as the text of its result says; 0 where it was not."""
     match = re.search(_TIMED_OUT, text[:1000]) or re.search(_TIMED_OUT, text[-1000:])
     if match is None:
@@ -265,30 +264,24 @@ class Result(Struct):
     time_limit: float = 0.0  # the seconds after which the call was stopped, as it says; 0 where it was not
 
 
-class Spawn(Struct):
-    """A call that spawns an agent; `result` is None while none has come."""
+class AgentCall(Struct):
+    """A call that is about an agent or task: it spawns one, or is a message to it, a wait for it, its end."""
 
     call: steps.ToolCall
     thread: Transcript
     id: str
-    prompt: int = 0
-    name: str = ""
+    name: str = ""  # what the call calls it
+    mark: int = 0  # of the message or task
+    result: Result | None = None  # None while none has come
+
+
+class Spawn(AgentCall):
+    """A call that spawns an agent."""
+
     team: str = ""
     row: str = ""
     in_background: bool = False  # whether the call does not wait for the agent
-    result: Result | None = None
     child: str = ""  # the key of the agent; empty while none is known
-
-
-class Addressed(Struct):
-    """A call that is about an agent or task under some name: a message to it, a wait for it, its end."""
-
-    call: steps.ToolCall
-    thread: Transcript
-    id: str
-    name: str
-    mark: int = 0
-    result: Result | None = None
 
 
 class Notice(Struct):
@@ -336,20 +329,6 @@ def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
     if type(by_duration) is dict and (for_an_hour := count(by_duration.get("ephemeral_1h_input_tokens"))):
         tokens["cache_write_1h"] = min(for_an_hour, tokens.get("cache_write", 0))
     return tokens or None, is_odd
-
-
-def result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, structured: Details | None) -> Result:
-    """Return a result with the agents and the usage in its text and its structured part."""
-    tail, _ = _between(text[-1000:] + "\n", "agentId:", "\n")
-    result = Result(answer, thread, call, tail=tail.strip().split(" ", 1)[0], done="<status>completed" in text)
-    result.refused = '"success": false' in text or '"success":false' in text
-    if structured is not None:
-        result.agent = string(structured.agent) or string(structured.teammate)
-        result.run, result.task = string(structured.run), string(structured.task)
-        result.launched = structured.is_async is True or string(structured.status).endswith(("_launched", "_spawned"))
-        result.usage, _ = usage_of(structured.usage)
-        result.total = count(structured.total)
-    return result
 
 
 _ROW_TYPES = frozenset(
@@ -484,3 +463,605 @@ def ties(opened: Opened) -> list[str]:
         ids = [row for row in openings[:2] if len(string(row.uuid)) >= _LEAST_ID_LENGTH]
         names += [f"{folder}\n{row.uuid} {row.timestamp}" for row in ids]
     return names
+
+
+_LAUNCHED = r"(?:Command [^\n]{1,120}?\bbackground(?:ed by user)? with ID: |Monitor started \(task )([\w-]+)"
+"""The words with which a result says that its call goes on, if it has no structured part."""
+_NOTICE_LENGTH = 500  # of these words at most, which name a file
+
+ENDS = {
+    "completed": Status.OK,
+    "failed": Status.ERROR,
+    "error": Status.ERROR,
+    "killed": Status.CANCELLED,
+    "stopped": Status.CANCELLED,
+    "cancelled": Status.CANCELLED,
+    "timeout": Status.CANCELLED,
+    "timed_out": Status.CANCELLED,
+}
+"""The words for the end of a task; under any other word it goes on."""
+
+POLLS = frozenset(("BashOutput", "TaskOutput", "AgentOutputTool"))
+"""The tools that ask for the output of a task."""
+
+STOPS = frozenset(("KillBash", "KillShell", "TaskStop"))
+"""The tools that stop a task."""
+
+
+class Sign(Struct):
+    """A sign of life or of the end of a task."""
+
+    task: str  # the task; empty if only the call is named
+    call: str  # the id of the call that began it; empty if only the task is named
+    step: steps.Step  # the time and the place of the sign
+    end: Status | None  # the status of the ended task; None if it goes on
+
+
+def launched_task(text: str, row: Line) -> str:
+    """Return the task that a call has begun, as its result says; empty where it has begun none."""
+    if text.find("background", -_NOTICE_LENGTH) < 0 and not text.startswith(("Command ", "Monitor started")):
+        return ""  # it says so in front of what was printed, or behind it
+    details = details_of(row)
+    if details is not None:
+        is_monitor = text.startswith("Monitor started")
+        return string(details.background_task) or (string(details.task) if is_monitor else "")
+    match = re.match(_LAUNCHED, text)
+    return match[1] if match else ""
+
+
+def end_background_calls(
+    launches: Iterable[tuple[str, str, steps.ToolCall]], signs: Iterable[Sign], notices: Sequence[Notice]
+) -> None:
+    """Give the calls in the background their ends, and join the notices among the rows of agents to them.
+
+    A launch is a task, the id of the call in the log that has begun it, and the call, whose result is joined.
+    """
+    by_task: dict[str, list[steps.ToolCall]] = {}
+    by_call: dict[str, steps.ToolCall] = {}
+    for task, call_id, tool_call in launches:
+        by_task.setdefault(task, []).append(tool_call)
+        by_call.setdefault(call_id, tool_call)
+    if not by_task:
+        return
+    for calls in by_task.values():
+        calls.sort(key=lambda call: call.at)
+
+    def launch_of(task: str, call_id: str, time: float) -> steps.ToolCall | None:
+        if call_id and call_id in by_call:
+            return by_call[call_id]
+        earlier = [call for call in by_task.get(task, ()) if call.time <= time]
+        return earlier[-1] if earlier else None
+
+    signs_of: dict[int, list[Sign]] = {}
+    for sign in sorted(signs, key=lambda sign: sign.step.at):
+        call = launch_of(sign.task, sign.call, sign.step.time)
+        if call is not None:
+            signs_of.setdefault(id(call), []).append(sign)
+            poll = sign.step.tool_call if isinstance(sign.step, steps.ToolResult) else None
+            if poll is not None and poll.tool in POLLS:  # which does nothing itself: while it waits, the task works
+                poll.more = {**(poll.more or {}), "run_time": 0.0}
+    for notice in notices:
+        notice.step.tool_call = launch_of(notice.task.task, notice.task.call, notice.step.time)
+    for call in (call for calls in by_task.values() for call in calls):
+        launched = call.answer.time if call.answer is not None else call.time
+        last = next((sign for sign in signs_of.get(id(call), []) if sign.end is not None), None)
+        more = call.more = {**(call.more or {}), "background": True}
+        if last is None:
+            more["unfinished"] = True
+            more["t_end"] = max([launched, *(sign.step.time for sign in signs_of.get(id(call), []))])
+        else:
+            more["t_end"], more["status"] = max(launched, last.step.time), last.end
+            if last.end is Status.ERROR:
+                more["error_type"] = "failed"
+
+
+_PURPOSES = {
+    **dict.fromkeys(("Task", "Agent", "Workflow"), steps.SPAWN),
+    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"), steps.ASK),
+    **dict.fromkeys(("TaskOutput", "AgentOutputTool"), steps.JOIN),
+    **dict.fromkeys(("TaskStop", "KillShell", "KillBash", "TeamDelete"), steps.CLOSE),
+    "SendMessage": steps.MESSAGE,
+}
+
+_EARLIER, _OK, _ERROR = LedgerLine.EARLIER_ROW, Status.OK, Status.ERROR  # which Python 3.11 takes long to find
+_WARM_UP = "Warmup"
+"""The only prompt of the sub-agents with which the program fills caches, sometimes days before the session."""
+
+_HOOK_FEEDBACK = "Stop hook feedback"  # how the text begins with which a hook lets an agent go on that was done
+
+_NO_MODEL = "<synthetic>"  # the model of answers that the program itself has written
+
+LEAST_ID_LENGTH = 20
+"""Shorter ids are made up by people; those of the service have 28 characters, those of rows 36."""
+
+
+class Entry(Struct, gc=False):
+    """A row, its message or attachment, and where it belongs."""
+
+    row: Line
+    message: dict[str, Any]
+    thread: steps.Transcript
+    time: float
+    place: Place
+
+
+MAIN = "main"
+"""The agent that the user talks to."""
+
+_STOPPING_SECONDS = 10.0  # the longest time that stopping a command at its limit takes
+
+_PROGRESS_SECONDS = 2.0  # the inaccuracy of progress, which counts whole seconds
+
+
+_SILENT = frozenset(
+    """
+    agent-color agent-name agent-setting ai-title custom-title file-history-snapshot last-prompt mode
+    permission-mode pr-link progress queue-operation summary system tag worktree-state
+    """.split()
+)
+"""Notes of the program for itself."""
+
+
+class Reading:
+    """A session as far as its rows are read, before its agents are linked."""
+
+    def __init__(self, files: Sequence[LogFile], run: Run) -> None:
+        self.run, self.report = run, run.report
+        self._privacy, self._mask, self._answers = run.privacy, run.masked, current_answers()
+        self.written: list[Written] = []  # the answers of models
+        self.spawns: list[Spawn] = []
+        self.addressed: list[AgentCall] = []
+        self.notices: list[Notice] = []
+        self.arrivals: list[Arrival] = []
+        self.progress: dict[str, str] = {}  # the call that spawned an agent, by the agent, as rows of progress say
+        self.beginnings: dict[str, Beginning] = {}  # how threads begin, by the agent's id in the log
+        self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}  # the calls of tools, by thread and id
+        self.results: list[Result] = []  # the results of calls, in the order of the log
+        # the time at which a command began to run, by the id of its call, as far as progress shows it
+        self.run_begins: dict[str, float] = {}
+        self.signs: list[Sign] = []  # the signs of life and of the end of tasks in the background
+        self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
+        self._by_ids: dict[tuple[str, str, str] | None, Written] = {}
+        # the threads, each by its name in the log; that of the session is `MAIN`
+        self.threads: dict[str, steps.Transcript] = {}
+        self.relayed: set[str] = set()  # the sub-agents that only rows of progress show, by their names in the log
+        self._rows: dict[str, int] = {}
+        self._inline: dict[str, str] = {}
+        self._last_inline = ""
+        self._is_undated = False  # whether a row has no time
+        self._last_usage: tuple[Any, dict[str, int] | None, bool] = None, None, False  # as the log has it, and read
+        self._copies: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
+        self.thread(MAIN)  # whose name no other agent gets
+        # its files, those of the session itself first
+        self.sources = sorted(map(source, files), key=lambda file: (file.part is not Part.MAIN, file.run, file.shown))
+        self._agents_with_files = {file.agent for file in self.sources if file.part is Part.AGENT}
+        for file in self.sources:
+            if file.part in (Part.MAIN, Part.AGENT):
+                self._read(file)
+        for key, spent in self._copies.items():  # at the time of the first step behind them
+            copied, *others = self.threads[key].steps
+            if isinstance(copied, steps.CopiedHistory) and spent:
+                copied.tokens = {kind: sum(tokens.get(kind, 0) for tokens in spent.values()) for kind, _ in USAGE}
+                self.report.enter(LedgerLine.COPIED_HISTORY, len(spent), **copied.tokens)
+            copied.time = min((step.time for step in others if step.time != NO_TIME), default=copied.time)
+        if not any(thread.steps for thread in self.threads.values()):
+            raise EmptyLogError(f"no row of a conversation in {', '.join(file.shown for file in self.sources[:3])}")
+        run.name = run.name or self.sources[0].shown.partition(".")[0]
+        for key in sorted(self.relayed):  # agents whose rows of progress have their task alone
+            if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
+                del self.threads[key], self.run.agents[key]
+                self.relayed.discard(key)
+                self.beginnings.pop(key, None)
+        self._join_results()
+
+    def _read(self, file: Source) -> None:
+        is_main = file.part is Part.MAIN
+        own = self.thread(MAIN if is_main else file.agent)
+        before, time, stamp, shown = NO_TIME, NO_TIME, None, file.shown
+        for line, row in logs.rows(file.file._replace(name=shown), self.report, Line):
+            kind, place = row.kind, Place(shown, line)
+            if row.timestamp != stamp:  # the rows of an answer may be written at once
+                stamp = row.timestamp
+                time = moment(stamp)
+            if time != NO_TIME:
+                if time < before:
+                    self.report.out_of_order += 1
+                before = time
+            else:
+                self._is_undated = True
+            thread = self._inline_thread(row) if is_main and row.is_sidechain is True else own
+            if isinstance(row.forked_from, dict):
+                self._note_copy(row, thread, place)
+            elif kind in ("assistant", "user"):
+                self._take(row, kind, thread, time, place)
+            elif kind == "attachment" and isinstance(row.attachment, dict):
+                self._take_attachment(Entry(row, row.attachment, thread, time, place))
+            elif isinstance(kind, str) and kind in _SILENT:
+                self._take_silent(row, kind, thread, time, place)
+            else:
+                self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+
+    def thread(self, key: str) -> steps.Transcript:
+        """Return the thread of that name in the log, made when it is first asked for."""
+        thread = self.threads.get(key)
+        if thread is None:
+            if key.startswith("acompact-"):
+                thread = self.run.aside(MAIN, "compaction", key)
+            else:
+                thread = self.run.agent(key)
+                thread.is_root = key == MAIN
+            self.threads[key] = thread
+        return thread
+
+    def _inline_thread(self, row: Line) -> steps.Transcript:
+        """Return the thread of a sub-agent whose rows stand among those of the session (1.x).
+
+        Such rows name no agent. Each belongs to the thread of its parent row; if that is missing, to the thread of
+        the row before. A row whose parent row is of the session itself begins a new thread.
+        """
+        key, uuid, parent = string(row.agent_id), string(row.uuid), string(row.parent_uuid)
+        if not key:
+            key = self._inline.get(parent, "")
+            if not key and parent and parent not in self._rows:
+                key = self._last_inline
+            key = key or f"sidechain-{len(self.beginnings) + 1}"
+        if uuid:
+            self._inline.setdefault(uuid, key)
+        self._last_inline = key
+        self.beginnings.setdefault(key, Beginning(parent_row=parent))
+        return self.thread(key)
+
+    def _take(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: Place) -> None:
+        message = row.message
+        if not isinstance(message, dict):
+            reason = Drop.NO_USER_MESSAGE if kind == "user" else Drop.NO_ASSISTANT_MESSAGE
+            self.report.drop(reason, place.file, place.line)
+            return
+        if time == NO_TIME:
+            self.report.note(Problem.NO_ROW_TIME, str(place))
+        self._name_run(row)
+        if self._is_repeated(row, kind, message, place):
+            spent, _ = usage_of(message.get("usage"))
+            if spent:
+                self.report.enter(LedgerLine.REPEATED_ROW, **spent)
+            else:
+                self.report.pass_over("row that repeats an earlier one")
+        elif kind == "assistant":
+            self._take_assistant(Entry(row, message, thread, time, place))
+        else:
+            self._take_user(Entry(row, message, thread, time, place))
+
+    def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: Place) -> None:
+        """Read a note of the program for itself: of an agent at work, of a turn, of a task in its queue."""
+        if kind == "progress" and text_field(row.data, "type") == "agent_progress":
+            self._take_progress(row, time, place)
+            return
+        self.report.pass_over(kind)
+        if time == NO_TIME and (kind != "system" or row.subtype != "turn_duration"):
+            return
+        if kind == "progress" and text_field(row.data, "type") == "bash_progress":  # says how long a command has run
+            call_id, elapsed = string(row.parent_tool_use), mapping(row.data).get("elapsedTimeSeconds")
+            if call_id and type(elapsed) in (int, float):
+                begin = time - duration(elapsed)
+                self.run_begins[call_id] = min(self.run_begins.get(call_id, begin), begin)
+        elif kind == "system" and row.subtype == "turn_duration":  # without the time of questions to a person
+            run_time = duration(row.duration_ms, 1000.0)
+            if not self._is_repeated(row, kind, {}, place) and time != NO_TIME and run_time > 0:
+                thread.add(steps.TurnEnd(time, place, run_time=run_time))
+        elif kind == "queue-operation" and speaker_of(text := string(row.content)) is Speaker.TASK:
+            for task in read_tasks(text):  # which is written before the agent is told
+                self._take_sign(task, steps.Note(time, place))
+
+    def _take_progress(self, row: Line, time: float, place: Place) -> None:
+        """Read a row of a sub-agent that the session repeats, if the sub-agent has no transcript."""
+        key = text_field(row.data, "agentId")
+        self.progress.setdefault(key, string(row.parent_tool_use))
+        inner = row.data.get("message")
+        if not key or key in self._agents_with_files or not isinstance(inner, dict):
+            self.report.pass_over("progress")
+            return
+        copy = lenient(inner, Line)
+        if copy is None or copy.kind not in ("assistant", "user"):
+            self.report.pass_over("progress")
+            return
+        inner_time = moment(copy.timestamp)
+        self.relayed.add(key)
+        self._take(copy, copy.kind, self.thread(key), time if inner_time == NO_TIME else inner_time, place)
+
+    def _note_copy(self, row: Line, thread: steps.Transcript, place: Place) -> None:
+        """Note a row that was copied from another session, where its tokens count."""
+        self._name_run(row)
+        if thread.key not in self._copies:
+            thread.steps.insert(0, steps.CopiedHistory(moment(row.timestamp), place, -1.0))
+        spent = self._copies.setdefault(thread.key, {})
+        message = row.message if row.kind == "assistant" else None
+        tokens, _ = usage_of(message.get("usage")) if isinstance(message, dict) else (None, False)
+        if tokens:  # of an answer in several rows, the last one counts
+            spent[text_field(message, "id") or string(row.uuid), string(row.request_id)] = tokens
+        else:
+            self.report.pass_over("row copied from another session")
+
+    def _name_run(self, row: Line) -> None:
+        if not self.run.name:
+            self.run.name = string(row.session_id).partition("#")[0]
+        if not self.run.version:
+            self.run.version = string(row.version)
+
+    def _is_repeated(self, row: Line, kind: str, message: dict[str, Any], place: Place) -> bool:
+        """Return True if the row was read before, as in a session that goes on in a second file."""
+        uuid = row.uuid
+        if type(uuid) is not str or not uuid:
+            return False
+        content, stamp, answer = message.get("content"), row.timestamp, message.get("id")
+        size = len(content) if type(content) is list or type(content) is str else 0
+        if type(stamp) is not str:
+            stamp = ""
+        if type(answer) is not str:
+            answer = ""
+        mark = hash((kind, stamp, answer, size))
+        earlier = self._rows.get(uuid)
+        if earlier is None:
+            self._rows[uuid] = mark
+        elif earlier != mark:
+            self.report.note(Problem.ROW_ID_USED_TWICE, str(place))
+        return earlier == mark
+
+    def _join_results(self) -> None:
+        """Join results to their calls, once every step has its time."""
+        if self._is_undated:
+            for thread in self.threads.values():
+                thread.fill_times()
+        launches = []
+        for result in self.results:
+            tool_call = self.tool_calls.get((result.thread.key, result.id))
+            if steps.join(tool_call, result.answer, self.report) and tool_call is not None:
+                if result.time_limit:
+                    _note_run_time(tool_call, result, result.time_limit, _STOPPING_SECONDS)
+                elif result.id in self.run_begins and tool_call.purpose is steps.TOOL:
+                    ran = result.answer.time - self.run_begins[result.id]
+                    _note_run_time(tool_call, result, ran, _PROGRESS_SECONDS)
+                if result.background and tool_call.purpose is steps.TOOL:
+                    launches.append((result.background, result.id, tool_call))
+        end_background_calls(launches, self.signs, self.notices)
+
+    def _take_assistant(self, entry: Entry) -> None:
+        """Add a row of a model's answer."""
+        row, message, thread = entry.row, entry.message, entry.thread
+        time, place = entry.time, entry.place
+        if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
+            thread.add(steps.Note(time, place))
+            return
+        written = self._find_answer(entry)
+        if written is None:
+            return
+        call = written.call
+        stop, content = message.get("stop_reason", ""), message.get("content")
+        written.is_open = stop is None
+        if row.is_api_error_message is True:
+            call.error = "api_error"
+        if stop == "refusal":
+            thread.add(steps.SafetyEvent(time, place, error="refusal"))
+        for block in content if type(content) is list else [{"type": "text", "text": content}]:
+            kind = block.get("type") if type(block) is dict else None
+            if kind == "text":
+                words = text_field(block, "text")
+                written.characters += len(words)
+                call.note_text(words, self._privacy)
+            elif kind == "thinking":
+                written.characters += len(text_field(block, "thinking"))
+            elif kind == "tool_use" or (type(kind) is str and kind.endswith("tool_use")):
+                self._take_use(entry, block, call)
+            elif type(kind) is str and kind.endswith("tool_result"):
+                self._take_result(entry, block)
+
+    def _find_answer(self, entry: Entry) -> Written | None:
+        """Return the answer that a row is a part of; None if another thread has it already."""
+        message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
+        answer, request, key = string(message.get("id")), "", None
+        # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
+        # and says nothing beyond its thread.
+        if len(answer) >= LEAST_ID_LENGTH:
+            key = answer, "", ""
+        elif answer:
+            request = string(entry.row.request_id)
+            key = answer, request, "" if request else thread.key
+        usage = message.get("usage")
+        last, spent, is_odd = self._last_usage
+        has_flag = type(usage) is dict and bool in map(type, usage.values())  # True equals 1, but is no count
+        if usage != last or is_odd or has_flag:  # the rows of an answer repeat its usage
+            spent, is_odd = usage_of(usage)
+            self._last_usage = usage, spent, is_odd
+        written = self._by_ids.get(key)
+        if written is None:
+            uuid, model = string(entry.row.uuid), text_field(message, "model")
+            if len(answer) >= LEAST_ID_LENGTH or (answer and request):
+                self._answers.note(answer, request, place.file, place.line)
+            elif len(uuid) >= LEAST_ID_LENGTH:
+                self._answers.note(uuid, "", place.file, place.line)
+            if model == _NO_MODEL:
+                model, spent = "", spent or dict.fromkeys(("input", "output"), 0)
+            written = Written(steps.ModelCall(time, place, 0.0, time, self._mask(model)), thread)
+            thread.add(written.call)
+            self.written.append(written)
+            if key is not None:
+                self._by_ids[key] = written
+        elif written.thread is thread:
+            self.report.enter_all(_EARLIER, written.tokens or {})
+            written.rows += 1
+        else:
+            self.report.enter_all(LedgerLine.SECOND_FILE, spent or {})
+            thread.add(steps.Note(time, place))
+            return None
+        call = written.call
+        if time > call.end:
+            call.end = time
+        if NO_TIME != time < call.time:  # rows may stand in any order
+            call.time = time
+        written.tokens = spent or written.tokens
+        written.is_odd = is_odd
+        return written
+
+    def _take_use(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
+        """Add a call of a tool."""
+        thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
+        if use and (thread.key, use) in self.tool_calls:
+            self.report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
+            return
+        purpose, tool = _PURPOSES.get(name, steps.TOOL), self._mask(name) or "(no name)"
+        tool_call = steps.ToolCall(entry.time, entry.place, 0.0, purpose, call, masked(use), tool)
+        call.final = False
+        thread.add(tool_call)
+        if use:
+            self.tool_calls[thread.key, use] = tool_call
+        if purpose is steps.TOOL and name not in POLLS:
+            tool_call.ref = self._privacy.reference(given)
+            return
+        details = mapping(given)
+        match purpose:
+            case steps.SPAWN:
+                prompt = text_field(details, "prompt") or text_field(details, "script")
+                tool_call.ref = self._privacy.reference(prompt)
+                tool_call.role = masked(text_field(details, "subagent_type"))
+                team, is_workflow = text_field(details, "team_name"), name == WORKFLOW_TOOL
+                name = text_field(details, "name")
+                spawn = Spawn(tool_call, thread, use, name, steps.mark(prompt), team=team, row=string(entry.row.uuid))
+                spawn.in_background = is_workflow or bool(team) or details.get("run_in_background") is True
+                self.spawns.append(spawn)
+            case steps.MESSAGE:
+                body = text_field(details, "content") or text_field(details, "message")
+                tool_call.ref = self._privacy.reference(body or given)
+                name = text_field(details, "recipient") or text_field(details, "to")
+                self.addressed.append(AgentCall(tool_call, thread, use, name, steps.mark(body)))
+            case _:
+                tool_call.ref = self._privacy.reference(given)
+                if purpose is steps.ASK:
+                    return
+                task = first_text(details, ("task_id", "agentId", "shell_id", "bash_id"))
+                self._asked_tasks[thread.key, use] = name, task
+                if purpose is not steps.TOOL:
+                    self.addressed.append(AgentCall(tool_call, thread, use, task))
+
+    def _take_user(self, entry: Entry) -> None:
+        """Add a row that goes to the model: results of calls, and text of a person or of the program."""
+        content = entry.message.get("content")
+        if not isinstance(content, list):
+            self._take_text(entry, content if isinstance(content, str) else "", content)
+            return
+        others = []
+        for block in content:
+            if text_field(block, "type") == "tool_result":
+                self._take_result(entry, block)
+            else:
+                others.append(block)
+        if others:
+            self._take_text(entry, text_of(others), others)
+
+    def _take_text(self, entry: Entry, text: str, content: Any) -> None:
+        row, thread, time, place = entry.row, entry.thread, entry.time, entry.place
+        begins = not thread.steps and not thread.is_root
+        if begins:
+            bodies = [body for sender, body in teammate_messages(text) if sender == "team-lead"]
+            beginning = self.beginnings.setdefault(thread.key, Beginning())
+            beginning.prompt = steps.mark(bodies[0] if bodies else text)
+            thread.is_warm_up = text.strip() == _WARM_UP
+        elif thread.is_warm_up:
+            thread.is_warm_up = False
+        speaker = speaker_of(text)
+        is_put_there = row.is_meta is True or row.is_compact_summary is True
+        is_put_there = is_put_there or text_field(row.origin, "kind") not in ("", "human")
+        if speaker is Speaker.TASK:
+            self._take_notice(entry, text)
+        elif speaker is Speaker.TEAMMATE and not begins:
+            for sender, body in teammate_messages(text):
+                if sender == "system":
+                    thread.add(steps.Note(time, place))
+                    continue
+                delivery = steps.Delivery(time, place, ref=self._privacy.reference(body))
+                thread.add(delivery)
+                self.arrivals.append(Arrival(delivery, thread, sender, steps.mark(body)))
+        elif not thread.is_root or speaker is Speaker.PROGRAM or is_put_there:
+            thread.add(steps.Note(time, place, prolongs=text.startswith(_HOOK_FEEDBACK)))
+        elif speaker is Speaker.INTERRUPTION:
+            thread.add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
+        else:
+            ref, is_command = self._privacy.reference(text or content), speaker is Speaker.COMMAND
+            thread.add(steps.UserInput(time, place, ref=ref, is_command=is_command))
+
+    def _take_notice(self, entry: Entry, text: str) -> None:
+        for task in read_tasks(text):
+            notice = steps.Notice(entry.time, entry.place)
+            entry.thread.add(notice)
+            ref = self._privacy.reference(task.result)
+            self.notices.append(Notice(notice, entry.thread, task._replace(result=""), ref))
+            self._take_sign(task, notice)
+
+    def _take_sign(self, task: Task, step: steps.Step) -> None:
+        self.signs.append(Sign(task.task, task.call, step, ENDS.get(task.status)))
+
+    def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
+        content, thread, use = block.get("content"), entry.thread, text_field(block, "tool_use_id")
+        text = text_of(content)
+        ref, status, error = self._privacy.reference(text or content), _OK, ""
+        if block.get("is_error") is True:
+            status, error = _ERROR, error_of(text)
+            if error == FORBIDDEN:
+                thread.add(steps.SafetyEvent(entry.time, entry.place, error=error))
+        tool_call = self.tool_calls.get((thread.key, use))
+        purpose = tool_call.purpose if tool_call is not None else None
+        if purpose is steps.JOIN and error == steps.REJECTED:
+            error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
+        answer = steps.ToolResult(entry.time, entry.place, 0.0, None, False, status, error, ref)
+        thread.add(answer)
+        if self._asked_tasks and status is _OK:
+            tool, task = self._asked_tasks.get((thread.key, use), ("", ""))
+            if task:  # the result of a call that asked for the output of a task, or stopped it
+                end = Status.CANCELLED if tool in STOPS else ENDS.get(element(text, "status"))
+                self.signs.append(Sign(task, "", answer, end))
+        if purpose is steps.TOOL or purpose is steps.ASK:
+            result = Result(answer, thread, use)
+        else:
+            result = _read_result(answer, thread, use, text, details_of(entry.row))
+        if purpose is steps.TOOL or purpose is None:  # the row of the call may stand behind
+            if status is _ERROR:
+                result.time_limit = time_limit_of(text)
+            else:
+                result.background = launched_task(text, entry.row)
+        self.results.append(result)
+
+    def _take_attachment(self, entry: Entry) -> None:
+        """Add a row beside the conversation: a guard that blocked, a command that waited in the queue."""
+        attachment, thread, time, place = entry.message, entry.thread, entry.time, entry.place
+        kind = attachment.get("type")
+        if kind == "hook_blocking_error":
+            thread.add(steps.SafetyEvent(time, place, tool=masked(text_field(attachment, "hookName")), error="hook"))
+        elif kind == "queued_command":
+            prompt = attachment.get("prompt")
+            text = text_of(prompt)
+            speaker = speaker_of(text)
+            if speaker is Speaker.TASK:
+                self._take_notice(entry, text)
+            elif speaker in (Speaker.PERSON, Speaker.COMMAND) and thread.is_root:
+                thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
+        else:
+            self.report.pass_over("attachment")
+
+
+def _note_run_time(tool_call: steps.ToolCall, result: Result, seconds: float, tolerance: float) -> None:
+    """Note how long a command ran: all the time until its result, or the last seconds of it; before, it waited."""
+    took = result.answer.time - tool_call.time
+    run_time = took if took - seconds <= tolerance else max(seconds, 0.0)
+    tool_call.more = {"run_time": round(run_time, 6)}
+
+
+def _read_result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, details: Details | None) -> Result:
+    """Return a result with the agents and the usage in its text and its structured part."""
+    tail = text[-1000:].partition("agentId:")[2].partition("\n")[0].strip().partition(" ")[0]
+    result = Result(answer, thread, call, tail=tail, done="<status>completed" in text)
+    result.refused = '"success": false' in text or '"success":false' in text
+    if details is not None:
+        result.agent = string(details.agent) or string(details.teammate)
+        result.run, result.task = string(details.run), string(details.task)
+        result.launched = details.is_async is True or string(details.status).endswith(("_launched", "_spawned"))
+        result.usage, _ = usage_of(details.usage)
+        result.total = count(details.total)
+    return result
