@@ -307,10 +307,12 @@ class _BlockReader:
 
         for before, block in zip([None, *blocks], blocks, strict=False):
             line = _line(block)
+            if isinstance(block, model.DuplicateFieldKeyBlock) and block.ignore_error_block is not None:
+                block = block.ignore_error_block  # an entry, whose fields are read here
             if isinstance(block, model.ParsingFailedBlock):
-                self._problems += _failures(block)
+                self._problems.append(Problem(line, _failure(block, line)))
             elif isinstance(block, model.String):
-                self._strings[block.key.lower()] = self._value(block.value, Problem(line, f"string {quote(block.key)}"))
+                self._strings[block.key.lower()] = self._value(block.value, f"string {quote(block.key)}", line)
             elif isinstance(block, model.ImplicitComment) and (stray := re.search(_STRAY, block.comment)):
                 line += block.comment[: stray.start()].count("\n")
                 text = quote(" ".join(block.comment[stray.start() :].split()))
@@ -318,97 +320,77 @@ class _BlockReader:
                     message = f"this looks like the start of an entry, but is not one: {text}; write @type{{key, ...}}"
                     self._problems.append(Problem(line, message))
                 elif not isinstance(before, model.ParsingFailedBlock):
-                    message = (
-                        f"these fields stand behind the end of their entry: {text}; before them is a '}}' too many"
-                    )
-                    self._problems.append(Problem(line, message))
+                    message = f"these fields stand behind the end of their entry: {text}"
+                    self._problems.append(Problem(line, f"{message}; before them is a '}}' too many"))
             elif isinstance(block, model.Entry):
                 if not block.key:
                     self._problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
                 fields: dict[str, Field] = {}
                 for field in block.fields:
-                    name, line = field.key.lower(), field.start_line + 1
+                    name, at = field.key.lower(), field.start_line + 1
                     if name in fields:
-                        self._problems.append(_twice(name, line, fields[name].line))
-                    fields[name] = Field(self._value(str(field.value), Problem(line, printable(name))), line)
-                yield Entry(block.key, fields, _line(block), block.entry_type.lower())
+                        message = f"field {quote(name)} is given twice (first on line {fields[name].line}); keep one"
+                        self._problems.append(Problem(at, message))
+                    else:
+                        fields[name] = Field(self._value(str(field.value), printable(name), at), at)
+                yield Entry(block.key, fields, line, block.entry_type.lower())
 
-    def _value(self, raw: str, place: Problem) -> str:
+    def _value(self, raw: str, label: str, line: int) -> str:
         """Return a value joined of its parts: texts in braces or quotes, numbers and names of strings."""
         rest, parts = raw.strip(), []
         while True:
             length = _length(rest)
             part, rest = rest[:length], rest[length:].lstrip()
-            if part[:1] in ("{", '"'):
+            is_text = part[:1] in ("{", '"')
+            if is_text:
                 parts.append(part[1:-1])
             elif part.lower() in self._strings:
-                parts.append(self._expanded(part, place.line))
+                parts.append(self._strings[part.lower()])
+                self._expanded_characters += len(parts[-1])
+                if self._expanded_characters > MAX_EXPANDED_CHARACTERS:
+                    message = f"expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
+                    hint = f"split the file, or write shorter strings. {how_to_raise('MAX_EXPANDED_CHARACTERS')}"
+                    self._problems.append(Problem(line, f"the strings of this file {message}; {hint}"))
+                    raise _ExpansionError
             elif part.isascii() and part.isdigit():
                 parts.append(part)
             elif part:
-                self._report(place, f"there is no string {quote(part)}; define it with @string, or write {{{part}}}")
+                unknown = f"there is no string {quote(part)}; define it with @string, or write {{{part}}}"
+                self._problems.append(Problem(line, f"{label}: {unknown}"))
             if not part or (rest and rest[0] != "#"):
-                is_text = part[:1] in ("{", '"')
                 problem = f"a comma is missing behind {quote(part)}" if is_text else f"write braces around {quote(raw)}"
-                self._report(place, problem)
-                return ""
-            if not rest:
-                if len(parts) > 1 and sum(map(len, parts)) > MAX_TEXT:
-                    self._report(place, f"its parts are longer than {MAX_TEXT // 1000} kB together; shorten them")
-                    return ""
+            elif rest:
+                rest = rest[1:].lstrip()
+                continue
+            elif len(parts) > 1 and sum(map(len, parts)) > MAX_TEXT:
+                problem = f"its parts are longer than {MAX_TEXT // 1000} kB together; shorten them"
+            else:
                 return "".join(parts)
-            rest = rest[1:].lstrip()
-
-    def _expanded(self, name: str, line: int) -> str:
-        """Return the text of a string."""
-        text = self._strings[name.lower()]
-        self._expanded_characters += len(text)
-        if self._expanded_characters > MAX_EXPANDED_CHARACTERS:
-            message = f"the strings of this file expand to more than {MAX_EXPANDED_CHARACTERS:,} characters by here"
-            hint = f"split the file, or write shorter strings. {how_to_raise('MAX_EXPANDED_CHARACTERS')}"
-            self._problems.append(Problem(line, f"{message}; {hint}"))
-            raise _ExpansionError
-        return text
-
-    def _report(self, place: Problem, problem: str) -> None:
-        self._problems.append(Problem(place.line, f"{place.message}: {problem}"))
+            self._problems.append(Problem(line, f"{label}: {problem}"))
+            return ""
 
 
-def _failures(block: "model.ParsingFailedBlock") -> Iterator[Problem]:
-    """Yield the problems of a block that bibtexparser could not read."""
+def _failure(block: "model.ParsingFailedBlock", line: int) -> str:
+    """Return the problem of a block that bibtexparser could not read."""
     from bibtexparser import model
 
-    line = _line(block)
-    inner = block.ignore_error_block
     if isinstance(block, model.DuplicateBlockKeyBlock):
-        what = "string" if isinstance(inner, model.String) else "key"
+        kind = "string" if isinstance(block.ignore_error_block, model.String) else "key"
         first = _line(block.previous_block)
-        yield Problem(line, f"{what} {quote(block.key)} is used twice (first on line {first}); keep one")
-    elif isinstance(block, model.DuplicateFieldKeyBlock) and isinstance(inner, model.Entry):
-        first_lines: dict[str, int] = {}
-        for field in inner.fields:
-            name, line = field.key.lower(), field.start_line + 1
-            if name in first_lines:
-                yield _twice(name, line, first_lines[name])
-            first_lines.setdefault(name, line)
-    else:
-        raw = (block.raw or "").rstrip()
-        end = line + raw.count("\n")
-        missing = "a closing brace, a comma, '=' or its key is missing"
-        if key := re.match(r"@\s*\w+\s*\{\s*([^\s,{}]*([\"=])[^\s,{}]*)\s*,", raw):
-            missing = f"its key {quote(key[1])} holds {quote(key[2])}, which no key can"
-        for start in re.finditer(_FIELD_START, raw):
-            value = raw[start.end() : start.end() + _length(raw[start.end() :])]
-            if not value or re.search(rf"\n\s*{_FIELD_START}", value):
-                sign = "brace" if raw[start.end()] == "{" else "quote"
-                start_line = line + raw.count("\n", 0, start.start())
-                missing = f"a closing {sign} is missing in {printable(start[1])}, on line {start_line}"
-                break
-        yield Problem(line, f"this entry breaks off on line {end}: {missing}")
-
-
-def _twice(name: str, line: int, first: int) -> Problem:
-    return Problem(line, f"field {quote(name)} is given twice (first on line {first}); keep one")
+        return f"{kind} {quote(block.key)} is used twice (first on line {first}); keep one"
+    raw = (block.raw or "").rstrip()
+    end = line + raw.count("\n")
+    missing = "a closing brace, a comma, '=' or its key is missing"
+    if key := re.match(r"@\s*\w+\s*\{\s*([^\s,{}]*([\"=])[^\s,{}]*)\s*,", raw):
+        missing = f"its key {quote(key[1])} holds {quote(key[2])}, which no key can"
+    for start in re.finditer(_FIELD_START, raw):
+        value = raw[start.end() : start.end() + _length(raw[start.end() :])]
+        if not value or re.search(rf"\n\s*{_FIELD_START}", value):
+            sign = "brace" if raw[start.end()] == "{" else "quote"
+            start_line = line + raw.count("\n", 0, start.start())
+            missing = f"a closing {sign} is missing in {printable(start[1])}, on line {start_line}"
+            break
+    return f"this entry breaks off on line {end}: {missing}"
 
 
 def _length(text: str) -> int:
