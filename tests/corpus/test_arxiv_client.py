@@ -18,7 +18,7 @@ import pytest
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import ExitCode, UpstreamError
 from orchtrace_corpus.base.progress import Progress
-from orchtrace_corpus.corpus.sources import exchange
+from orchtrace_corpus.corpus.sources import http
 from orchtrace_corpus.corpus.sources.arxiv import client
 from orchtrace_corpus.corpus.sources.arxiv.client import MAX_AGE_SECONDS, Answer, Client
 from orchtrace_corpus.corpus.sources.arxiv.service import SPACING_SECONDS
@@ -699,16 +699,16 @@ def test_the_document_states_the_numbers_in_force() -> None:
     assert f"never asked more often than every {SPACING_SECONDS:g} seconds" in text
     assert f"Up to {client.MOST_IDS} papers" in text
     assert f"not asked for again for {MAX_AGE_SECONDS / 3600:g} hours" in text
-    first_seconds = exchange.BUSY_SPACINGS * SPACING_SECONDS
+    first_seconds = http.BUSY_SPACINGS * SPACING_SECONDS
     assert (
-        f"after about {first_seconds:g} s, then {2 * first_seconds:g} s, and so on, up to {exchange.MOST_RETRIES} times"
+        f"after about {first_seconds:g} s, then {2 * first_seconds:g} s, and so on, up to {http.MOST_RETRIES} times"
         in text
     )
     assert (
         f"no whole answer in {budget.REQUEST_SECONDS:g} s, redirects included | the same again after {SPACING_SECONDS:g} s"
         in text
     )
-    assert f"or empty | the same again, up to {exchange.MOST_RETRIES_UNREADABLE} times" in text
+    assert f"or empty | the same again, up to {http.MOST_RETRIES_UNREADABLE} times" in text
     assert f"| {budget.TRIES_SECONDS / 60:g} minutes of such trouble" in text
     assert f"an answer of more than {budget.MAX_BODY_BYTES // 2**20} MiB" in text
-    assert f"after {exchange.MOST_RETRIES_UNREACHABLE} further attempts" in text
+    assert f"after {http.MOST_RETRIES_UNREACHABLE} further attempts" in text

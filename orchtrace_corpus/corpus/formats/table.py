@@ -164,7 +164,7 @@ def _full_columns(taxonomy: Taxonomy) -> dict[str, Facet | None]:
 
 def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
     cells: dict[str, str] = {}
-    parts = _parts(taxonomy)
+    parts = {field.name for field in taxonomy.paper_fields if field.kind is FieldKind.PARTS}  # whose cells are JSON
     for field, value in fields(paper, taxonomy).items():
         if field in parts:
             cells[field] = json.dumps(value, ensure_ascii=False)
@@ -178,7 +178,7 @@ def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
 
 
 def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems: list[Problem]) -> Item:
-    columns, lists, parts_fields = _full_columns(taxonomy), _lists(taxonomy), _parts(taxonomy)
+    columns, lists = _full_columns(taxonomy), _lists(taxonomy)
     own = {field.name: field for field in taxonomy.paper_fields}
     values: dict[str, Value] = {}
     levels: dict[str, dict[str, Value]] = {}
@@ -191,7 +191,7 @@ def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems
                 message = f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing"
                 problems.append(Problem(line, message))
             levels.setdefault(name, {})
-        elif name in parts_fields:
+        elif name in own and own[name].kind is FieldKind.PARTS:
             values[name] = _json_value(name, cell, line, problems)
         elif name in lists and cell != NOT_APPLICABLE:
             parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)
@@ -215,11 +215,6 @@ def _json_value(name: str, cell: str, line: int, problems: list[Problem]) -> Val
     if problem:
         problems.append(Problem(line, f"{name} {problem}"))
     return "" if problem else kind(value)
-
-
-def _parts(taxonomy: Taxonomy) -> frozenset[str]:
-    """Return the fields that hold mappings, whose cells are JSON."""
-    return frozenset(field.name for field in taxonomy.paper_fields if field.kind is FieldKind.PARTS)
 
 
 def _scalar(field: RecordField | None, cell: str) -> Value:

@@ -104,9 +104,8 @@ def match_text(hit: "Hit[Any]") -> str:
         named.setdefault(name, set()).add(found.part)
     shown = []
     for name, parts in named.items():
-        indirect = next((part for part in (SearchPart.SYNONYM, SearchPart.DEFINITION) if part in parts), None)
-        is_direct = parts - {SearchPart.SYNONYM, SearchPart.DEFINITION}
-        shown.append(name if is_direct or indirect is None else f"{name} ({indirect.value})")
+        indirect = [part.value for part in (SearchPart.SYNONYM, SearchPart.DEFINITION) if part in parts]
+        shown.append(f"{name} ({indirect[0]})" if len(indirect) == len(parts) else name)
     return ", ".join(shown)
 
 

@@ -65,7 +65,12 @@ class Link(NamedTuple):
     record: str
 
 
-_CODES = {Verdict.GONE: "L101", Verdict.MOVED: "L102", Verdict.UNREACHABLE: "L103"}
+_FINDINGS = {
+    Verdict.GONE: ("L101", "{} is gone ({}); find where the page is now, or a copy in an archive"),
+    Verdict.MOVED: ("L102", "{} has moved for good; write {}"),
+    Verdict.UNREACHABLE: ("L103", "{} cannot be reached ({}); try it in a browser, and again another day"),
+}
+"""The code and the message of a verdict."""
 
 
 def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link]:
@@ -110,15 +115,11 @@ def findings(links: Sequence[Link], tried: Mapping[str, Tried]) -> Iterator[Find
     """
     for link in links:
         outcome = tried.get(link.url)
-        if outcome is None or outcome.verdict not in _CODES:
-            continue
-        shown, reason = quote(link.url), printable(outcome.reason)
-        message = {
-            Verdict.GONE: f"{shown} is gone ({reason}); find where the page is now, or a copy in an archive",
-            Verdict.MOVED: f"{shown} has moved for good; write {quote(outcome.address)}",
-            Verdict.UNREACHABLE: f"{shown} cannot be reached ({reason}); try it in a browser, and again another day",
-        }[outcome.verdict]
-        yield Finding(_CODES[outcome.verdict], message, link.places.locate(link.number, *link.path), link.record)
+        if outcome is not None and outcome.verdict in _FINDINGS:
+            code, message = _FINDINGS[outcome.verdict]
+            detail = quote(outcome.address) if outcome.verdict is Verdict.MOVED else printable(outcome.reason)
+            place = link.places.locate(link.number, *link.path)
+            yield Finding(code, message.format(quote(link.url), detail), place, link.record)
 
 
 PAUSE_SECONDS = 2.0

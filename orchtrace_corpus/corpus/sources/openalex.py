@@ -22,8 +22,7 @@ from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recogni
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, Trouble
-from orchtrace_corpus.corpus.sources.http import Response, Transport
+from orchtrace_corpus.corpus.sources.http import MOST_RETRIES_UNREADABLE, Exchange, Response, Transport, Trouble
 from orchtrace_corpus.corpus.sources.limiter import (
     AnswerFolder,
     Clock,

@@ -733,11 +733,9 @@ class _Axis:
     """A logarithmic axis from `left` on; numbers too small for it stand at its left end."""
 
     def __init__(self, left: float, width: float, amounts: Sequence[Amount]) -> None:
-        positive = [value for amount in amounts for value in (amount.low, amount.high) if value > 0]
-        self.first = 0
-        while any(value < 10.0**self.first for value in positive):
-            self.first -= 1
-        decades = max(1.0, log10(max(positive, default=1.0)) - self.first)
+        exponents = [log10(value) for amount in amounts for value in (amount.low, amount.high) if value > 0]
+        self.first = floor(min([0.0, *exponents]))
+        decades = max([1.0, *(exponent - self.first for exponent in exponents)])
         self.last = self.first + floor(decades)
         self.left = left
         self.decade_width = width / decades

@@ -1,5 +1,6 @@
 """The figures of a corpus, their data, and their captions."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -120,7 +121,7 @@ def figures_of(source: Source) -> tuple[Figure, ...]:
     return plan(source.pool.taxonomy, with_scale=bool(source.scale), with_screening=source.is_screened)
 
 
-def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> dict[str, dict[str, int]]:
+def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> Mapping[str, Mapping[str, int]]:
     """Return how many papers have each value of a disputed tag: by tag, then by value; `NOT_ARISING` among these.
 
     Args:
@@ -133,12 +134,10 @@ def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> dict[
 
     facets = disputable(pool.taxonomy)
     papers = {paper.key: paper for paper in pool.papers}
-    counts: dict[str, dict[str, int]] = {}
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for key, tag in sorted(disputed):
         if key in papers and tag in facets:
-            by_value = counts.setdefault(tag, {})
-            value = value_of(papers[key], facets[tag], tag)
-            by_value[value] = by_value.get(value, 0) + 1
+            counts[tag][value_of(papers[key], facets[tag], tag)] += 1
     return counts
 
 
@@ -167,7 +166,7 @@ def page(captions: Mapping[Figure, "Caption"]) -> str:
 
 NOT_RECORDED = "not recorded"
 
-_FEW = f"{' or '.join(str(index) for index in range(1, SPARSE_LIMIT + 1))}"
+_FEW = " or ".join(str(index) for index in range(1, SPARSE_LIMIT + 1))
 
 
 class Caption(NamedTuple):

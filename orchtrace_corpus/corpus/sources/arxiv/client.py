@@ -4,7 +4,7 @@
     answer.found["2401.00001"].title
 
 Batches of ids are asked for until each id has an outcome, whatever the service answers. What is wrong with one id is
-its outcome, and the rest is asked again without it; `exchange` deals with the moment and with the service. A request
+its outcome, and the rest is asked again without it; `Exchange` deals with the moment and with the service. A request
 that was refused as malformed is never repeated: arXiv penalises that.
 
 docs/arxiv.md says what is asked, how often, and what is kept.
@@ -27,8 +27,7 @@ from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form, is_ve
 from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
 from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
 from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
-from orchtrace_corpus.corpus.sources.exchange import TooLongError
-from orchtrace_corpus.corpus.sources.http import Transport
+from orchtrace_corpus.corpus.sources.http import TooLongError, Transport
 from orchtrace_corpus.corpus.sources.limiter import BusyError, Clock, Limiter, default_folder
 
 MAX_AGE_SECONDS = 86400.0

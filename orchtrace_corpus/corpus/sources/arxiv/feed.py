@@ -17,8 +17,14 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.exchange import MOST_RETRIES_UNREADABLE, Exchange, TooLongError, Trouble, refusal
-from orchtrace_corpus.corpus.sources.http import Response
+from orchtrace_corpus.corpus.sources.http import (
+    MOST_RETRIES_UNREADABLE,
+    Exchange,
+    Response,
+    TooLongError,
+    Trouble,
+    refusal,
+)
 
 MOST_ELEMENTS = 500_000
 DEEPEST_ELEMENT = 16

@@ -18,7 +18,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv.cache import Cache
 from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
-from orchtrace_corpus.corpus.sources.exchange import TooLongError
+from orchtrace_corpus.corpus.sources.http import TooLongError
 from orchtrace_corpus.corpus.sources.limiter import BusyError
 
 PAGE_SIZE = 100
