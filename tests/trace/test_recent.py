@@ -113,7 +113,7 @@ def test_sessions_are_listed_the_newest_first(home: Path) -> None:
     assert codex[0] == "Codex"
     assert "2026-03-01" in codex
     only = json.loads(run_corpus("trace", "doctor", "--list", "--limit", "1", "--format", "json", *UTC).stdout)
-    assert (only["schema"], only["version"]) == ("orchtrace-corpus/trace-recent", 3)
+    assert (only["schema"], only["version"]) == ("orchtrace-corpus/trace-recent", 1)
     assert only["sessions"] == [
         {
             "program": "claude_code",

@@ -311,7 +311,7 @@ def _latex_width(text: str) -> float:
     return sum(1.5 if letter.isupper() or letter in _WIDE else 1.0 for letter in text)
 
 
-def envelope(schema: str, content: dict[str, object], version: int = SCHEMA_VERSION) -> str:
+def envelope(schema: str, content: dict[str, object]) -> str:
     """A JSON document that names its schema and version.
 
     Raises:
@@ -319,7 +319,7 @@ def envelope(schema: str, content: dict[str, object], version: int = SCHEMA_VERS
     """
     import json
 
-    document = {"schema": f"orchtrace-corpus/{schema}", "version": version, **content}
+    document = {"schema": f"orchtrace-corpus/{schema}", "version": SCHEMA_VERSION, **content}
     return unobeyed(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
 
 
@@ -328,7 +328,6 @@ def envelope_parts(
     name: str,
     records: Iterable[Mapping[str, object]],
     further: Callable[[], Mapping[str, object]],
-    version: int = SCHEMA_VERSION,
 ) -> Iterator[str]:
     """Yield the text of an envelope in parts, so that one record at a time is in memory.
 
@@ -337,7 +336,6 @@ def envelope_parts(
         name: The member that holds the records.
         records: The records.
         further: Called behind the last record: the members that follow.
-        version: The version of the schema.
 
     Raises:
         ValueError: A number is not finite, which JSON has no word for.
@@ -348,7 +346,8 @@ def envelope_parts(
         encoded = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         return unobeyed(encoded.replace("\n", f"\n{'  ' * depth}"))
 
-    head = f'{{\n  "schema": {text(f"orchtrace-corpus/{schema}", 1)},\n  "version": {version},\n  {text(name, 1)}: ['
+    named = text(f"orchtrace-corpus/{schema}", 1)
+    head = f'{{\n  "schema": {named},\n  "version": {SCHEMA_VERSION},\n  {text(name, 1)}: ['
     separator = "\n"
     for record in records:
         yield f"{head}{separator}    {text(record, 2)}"

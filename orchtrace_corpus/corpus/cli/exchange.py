@@ -318,7 +318,7 @@ def _write_difference(session: CorpusSession, output_format: DiffFormat, documen
         case DiffFormat.MARKDOWN:
             session.output.write(comment(document))
         case DiffFormat.JSON:
-            session.output.write(envelope("diff", document, version=3))  # that of docs/schema/diff.schema.json
+            session.output.write(envelope("diff", document))  # that of docs/schema/diff.schema.json
         case _:
             assert_never(output_format)
 

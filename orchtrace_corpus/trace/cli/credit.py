@@ -90,7 +90,7 @@ def credit(
             session.output.note(f"corpus: {printable(assignment.trace_id)}: {warning}")
     known = evidence(unit, method, has_values=bool(values))
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel, known), 2))
+        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel, known)))
     else:
         names = [names_in(view) if unit in ("agent", "orchestrator") else {} for view in traces]
         are_exact = output_format.is_exact

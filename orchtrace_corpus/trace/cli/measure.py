@@ -88,7 +88,7 @@ def _show_measures(
 
     if output_format is Format.JSON:
         content = list(each(render.data))
-        session.output.write(envelope("trace-measures", {"traces": content}, version=3))
+        session.output.write(envelope("trace-measures", {"traces": content}))
         return
     first = list(islice(given, 2))
     given = chain(first, given)
@@ -138,7 +138,7 @@ def _ledger(view: TraceView, by: str, *, are_ids: bool) -> list[Entry]:
 def _show_profiles(session: Session, given: Iterator[Document], output_format: Format) -> None:
     found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, given)]
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-concurrency", render.concurrent_data(found), version=2))
+        session.output.write(envelope("trace-concurrency", render.concurrent_data(found)))
         return
     tables = [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
     session.show_tables(tables, "trace-concurrency", output_format)

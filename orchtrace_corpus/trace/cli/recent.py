@@ -111,7 +111,7 @@ def show_list(session: Session, request: Request) -> ExitCode:
         listed = {
             "sessions": records(exact_list(ordered, collected.totals.projects, with_content=request.with_content))
         }
-        session.output.write(envelope("trace-recent", {**listed, "totals": collected.data()}, version=3))
+        session.output.write(envelope("trace-recent", {**listed, "totals": collected.data()}))
         return ExitCode.DONE
     notes = [
         "To see one: corpus trace doctor --session, with its name or the beginning of that.",

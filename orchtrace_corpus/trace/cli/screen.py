@@ -103,7 +103,7 @@ def _write_data(session: Session, paths: Sequence[str], runs: Iterator[Run], req
             sums["differences"] = difference_data(compare(views[0], views[1]))
         return {**sums, "totals": collected.data()}
 
-    for part in envelope_parts("trace-doctor", "sessions", diagnosed(), further, version=4):
+    for part in envelope_parts("trace-doctor", "sessions", diagnosed(), further):
         session.output.write(part)
 
 
