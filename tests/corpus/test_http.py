@@ -15,9 +15,9 @@ from orchtrace_corpus.corpus.sources import http
 from orchtrace_corpus.corpus.sources.http import (
     DroppedError,
     HttpError,
-    OverlongError,
     RedirectError,
     TimedOutError,
+    TooLongError,
     Transport,
     UnreachableError,
 )
@@ -69,7 +69,7 @@ def test_one_connection_serves_all_requests(server: ArxivServer, transport: Tran
         (Fault(body=b"x" * 1000, sent=0.5, is_announced=True), DroppedError, "broke the connection: IncompleteRead"),
         (slow(600), TimedOutError, "no answer from .* in time"),
         (Fault(body=b"x" * 5000, pause_seconds=0.1), TimedOutError, "had no end after 0.5 s"),
-        (sending(b"x" * 10_001), OverlongError, "is larger than 10,000 bytes"),
+        (sending(b"x" * 10_001), TooLongError, "is larger than 10,000 bytes"),
     ],
     ids=["reset", "cut", "late", "trickle", "overlong"],
 )
@@ -89,7 +89,7 @@ def test_a_request_without_a_whole_answer_says_why(
 def test_an_endless_answer_is_left_before_it_fills_the_memory(server: ArxivServer, transport: Transport) -> None:
     server.faults = [sending(b"x" * 50_000_000)]
 
-    with pytest.raises(OverlongError):
+    with pytest.raises(TooLongError):
         transport.get(server.url)
 
 

@@ -84,8 +84,8 @@ class TimedOutError(HttpError):
     """The answer took too long to begin, or to end."""
 
 
-class OverlongError(HttpError):
-    """The answer is larger than any that was expected."""
+class TooLongError(HttpError):
+    """The request or its answer is too long; a part of it may not be."""
 
 
 class RedirectError(HttpError):
@@ -152,7 +152,7 @@ class Transport(AbstractContextManager["Transport"]):
             UnreachableError: There is no connection.
             DroppedError: It broke.
             TimedOutError: The answer took too long.
-            OverlongError: The answer is too large.
+            TooLongError: The answer is too large.
             RedirectError: A redirect leads to where we may not go.
             HttpError: The address is none, or the answer is none of HTTP.
         """
@@ -188,7 +188,7 @@ class Transport(AbstractContextManager["Transport"]):
                     if len(body) > self._largest_body_bytes:
                         answer.raw.close()
                         bound = f"{self._largest_body_bytes:,} bytes"
-                        raise OverlongError(f"the answer of {_shown(url)} is larger than {bound}")
+                        raise TooLongError(f"the answer of {_shown(url)} is larger than {bound}")
                 return Response(answer.status_code, url, received, bytes(body))
         except ReadTimeoutError as error:
             self.close()
@@ -214,14 +214,9 @@ def open_session() -> "requests.Session":
 def begin(
     session: "requests.Session", method: str, url: str, headers: Mapping[str, str], timeout: tuple[float, float]
 ) -> "requests.Response":
-    """Ask, and read the head of the answer alone; the body waits for who wants it.
+    """Ask without following a redirect, and read the head of the answer alone; the body waits for who wants it.
 
-    Args:
-        session: What to ask with.
-        method: Such as `GET`.
-        url: The address; a redirect is not followed.
-        headers: Those of the request.
-        timeout: Seconds to wait for a connection, and in which all of the answer must arrive.
+    The timeout has the seconds to wait for a connection, and those in which all of the answer must arrive.
     """
     import requests
 
@@ -296,10 +291,6 @@ def causes_of(error: BaseException) -> list[BaseException]:
 def _shown(url: str) -> str:
     """Return the address for a message: where it leads, without the query."""
     return quote(url.partition("?")[0])
-
-
-class TooLongError(UpstreamError):
-    """The request or its answer is too long; a part of it may not be."""
 
 
 class Trouble(NamedTuple):
@@ -394,8 +385,6 @@ class Exchange(ABC, Generic[Answer]):
             return Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MOST_RETRIES_UNREACHABLE)
         except (DroppedError, TimedOutError) as error:
             return Trouble(BusyError(str(error)), spacing_seconds, MOST_RETRIES)
-        except OverlongError as error:
-            raise TooLongError(str(error)) from error
         finally:
             self._limiter.end()
         status = response.status
@@ -424,13 +413,7 @@ class Exchange(ABC, Generic[Answer]):
 
 
 def refusal(name: str, response: Response, description: str) -> UpstreamError:
-    """Return the error that a service refuses us, or that something else answers in its place.
-
-    Args:
-        name: The service.
-        response: What came.
-        description: The response in words.
-    """
+    """Return the error that a service refuses us, or that something else, as described, answers in its place."""
     problem = "refuses to answer"
     hint = "Wait an hour before you try again; what it has answered so far is kept."
     if response.status == 401:

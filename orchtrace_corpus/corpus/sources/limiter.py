@@ -106,21 +106,18 @@ class AnswerFolder:
     """
 
     def __init__(self, folder: str, wall: Callable[[], float]) -> None:
-        self._folder = folder
+        self.folder = folder
         self._wall = wall
 
     def sweep(self) -> None:
         """Remove what killed writers left. Only for who is sure that nobody is writing."""
-        sweep(self._folder)
+        sweep(self.folder)
 
-    def read_answer(
-        self, name: str, asked: str, shape: type[Shape], max_age_seconds: float | None = None
-    ) -> Shape | None:
-        """Return the answer in a file of the cache; None without one of this shape, for that request, of that age.
+    def read_answer(self, asked: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:
+        """Return the answer that is kept to a request; None without one of this shape, of that age.
 
         Args:
-            name: The file's name below the folder, without its suffix.
-            asked: The request that it must be the answer to.
+            asked: The request.
             shape: The type of the answer.
             max_age_seconds: The oldest answer to give; None for any age. One from the future is of no known age.
         """
@@ -128,25 +125,20 @@ class AnswerFolder:
 
         entry: Any = GenericAlias(tuple, (int, str, float, shape))
         try:
-            with open(self._path(name), "rb") as file:
+            with open(self.path_of(asked), "rb") as file:
                 form, request, asked_at, answer = msgspec.json.decode(file.read(16 * 1024 * 1024), type=entry)
         except (OSError, ValueError, msgspec.DecodeError, RecursionError):
             return None
         is_fresh = max_age_seconds is None or 0 <= self._wall() - asked_at <= max_age_seconds
         return answer if (form, request) == (FORM, asked) and is_fresh else None
 
-    def write_answer(self, name: str, asked: str, answer: object) -> None:
-        """Keep the answer to a request as a file; a tuple of names becomes a list.
-
-        Args:
-            name: The file's name below the folder, without its suffix.
-            asked: The request.
-            answer: What JSON can hold.
+    def write_answer(self, asked: str, answer: object) -> None:
+        """Keep the answer to a request, which JSON can hold; a tuple of names becomes a list.
 
         Raises:
             CacheError: The disk does not allow it.
         """
-        path = self._path(name)
+        path = self.path_of(asked)
         make_folder(os.path.dirname(path))
         try:
             write_atomic(path, json.dumps((FORM, asked, self._wall(), answer)) + "\n")
@@ -154,8 +146,9 @@ class AnswerFolder:
             cause = error.__cause__
             raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
 
-    def _path(self, name: str) -> str:
-        return os.path.join(self._folder, f"{name}.json")
+    def path_of(self, asked: str) -> str:
+        """Return the file of the answer to a request."""
+        return os.path.join(self.folder, f"{sha256(asked.encode()).hexdigest()}.json")
 
 
 class Clock:

@@ -166,10 +166,9 @@ class Sweep:
         """Return the outcome of an earlier run, if it is fresh enough."""
         if self._refresh:
             return None
-        name = sha256(url.encode()).hexdigest()
-        tried = self._cache.read_answer(name, url, Tried)
+        tried = self._cache.read_answer(url, Tried)
         lasts_seconds = LASTS_SECONDS.get(tried.verdict, 0) if tried is not None else 0
-        return self._cache.read_answer(name, url, Tried, lasts_seconds) if lasts_seconds else None
+        return self._cache.read_answer(url, Tried, lasts_seconds) if lasts_seconds else None
 
     def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
         """Try each address, and give each outcome as soon as it is there, hosts taking turns.
@@ -193,7 +192,7 @@ class Sweep:
             for _, url in sorted(shares):
                 tried = self._try(session, url)
                 if tried.verdict in LASTS_SECONDS and tried.answered:
-                    self._cache.write_answer(sha256(url.encode()).hexdigest(), url, tried)
+                    self._cache.write_answer(url, tried)
                 yield url, tried
 
     def _try(self, session: "requests.Session", url: str) -> Tried:

@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import Any
 from urllib.parse import quote as escaped
 from urllib.parse import quote_plus, urlsplit
@@ -174,8 +173,7 @@ class OpenAlex:
 
     def _ask(self, path: str) -> Mapping[str, Any]:
         """Return the answer to a request, from the cache if it may be; empty where there is no such work."""
-        name = sha256(f"{self._service.url}{path}".encode()).hexdigest()[:40]
-        kept = self._cache.read_answer(name, path, dict[str, Any], self._max_age_seconds)
+        kept = self._cache.read_answer(path, dict[str, Any], self._max_age_seconds)
         if kept is not None:
             return kept
         separator = "&" if "?" in path else "?"
@@ -187,7 +185,7 @@ class OpenAlex:
             for shown in {self._key, quote_plus(self._key), escaped(self._key, safe="")} - {""}:
                 message = message.replace(shown, "***")  # it may stand in an address that a server sent back
             raise UpstreamError(message) from None
-        self._cache.write_answer(name, path, answer)
+        self._cache.write_answer(path, answer)
         return answer
 
 

@@ -7,6 +7,7 @@ Files lie in a folder of the service that answered, so that a mirror's answers n
 as a whole. One that cannot be read, or is not ours, is none: the id is asked for again, and the file replaced.
 """
 
+import os
 import re
 
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
@@ -48,7 +49,7 @@ class Cache(AnswerFolder):
             asked: The id as the service is asked for it.
             max_age_seconds: The oldest answer to give; None for any age.
         """
-        metadata = self.read_answer(self._name(asked), asked, Metadata, max_age_seconds)
+        metadata = self.read_answer(asked, Metadata, max_age_seconds)
         if metadata is None:
             return None
         name = stored_form(metadata.arxiv_id)
@@ -56,7 +57,7 @@ class Cache(AnswerFolder):
 
     def is_missing(self, asked: str) -> bool:
         """Return True if the last answer was that there is no such paper. Online, it is asked for again."""
-        return self.read_answer(self._name(asked), asked, bool) is False
+        return self.read_answer(asked, bool) is False
 
     def write(self, asked: str, metadata: Metadata | None) -> None:
         """Keep an answer; None where there is no such paper, which ends what was kept of one.
@@ -64,8 +65,8 @@ class Cache(AnswerFolder):
         Raises:
             CacheError: The disk does not allow it.
         """
-        self.write_answer(self._name(asked), asked, metadata or False)
+        self.write_answer(asked, metadata or False)
 
-    def _name(self, asked: str) -> str:
-        # Ids have no underscore, and of what may not stand in a name only the slash.
-        return asked.replace("/", "_")
+    def path_of(self, asked: str) -> str:
+        """Return the file of an id: ids have no underscore, and of what may not stand in a name only the slash."""
+        return os.path.join(self.folder, f"{asked.replace('/', '_')}.json")

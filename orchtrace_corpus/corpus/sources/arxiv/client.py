@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExch
 from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
 from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
 from orchtrace_corpus.corpus.sources.http import TooLongError, Transport
-from orchtrace_corpus.corpus.sources.limiter import BusyError, Clock, Limiter, default_folder
+from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, BusyError, Clock, Limiter, default_folder
 
 MAX_AGE_SECONDS = 86400.0
 """The age up to which a cached answer is used: arXiv announces new versions once a day."""
@@ -197,7 +197,8 @@ class Client:
         elif self._refresh:
             max_age_seconds = -1.0
         with self._open_exchange(progress, lambda: searcher.done, len(queries)) as (exchange, report):
-            searcher = Searcher(exchange, self._cache, max_age_seconds, report)
+            pages = AnswerFolder(os.path.join(self._cache.folder, "searches"), self._clock.wall)
+            searcher = Searcher(exchange, pages, max_age_seconds, report)
             report()
             return searcher.search(queries, count_only=count_only)
 

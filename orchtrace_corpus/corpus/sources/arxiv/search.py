@@ -6,20 +6,17 @@ is another paper the pages are gone through again. Each page is kept as soon as 
 interrupted goes on where it was.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from hashlib import sha256
 from urllib.parse import quote_plus
 
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache
 from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
 from orchtrace_corpus.corpus.sources.http import TooLongError
-from orchtrace_corpus.corpus.sources.limiter import BusyError
+from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, BusyError
 
 PAGE_SIZE = 100
 """The papers on a page. arXiv allows 2,000 and has been seen to cut long pages short."""
@@ -84,13 +81,13 @@ class Searcher:
 
     Args:
         exchange: How the service is asked.
-        cache: The answers that are kept; pages lie in a folder in it.
+        cache: The pages that are kept.
         max_age_seconds: How old a kept page may be; less than 0 for none, None for any age and to ask nobody.
         report: Called after each page and each query.
     """
 
     def __init__(
-        self, exchange: FeedExchange, cache: Cache, max_age_seconds: float | None, report: Callable[[], None]
+        self, exchange: FeedExchange, cache: AnswerFolder, max_age_seconds: float | None, report: Callable[[], None]
     ) -> None:
         self._exchange = exchange
         self._cache = cache
@@ -180,10 +177,9 @@ class Searcher:
 
     def _page(self, query: str, start: int, size: int, *, is_fresh: bool) -> Feed:
         """Return a page, from the cache if it may be; one that is shorter than it should be is asked for again."""
-        name = f"{self._exchange.service.url} {query} {start} {size}"
-        path = os.path.join("searches", sha256(name.encode()).hexdigest()[:40])
+        asked = f"{self._exchange.service.url} {query} {start} {size}"
         if not is_fresh or self._max_age_seconds is None:
-            kept = self._cache.read_answer(path, name, Feed, self._max_age_seconds)
+            kept = self._cache.read_answer(asked, Feed, self._max_age_seconds)
             if kept is not None:
                 return kept
         page = self._ask(query, start, size)
@@ -194,7 +190,7 @@ class Searcher:
             page = self._ask(query, start, size)
             if not page.total:
                 break
-        self._cache.write_answer(path, name, page)
+        self._cache.write_answer(asked, page)
         return page
 
     def _ask(self, query: str, start: int, size: int) -> Feed:
