@@ -331,12 +331,7 @@ def _comparable(text: str) -> str:
 
 
 def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
-    """Return the further fields of a paper's BibTeX entry as plain text, by their place in another format.
-
-    Args:
-        paper: The paper.
-        places: The names that the other format has for those of `DETAILS`.
-    """
+    """Return the further fields of a paper's BibTeX entry as plain text, by their places in another format."""
     texts = ((places[name], plain(latex)) for name, latex in paper.bibtex.items() if name in places)
     return {place: text for place, text in texts if text}
 

@@ -82,12 +82,7 @@ def read_lines(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Prob
 
 
 def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
-    """Yield the lines on which the items of a list begin.
-
-    Args:
-        text: Valid JSON.
-        path: The names that lead to the list.
-    """
+    """Yield the lines on which the items of a list begin, in valid JSON; the path has the names that lead to it."""
     from orchtrace_corpus.base.json_places import Places
 
     whole = re.sub(r"\\u[dD][89a-fA-F]..", r"\\ufffd", text)  # a half of a pair, which has another place to be reported

@@ -157,13 +157,13 @@ def read(data: bytes, schema: Mapping[str, Any]) -> Document:
         raise DocumentError(f"it has more than {MOST_INPUT_BYTES} bytes")
     try:
         text = data.decode("utf-8")
-        document = json.loads(text, parse_constant=_refuse, parse_float=_refuse)
+        document = json.loads(text, parse_constant=int, parse_float=int)  # which take neither NaN nor 1.5
     except (ValueError, RecursionError) as error:
         raise DocumentError("it is not JSON that holds only texts and whole numbers") from error
     level = [document]
     for _ in range(MOST_DEPTH):
-        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
-        level = [value for values in inner for value in values]
+        parents = [part for part in level if isinstance(part, dict | list)]
+        level = [part for parent in parents for part in (parent.values() if isinstance(parent, dict) else parent)]
     if level:
         raise DocumentError(f"it is nested more than {MOST_DEPTH} deep")
     check(document, schema, schema)
@@ -189,23 +189,23 @@ def check(value: object, schema: Mapping[str, Any], whole: Mapping[str, Any], pl
         if keyword not in _ANNOTATIONS and not _KEYWORDS[keyword](value, wanted):
             raise DocumentError(f"{place} is not what {keyword!r} asks for")
     if "anyOf" in schema:
-        for one in schema["anyOf"]:
+        for choice in schema["anyOf"]:
             with suppress(DocumentError):
-                check(value, one, whole, place)
+                check(value, choice, whole, place)
                 break
         else:
             raise DocumentError(f"{place} is nothing of what it may be")
     if isinstance(value, Mapping):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
-        for name, one in value.items():
+        for name, part in value.items():
             inner = properties.get(name, others)
             if inner is False:
                 raise DocumentError(f"{place} has a property that it must not have")
             check(name, schema.get("propertyNames", {}), whole, f"a name in {place}")
-            check(one, inner, whole, f"{place}.{printable(name, limit=40)}")
+            check(part, inner, whole, f"{place}.{printable(name, limit=40)}")
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            check(one, schema.get("items", {}), whole, f"{place}[{index}]")
+        for index, item in enumerate(value):
+            check(item, schema.get("items", {}), whole, f"{place}[{index}]")
     return None
 
 
@@ -237,10 +237,6 @@ _ANNOTATIONS = frozenset(
 """The keywords that say nothing about the value itself."""
 
 
-def _refuse(text: str) -> None:
-    raise ValueError(text)
-
-
 def marked(text: str) -> str:
     """Return the text on one line, and behind it the code points of what looks like something else in it."""
     named = code_points(character for part in odd_parts(text) for character in part.characters)
@@ -254,13 +250,7 @@ def _unticked(text: str) -> str:
 
 
 class _Block(NamedTuple):
-    """A section of the comment, whose items are left out as far as it has to be shorter.
-
-    Attributes:
-        items: The lines of each entry, and the entry.
-        first: What stands before the items, such as the opening of a fence.
-        last: What stands behind them.
-    """
+    """A section of the comment between its `first` and `last` lines, with the lines of each entry to leave out."""
 
     title: Own
     items: Sequence[tuple[Sequence[str], Entry]]
@@ -341,10 +331,7 @@ def _notice(left: Sequence[tuple[int, Entry]], room: int, document: Document) ->
 
 
 def _place(entry: Entry, document: Document) -> str:
-    """Return the place that an entry is about, linked if its state is a commit.
-
-    The link is relative to the page of a pull request, https://github.com/OWNER/NAME/pull/NUMBER.
-    """
+    """Return the place that an entry is about, linked from the page of a pull request if its state is a commit."""
     shown = code_span(f"{entry.path[:_MOST_REMARK]}:{entry.line}")
     commit = document["before" if entry.is_gone else "after"]
     if not re.fullmatch("[0-9a-f]{7,64}", commit):

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind
-from orchtrace_corpus.corpus.model.field_table import (
-    EXCLUSION_FIELDS,
-    PAPER_FIELDS,
-    FieldKind,
-    RecordField,
-    SearchPart,
-    Section,
-    value_texts,
-)
+from orchtrace_corpus.corpus.model import field_table
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, SearchPart, Section
 from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 100
 _HEADINGS = ("key", "id", "title")
 """Fields that head a card."""
-_RELAXABLE = frozenset(field.name for field in PAPER_FIELDS if field.is_relaxable)
+_RELAXABLE = frozenset(field.name for field in field_table.PAPER_FIELDS if field.is_relaxable)
 """Required fields that a record may lack all the same, if its taxonomy says so."""
 _ADDRESS = re.compile(r"https?://[^\s<>\\]+").fullmatch
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
@@ -162,7 +155,9 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
     facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
     entries = field_entries(record, taxonomy)
     entries += [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
-    items = markdown_items(entries, taxonomy.paper_fields if isinstance(record, Paper) else EXCLUSION_FIELDS)
+    items = markdown_items(
+        entries, taxonomy.paper_fields if isinstance(record, Paper) else field_table.EXCLUSION_FIELDS
+    )
     for item in record.evidence if isinstance(record, Paper) else ():
         where = f", {markdown_text(item.location)}" if item.location else ""
         note = markdown_text(f"{evidence_about(item)}: {item.note}")
@@ -174,7 +169,7 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
 
 
 def as_mapping(record: Record) -> dict[str, Any]:
-    """The record as plain mappings, lists, texts and numbers, in the data file's shape."""
+    """Return the record as plain mappings, lists, texts and numbers, in the data file's shape."""
     mapping: dict[str, Any] = {}
     for field, value in record._asdict().items():
         if field == "more":
@@ -195,7 +190,7 @@ def as_mapping(record: Record) -> dict[str, Any]:
 
 
 def markdown_items(entries: Iterable[tuple[str, str]], record_fields: Iterable[RecordField]) -> list[str]:
-    """Labels and texts as items of a list in Markdown; addresses are links in fields that are for them alone."""
+    """Return labels and texts as items of a list in Markdown; addresses are links in fields that are for them alone."""
     linked = {field.name for field in record_fields if field.kind in (FieldKind.URL, FieldKind.URLS)}
     items = []
     for label, text in entries:
@@ -239,7 +234,7 @@ def _readings(dispute: "Dispute") -> str:
 
 
 def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
-    """Values with the path to each; a list of texts is one value, and mappings in a list are numbered from 1."""
+    """Yield values with the path to each; a list of texts is one value, and mappings in a list are numbered from 1."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from flat_values(part, f"{path}.{name}" if path else name)
@@ -265,13 +260,13 @@ def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
 
 def field_entries(record: Record, taxonomy: Taxonomy) -> list[tuple[str, str]]:
     """Return what a record says beside its tags, by field, as text; nothing for what it does not say."""
-    record_fields = taxonomy.paper_fields if isinstance(record, Paper) else EXCLUSION_FIELDS
+    record_fields = taxonomy.paper_fields if isinstance(record, Paper) else field_table.EXCLUSION_FIELDS
     shown = [field for field in record_fields if field.kind is not FieldKind.PARTS and field.name not in _HEADINGS]
     shown.sort(key=lambda field: field.section is Section.BOOKKEEPING)
     entries = []
     for field in shown:
         value = record.value(field.name) if isinstance(record, Paper) else getattr(record, field.name)
-        texts = value_texts(value)
+        texts = field_table.value_texts(value)
         if field.kind is FieldKind.AUTHORS:
             texts = tuple(map(bare_author, texts))
         if texts:
@@ -282,7 +277,7 @@ def field_entries(record: Record, taxonomy: Taxonomy) -> list[tuple[str, str]]:
 
 
 def tag_text(tag: Tag | None, facet: Facet) -> str:
-    """A tag in words, with the codes of its terms."""
+    """Return a tag in words, with the codes of its terms."""
     if tag is None:
         return "(absent)"
     if isinstance(tag, str):

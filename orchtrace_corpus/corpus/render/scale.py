@@ -78,29 +78,27 @@ def document(observations: Sequence[Observation]) -> str:
 
 def answers(observations: Sequence[Observation]) -> list[str]:
     """Return a sentence for each quantity that can be compared; where none can, that."""
-    return [overview(one) for one in compare(observations)] or ["No quantity is known of both groups."]
+    return [overview(comparison) for comparison in compare(observations)] or ["No quantity is known of both groups."]
 
 
 def tables(observations: Sequence[Observation]) -> list[Table]:
-    """Two tables for each quantity that can be compared, and one of all others."""
+    """Return two tables for each quantity that can be compared, and one of all others."""
     comparisons = compare(observations)
-    compared = {comparison.quantity for comparison in comparisons}
-    found = []
-    for comparison in comparisons:
-        quantity, *groups = comparison
-        name = quantity.replace(" ", "_")
+    shown = []
+    for quantity, *groups in comparisons:
         for group, alike in zip(("in use", "in experiments"), groups, strict=True):
-            rows = tuple(_row(observation) for observation in alike)
-            title = f"{quantity[:1].upper()}{quantity[1:]} {group}"
-            found.append(Table(f"{name}_{group.replace(' ', '_')}", title, ("system", *_COLUMNS), rows))
+            name = f"{quantity} {group}"
+            rows = tuple(map(_row, alike))
+            shown.append(Table(name.replace(" ", "_"), name[:1].upper() + name[1:], ("system", *_COLUMNS), rows))
+    compared = {comparison.quantity for comparison in comparisons}
     others = [observation for observation in observations if observation.quantity not in compared]
     if others:
         rows = tuple((observation.quantity, *_row(observation)) for observation in others)
-        title = "What is known of one group only" if found else "What is known"
-        found.append(Table(_OTHERS, title, ("quantity", "system", *_COLUMNS), rows, (), "quantity"))
-    if found and any(observation.is_second_hand for observation in observations):
-        found[-1] = found[-1]._replace(notes=(*found[-1].notes, _SECOND_HAND))
-    return found
+        title = "What is known of one group only" if shown else "What is known"
+        shown.append(Table(_OTHERS, title, ("quantity", "system", *_COLUMNS), rows, (), "quantity"))
+    if shown and any(observation.is_second_hand for observation in observations):
+        shown[-1] = shown[-1]._replace(notes=(*shown[-1].notes, _SECOND_HAND))
+    return shown
 
 
 def _by_system(table: Table) -> Table:
@@ -119,8 +117,8 @@ def data(observations: Sequence[Observation]) -> str:
         {
             "boundary": BOUNDARY,
             "comparisons": [
-                {"quantity": one.quantity, "deployment": _extent(one.deployments), "academic": _extent(one.academic)}
-                for one in compare(observations)
+                {"quantity": quantity, "deployment": _extent(deployments), "academic": _extent(academic)}
+                for quantity, deployments, academic in compare(observations)
             ],
             "observations": records(all_table(observations)),
         },

@@ -21,15 +21,8 @@ from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recogni
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.records import Paper
+from orchtrace_corpus.corpus.sources import limiter
 from orchtrace_corpus.corpus.sources.http import MOST_RETRIES_UNREADABLE, Exchange, Response, Transport, Trouble
-from orchtrace_corpus.corpus.sources.limiter import (
-    AnswerFolder,
-    Clock,
-    Limiter,
-    default_folder,
-    named_service,
-    spacing_of,
-)
 
 KEY = "OPENALEX_API_KEY"
 """The environment variable that holds the key."""
@@ -87,13 +80,13 @@ class OpenAlex:
             raise CommandUseError(
                 f"ORCHTRACE_OPENALEX_URL is not a web address: {quote(url)}", "Begin it with https://."
             )
-        service = named_service(url, host, spacing_of("ORCHTRACE_OPENALEX_SPACING", SPACING_SECONDS))
-        folder = os.path.join(default_folder(), "openalex", "openalex.org" if url == _URL else service.folder)
+        service = limiter.named_service(url, host, limiter.spacing_of("ORCHTRACE_OPENALEX_SPACING", SPACING_SECONDS))
+        folder = os.path.join(limiter.default_folder(), "openalex", "openalex.org" if url == _URL else service.folder)
         self._service = service._replace(name="OpenAlex")
         self._key = key
         self._max_age_seconds = -1.0 if refresh else MAX_AGE_SECONDS
-        self._clock = Clock()
-        self._cache = AnswerFolder(folder, self._clock.wall)
+        self._clock = limiter.Clock()
+        self._cache = limiter.AnswerFolder(folder, self._clock.wall)
         self._time_file = f"{folder}.time"
 
     def follow(
@@ -122,8 +115,8 @@ class OpenAlex:
         cited: defaultdict[str, list[str]] = defaultdict(list)
         unknown = []
         with Transport() as transport:
-            limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
-            self._exchange = _WorksExchange(self._service, limiter, transport, TRIES_SECONDS)
+            turns = limiter.Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
+            self._exchange = _WorksExchange(self._service, turns, transport, TRIES_SECONDS)
             for paper in papers:
                 own = self._work_of(paper)
                 if own is None:

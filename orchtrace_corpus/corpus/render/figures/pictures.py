@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
+from orchtrace_corpus.corpus.analysis import statistics
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
-from orchtrace_corpus.corpus.analysis.statistics import (
-    ABSENT,
-    NO_CELLS,
-    Counts,
-    Crosstab,
-    count,
-    cross,
-    heat,
-    summarise,
-)
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, Crosstab, count, cross, heat
 from orchtrace_corpus.corpus.model.field_table import FieldKind
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
@@ -185,7 +177,7 @@ def draw_fields(pool: Pool, attributes: Sequence[Attribute], filters: Sequence[s
     (attribute,) = attributes
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:
-        source, figure = Source(pool, summarise(pool)), Figure(facet.field, FigureKind.LEVELS, facet.field)
+        source, figure = Source(pool, statistics.summarise(pool)), Figure(facet.field, FigureKind.LEVELS, facet.field)
         return draw_levels(figure, plan.caption(figure, source)._replace(subtitle=subtitle), source)
     counts = count(pool.papers, attribute)
     listed = "; ".join(f"{called(value, attribute.terms)} {number:,}" for value, number in counts.counts.items())

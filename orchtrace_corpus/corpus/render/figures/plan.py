@@ -73,11 +73,11 @@ class Source(NamedTuple):
     screening: "Screening | None" = None
 
     def counts(self, field: str) -> Counts:
-        """The counts of a facet of kind `single` or `many`."""
+        """Return the counts of a facet of kind `single` or `many`."""
         return next(counts for counts in self.summary.facets if counts.attribute.name == field)
 
     def levels(self, field: str) -> LevelCounts:
-        """The counts of a facet of kind `levels`."""
+        """Return the counts of a facet of kind `levels`."""
         return next(levels for levels in self.summary.levels if levels.facet.field == field)
 
     @property
@@ -117,7 +117,7 @@ def plan(taxonomy: Taxonomy, *, with_scale: bool, with_screening: bool = True) -
 
 
 def figures_of(source: Source) -> tuple[Figure, ...]:
-    """The figures of a corpus: that of scale, and that of screening, only where there is something on record."""
+    """Return the figures of a corpus: that of scale, and that of screening, only where there is something on record."""
     return plan(source.pool.taxonomy, with_scale=bool(source.scale), with_screening=source.is_screened)
 
 
@@ -142,7 +142,7 @@ def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> Mappi
 
 
 def chosen(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """The figures of those names; all if none is named.
+    """Return the figures of those names; all if none is named.
 
     Raises:
         CommandUseError: There is no figure of a name; the message tells the nearest.
@@ -296,7 +296,7 @@ def _scale(source: Source) -> Caption:
 
 
 def _counted(counts: Counts) -> Iterable[tuple[str, int]]:
-    """The values as people call them with their counts; terms that no record has count 0."""
+    """Yield the values as people call them with their counts; terms that no record has count 0."""
     terms = counts.attribute.terms
     values = dict.fromkeys((*(term.id for term in terms), *counts.counts))
     return ((called(value, terms), counts.counts.get(value, 0)) for value in values)

@@ -17,14 +17,7 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.http import (
-    MOST_RETRIES_UNREADABLE,
-    Exchange,
-    Response,
-    TooLongError,
-    Trouble,
-    refusal,
-)
+from orchtrace_corpus.corpus.sources import http
 
 MOST_ELEMENTS = 500_000
 DEEPEST_ELEMENT = 16
@@ -257,12 +250,12 @@ def _collapsed(text: str) -> str:
     return " ".join(text.split())
 
 
-class FeedExchange(Exchange[Feed]):
+class FeedExchange(http.Exchange[Feed]):
     """Requests to a service that answers as arXiv's query API does: with feeds, and feeds that refuse a query."""
 
     accept = "application/atom+xml"
 
-    def read(self, response: Response) -> Feed | Trouble:
+    def read(self, response: http.Response) -> Feed | http.Trouble:
         """Return the feed in a response."""
         try:
             feed = parse(response.body)
@@ -270,16 +263,16 @@ class FeedExchange(Exchange[Feed]):
             if response.status == 400 or error.received in (Received.DECLARATIONS, Received.OTHER_XML):
                 raise
             if error.received is Received.OVERLONG:
-                raise TooLongError(str(error)) from error
+                raise http.TooLongError(str(error)) from error
             # A page or a text is about us, not about this request.
             is_about_us = error.received in (Received.PAGE, Received.TEXT)
-            final = refusal(self.service.name, response, self.describe(response)) if is_about_us else error
-            return Trouble(final, self.service.spacing_seconds, MOST_RETRIES_UNREADABLE)
+            final = http.refusal(self.service.name, response, self.describe(response)) if is_about_us else error
+            return http.Trouble(final, self.service.spacing_seconds, http.MOST_RETRIES_UNREADABLE)
         if response.status == 400:
             raise RefusedQueryError("HTTP 400", None)
         return feed
 
-    def describe(self, response: Response) -> str:
+    def describe(self, response: http.Response) -> str:
         """Return a status, and the kind of what came with it unless that is a feed."""
         try:
             parse(response.body)
