@@ -29,6 +29,7 @@ ROOT = ""
 
 _MAIN = "main"
 _DECIDING = steps.SPAWN, steps.MESSAGE  # no set: hashing members of an enumeration is slow on 3.11
+_TOOL = steps.TOOL
 _Session = TypeVar("_Session")
 _OWN, _REPORTED, _OK, _ERROR = LedgerLine.OWN, TokenBasis.REPORTED, Status.OK, Status.ERROR  # soonest found so
 
@@ -518,7 +519,7 @@ class Run:
                 if type(step) is ModelCall:
                     if step.spent is None and id(step) not in known:
                         silent += not (step.error and step.final and not step.ref)
-                elif type(step) is ToolCall and step.purpose in _DECIDING and step.call is not None:
+                elif type(step) is ToolCall and step.purpose is not _TOOL and step.purpose in _DECIDING and step.call:
                     step.call.decides = True
         self.missing[Missing.USAGE] += silent
         for line, records in (

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, object_field
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
 from orchtrace_corpus.trace.model.trace import Tokens
 
@@ -45,8 +45,8 @@ def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
     return any(count is None and value is not None for value, count in zip(stated, known, strict=True))
 
 
-_OF_INPUT = ("prompt_token_details", "prompt_tokens_details", "input_token_details", "input_tokens_details")
-_OF_OUTPUT = ("completion_token_details", "completion_tokens_details", "output_token_details", "output_tokens_details")
+_OF_INPUT = {"prompt_token_details", "prompt_tokens_details", "input_token_details", "input_tokens_details"}
+_OF_OUTPUT = {"completion_token_details", "completion_tokens_details", "output_token_details", "output_tokens_details"}
 _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
 """The fields of Anthropic's usage, whose input excludes them."""
 
@@ -54,18 +54,19 @@ _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
 def usage_of_service(stated: Mapping[str, Any]) -> Usage:
     """Return the usage that the answer of a service states: in the words of OpenAI, Anthropic, Google or LangChain."""
     of_input, of_output = dict[str, Any](), dict[str, Any]()
-    for details, members in ((of_input, _OF_INPUT), (of_output, _OF_OUTPUT)):
-        for member in members:
-            if member in stated:
-                details.update(object_field(stated, member))
+    for member, details in stated.items():
+        if type(details) is dict and member in _OF_INPUT:
+            of_input.update(details)
+        elif type(details) is dict and member in _OF_OUTPUT:
+            of_output.update(details)
     prompt = _first(stated, "input_tokens", "prompt_tokens", "promptTokenCount")
     output = _first(stated, "output_tokens", "completion_tokens", "candidatesTokenCount")
     cached = _first(stated, "cache_read_input_tokens", "cache_read_tokens", "cachedContentTokenCount")
     if cached is None:
-        cached = _first({**stated, **of_input}, "cache_read", "cached_tokens", "cached_input_tokens")
+        cached = _first(of_input, "cache_read", "cached_tokens", "cached_input_tokens", others=stated)
     names = "cache_creation_input_tokens", "cache_write_tokens", "cache_creation", "cache_write_input_tokens"
-    written = _first({**of_input, **stated}, *names)
-    reasoning = _first({**of_output, **stated}, "reasoning_tokens", "reasoning", "thoughtsTokenCount")
+    written = _first(stated, *names, others=of_input)
+    reasoning = _first(stated, "reasoning_tokens", "reasoning", "thoughtsTokenCount", others=of_output)
     if prompt is not None and not _APART.isdisjoint(stated):
         prompt += (cached or 0) + (written or 0)
     if output is not None and "candidatesTokenCount" in stated:  # Google states it without thoughts
@@ -73,10 +74,11 @@ def usage_of_service(stated: Mapping[str, Any]) -> Usage:
     return Usage(prompt, output, cached, written, reasoning, count(stated.get("total_tokens")))
 
 
-def _first(values: Mapping[str, Any], *names: str) -> int | None:
-    """Return the count that the first of several members has which is there."""
+def _first(values: Mapping[str, Any], *names: str, others: Mapping[str, Any] = {}) -> int | None:
+    """Return the count that the first of several members has which is there, if need be in another object."""
     for name in names:
-        if (value := values.get(name)) is not None:
+        value = values[name] if name in values else others.get(name)
+        if value is not None:
             return count(value)
     return None
 

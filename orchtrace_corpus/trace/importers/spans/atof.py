@@ -19,9 +19,9 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, ro
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
-from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, string, text_field
 from orchtrace_corpus.trace.importers.spans.files import Gathering
-from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span, error_kind
+from orchtrace_corpus.trace.importers.spans.span import Kind, Span, calls_of, error_kind
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -144,24 +144,12 @@ class _Reading:
             answer = object_field(profile, "annotated_response")
             span.model = text_field(answer, "model") or span.model
             span.usage = _usage(answer, mapping(data))
-            span.calls = tuple(self._calls(answer, mapping(data)))
+            span.calls = calls_of(answer, self._privacy) or calls_of(data, self._privacy)
             cost = object_field(object_field(answer, "usage"), "cost")
             total = values.dollars(cost.get("total"))
             if total is not None and cost.get("currency") in (None, "USD"):
                 span.more = {"cost_usd": total}
         span.is_triggered = span.kind is Kind.GUARDRAIL and span.is_error
-
-    def _calls(self, answer: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Call]:
-        """Yield the tool calls that an answer asks for: as Relay notes them, else as the service wrote them."""
-        message = object_field(next(iter(objects(data.get("choices"))), {}), "message") or data
-        parts = [part for name in ("content", "output") for part in objects(data.get(name))]
-        items = [part for part in parts if part.get("type") in ("tool_use", "function_call")]
-        for call in objects(answer.get("tool_calls")) or objects(message.get("tool_calls")) or items:
-            function = object_field(call, "function") or call
-            arguments = next((function[name] for name in ("arguments", "input") if name in function), None)
-            name = text_field(call, "call_id") or text_field(call, "id")
-            if tool := text_field(function, "name"):
-                yield Call(name, tool, self._privacy.reference(arguments))
 
     def gather(self) -> None:
         """Give each scope to the trace of its session, else of its outermost scope."""

@@ -18,7 +18,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.builder import Builder
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.importers.core.transcript import topology
+from orchtrace_corpus.trace.importers.core.transcript import USER, topology
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL
 from orchtrace_corpus.trace.importers.spans.team import Activation, Failure, Failures, Team, Transfer
@@ -530,8 +530,8 @@ class _Script:
     def _ask_person(self, index: int, owner: int) -> None:
         """Add the answer of a person to the agent."""
         span, start, end = self._extent(index)
-        self._builder.agent(spans.USER, kind=AgentKind.HUMAN)
-        event = self._builder.begin(EventType.HUMAN, spans.USER, start, span.file, span.line, end)
+        self._builder.agent(USER, kind=AgentKind.HUMAN)
+        event = self._builder.begin(EventType.HUMAN, USER, start, span.file, span.line, end)
         event.target, event.content_ref = self._team.activations[owner].agent, span.output
         self.frames[owner].note(event.id, span)
         self._act(index, Act(PERSON, start, end, event.id, event.id))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -12,7 +12,6 @@ from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import quote, quote_path
-from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
@@ -84,23 +83,31 @@ def grade(trace: Trace, scores: Mapping[str, float]) -> None:
             trace.metrics.setdefault("task_success", scores[name])
 
 
-class Record(NamedTuple):
-    """A JSON value of a file, with the line on which it begins.
-
-    `value` is a struct where a line has the expected shape, else a `Part`.
-    """
-
-    value: Any
-    line: int
-
-
-def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]:
-    """Yield the values of a file: those of its lines, or the document that it is.
+def items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str]) -> Iterator[tuple[Any, int]]:
+    """Yield the items of a file as structs, each with its line; None for what does not fit.
 
     Args:
         file: The file.
         report: Where what is no record is counted.
-        shape: The type of struct that a line is made into, if it fits.
+        shape: The type of struct.
+        lists: The members of records that are requests or answers, of which the items are those of these lists.
+    """
+    for value, line in records(file, report, shape):
+        if isinstance(value, shape):
+            full = [items for name in lists if (items := getattr(value, name)) is not None]
+            for item in chain.from_iterable(full) if full else (value,):
+                yield item, line
+            continue
+        members = value.members()
+        arrays = [value] if value.is_array else [members[name] for name in lists if name in members]
+        for part in chain.from_iterable(array.elements() for array in arrays) if arrays else (value,):
+            yield part.value(shape), part.line
+
+
+def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tuple[Any, int]]:
+    """Yield the values of a file, each with its line: those of its lines, or the document that it is.
+
+    A value is a struct where a line has the expected shape, else a `Part`.
     """
     failure = None
     if not _is_of_lines(file):
@@ -109,14 +116,14 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[Record]
         except DataFileError as error:
             failure = error
         else:
-            yield Record(top, top.line)
+            yield top, top.line
             return
     for line, value in logs.rows(file, report, shape, keep_others=True):
         failure = None
         if isinstance(value, dict):
             data = encoded(value)
             value = Part(data, data, 0, line)
-        yield Record(value, line)
+        yield value, line
     if failure is not None:
         raise failure
 

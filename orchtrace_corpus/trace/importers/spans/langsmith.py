@@ -5,7 +5,7 @@ Runs come one on each line, as an array, as the answer to a query (`{"runs": [..
 Shapes: `langsmith/schemas.py` of langsmith 0.14.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -20,7 +20,8 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
 from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
+from orchtrace_corpus.trace.importers.spans.files import Gathering
+from orchtrace_corpus.trace.importers.spans.files import items as items_of
 from orchtrace_corpus.trace.importers.spans.files import ties as ties
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
@@ -100,9 +101,10 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     gathering = Gathering(files, privacy)
     runs = _Runs(privacy, gathering)
     for file in files:
-        for record in records(file, gathering.report, _Run):
-            for run, line in _parts(record):
-                runs.add(run, file.name, line)
+        for run, line in items_of(file, gathering.report, _Run, _LISTS):
+            runs.add(run, file.name, line)
+            for child in _children(run) if run is not None and run.child_runs else ():
+                runs.add(child, file.name, line)
     runs.finish()
     yield from gathering.traces(_FORM, "langchain")
 
@@ -116,28 +118,8 @@ def _holds_runs(row: Mapping[str, Any]) -> bool:
     return _is_run(row) or any(_is_run(part) or "dotted_order" in part for part in parts)
 
 
-def _parts(record: Record) -> Iterator[tuple[_Run | None, int]]:
-    """Yield the runs of a record, or parts of them, each with its line; None for what is none."""
-    value, line = record
-    runs: Iterable[tuple[_Run | None, int]]
-    if isinstance(value, _Run):
-        lists = [each for each in (value.post, value.patch, value.runs) if each is not None]
-        is_request = value.run_type is None and lists
-        runs = [(run, line) for each in lists for run in each] if is_request else [(value, line)]
-    else:
-        members = value.members()
-        nested = [members[name] for name in _LISTS if name in members]
-        is_full = value.is_array or (nested and "run_type" not in members)
-        parts = chain.from_iterable(each.elements() for each in nested or [value]) if is_full else [value]
-        runs = ((part.value(_Run), part.line) for part in parts)
-    for run, at in runs:
-        yield run, at
-        if run is not None and run.child_runs:
-            yield from _children(run, at)
-
-
-def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
-    """Yield the runs inside a run, which are on its line."""
+def _children(run: _Run) -> Iterator[_Run | None]:
+    """Yield the runs inside a run; None for what is none."""
     waiting = [(run, raw) for raw in reversed(run.child_runs or ())]
     while waiting:
         above, raw = waiting.pop()
@@ -146,7 +128,7 @@ def _children(run: _Run, line: int) -> Iterator[tuple[_Run | None, int]]:
             child.trace_id = child.trace_id or above.trace
             child.parent_run_id = child.parent_run_id or above.id
             waiting += [(child, child_run) for child_run in reversed(child.child_runs or ())]
-        yield child, line
+        yield child
 
 
 class _Runs:

@@ -4,7 +4,7 @@ The objects come as an array, in the body of an ingest request (`{"data": [...]}
 request on each line. Shapes: `agents/tracing/{traces,spans,span_data}.py` of openai-agents 0.24.0.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -16,9 +16,10 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
 from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
+from orchtrace_corpus.trace.importers.spans.files import Gathering
+from orchtrace_corpus.trace.importers.spans.files import items as items_of
 from orchtrace_corpus.trace.importers.spans.files import ties as ties
-from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
+from orchtrace_corpus.trace.importers.spans.span import Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -83,26 +84,13 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
     gathering = Gathering(files, privacy)
     for file in files:
-        for record in records(file, gathering.report, _Item):
-            for item, line in _items(record):
-                _gather(item, file.name, line, privacy, gathering)
+        for item, line in items_of(file, gathering.report, _Item, ("data",)):
+            _gather(item, file.name, line, privacy, gathering)
     yield from gathering.traces(_FORM, "openai-agents")
 
 
 def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and value.get("object") in _OBJECTS
-
-
-def _items(record: Record) -> Iterator[tuple[_Item | None, int]]:
-    """Yield the items of a record, each with its line; None for what is none."""
-    value, line = record
-    if isinstance(value, _Item):
-        for item in (value,) if value.data is None else value.data:
-            yield item, line
-        return
-    full = value if value.is_array else value.members().get("data", value)
-    for part in full.elements() if full.is_array else (value,):
-        yield part.value(_Item), part.line
 
 
 def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, found: Gathering) -> None:
@@ -139,7 +127,7 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
         output = decoded(data.output)
         span.usage = _usage(data.usage)
         span.model = string(data.model)
-        span.calls = _calls(output, privacy)
+        span.calls = spans.calls_of(output, privacy)
         span.output = privacy.reference(output)
     elif kind is Kind.TOOL:
         span.arguments = privacy.reference(decoded(data.input))
@@ -157,15 +145,3 @@ def _usage(usage: Any) -> Usage | None:
     """Return the usage of a model call, of a turn or task, or as the exporter to OpenAI writes it (`details`)."""
     stated = mapping(usage)
     return usage_of_service({**stated, **mapping(stated.get("details"))}) if stated else None
-
-
-def _calls(output: Any, privacy: Privacy) -> tuple[Call, ...]:
-    """Return the tool calls in a model's answer: items of the Responses API, or messages of Chat Completions."""
-    functions: list[tuple[Any, Mapping[str, Any]]] = []
-    for item in map(mapping, items(output)):
-        if item.get("type") == "function_call":
-            functions.append((item.get("call_id"), item))
-        calls = map(mapping, items(item.get("tool_calls")))
-        functions += [(call.get("id"), mapping(call.get("function"))) for call in calls]
-    called = [(string(name), string(function.get("name")), function.get("arguments")) for name, function in functions]
-    return tuple(Call(name, tool, privacy.reference(arguments)) for name, tool, arguments in called if tool)

@@ -21,9 +21,9 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, first_text, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering, Record, records
+from orchtrace_corpus.trace.importers.spans.files import Gathering, records
 from orchtrace_corpus.trace.importers.spans.files import ties as ties
-from orchtrace_corpus.trace.importers.spans.span import CHAIN, Call, Kind, Span
+from orchtrace_corpus.trace.importers.spans.span import CHAIN, Call, Kind, Span, calls_of
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Trace
 
@@ -72,9 +72,6 @@ _OF_GENAI = frozenset(chain.from_iterable(_GENAI_USAGE.values()))
 _OF_OPENINFERENCE = frozenset(chain.from_iterable(_OPENINFERENCE_USAGE.values()))
 
 _HANDOFF = "handoff to "
-_HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices")
-"""The members of an answer in which calls are looked for."""
-
 _MOST_DIGITS = 20
 _NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})
 _FLAT = ("llm.output_messages.", "gen_ai.completion.")
@@ -125,7 +122,7 @@ def describe(
     if span.kind is Kind.INFERENCE:
         span.library = span.library or next((name for name in _DIALECTS if name in known), "")
         span.model = first_text(known, _MODEL)
-        span.calls = tuple(_calls(known, privacy))
+        span.calls = _calls(known, privacy)
         span.output = _reference(known, _ANSWER, privacy)
     elif span.kind is Kind.TOOL:
         span.name = first_text(known, _TOOL) or title.removeprefix("execute_tool ")
@@ -161,15 +158,12 @@ def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage 
     return usages[0] if usages else None
 
 
-def _calls(known: dict[str, Any], privacy: Privacy) -> Iterator[Call]:
-    """Yield the tool calls that a model's answer asks for, from the first dialect that has any."""
-    calls = list(_flat_calls(known))
+def _calls(known: dict[str, Any], privacy: Privacy) -> tuple[Call, ...]:
+    """Return the tool calls that a model's answer asks for, from the first dialect that has any."""
+    calls = tuple(_flat_calls(known, privacy))
     for answer in ("gen_ai.output.messages", "output.value"):
-        if not calls and answer in known:
-            calls = list(_calls_in(_content(known, answer)))
-    for name, tool, arguments in calls:
-        if tool:
-            yield Call(string(name), string(tool), privacy.reference(arguments))
+        calls = calls or calls_of(_content(known, answer), privacy)
+    return calls
 
 
 def plain(attributes: list[Attribute] | None) -> dict[str, Any]:
@@ -268,8 +262,8 @@ def _routes(output: Any) -> tuple[str, ...]:
     return spans.langgraph_routes({"output": output})
 
 
-def _flat_calls(known: Mapping[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Calls whose every part is an attribute, such as `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
+def _flat_calls(known: Mapping[str, Any], privacy: Privacy) -> Iterator[Call]:
+    """Yield calls whose parts are attributes, such as `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
     calls: dict[str, dict[str, Any]] = {}
     for name, value in known.items():
         for beginning, middle in _FLAT_CALLS if name.startswith(_FLAT) else ():
@@ -280,30 +274,8 @@ def _flat_calls(known: Mapping[str, Any]) -> Iterator[tuple[Any, Any, Any]]:
                     call = f"{call}.{index}"
                 calls.setdefault(call, {})[part.removeprefix("function.")] = value
     for parts in calls.values():
-        yield parts.get("id"), parts.get("name"), parts.get("arguments")
-
-
-def _calls_in(output: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Calls in an answer given as JSON or as values: GenAI's message parts, OpenAI's items, LangChain's messages."""
-    if isinstance(output, str):
-        if "_call" not in output:
-            return
-        output = decoded(output)
-    waiting = [output]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting += reversed(value)
-        elif isinstance(value, dict):
-            if value.get("type") in ("tool_call", "function_call") and "name" in value:
-                yield value.get("call_id") or value.get("id"), value["name"], value.get("arguments", value.get("args"))
-                continue
-            calls = items(value.get("tool_calls"))
-            for call in map(mapping, calls):
-                function = mapping(call.get("function")) or call
-                yield call.get("id"), function.get("name"), function.get("arguments", function.get("args"))
-            if not calls:
-                waiting += [value[name] for name in _HOLDERS if name in value]
+        if parts.get("name"):
+            yield Call(string(parts.get("id")), string(parts["name"]), privacy.reference(parts.get("arguments")))
 
 
 _FORM = "otlp"
@@ -378,15 +350,14 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
     gathering = Gathering(files, privacy)
     for file in files:
-        for record in records(file, gathering.report, _Request):
-            for span, line, program in _spans(record):
+        for request, at in records(file, gathering.report, _Request):
+            for span, line, program in _spans(request, at):
                 _gather(span, file.name, line, program, privacy, gathering)
     yield from gathering.traces(_FORM, "opentelemetry")
 
 
-def _spans(record: Record) -> Iterator[_Found]:
-    """Yield the spans of a record, each with its line, its resource and its scope; None for what is no span."""
-    value, line = record
+def _spans(value: Any, line: int) -> Iterator[_Found]:
+    """Yield the spans of a record, each with its line and its program; None for what is no span."""
     if not isinstance(value, _Request):
         yield from _spans_of_another_shape(value)
     elif value.resource_spans is None:

@@ -14,13 +14,11 @@ from typing import Any
 import msgspec
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
+from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.usage import Usage
-from orchtrace_corpus.trace.importers.core.values import count, items, string
+from orchtrace_corpus.trace.importers.core.values import count, items, object_field, objects, string, text_field
 from orchtrace_corpus.trace.model.terms import Status
-
-USER = "user"
-"""The name under which people act in a trace."""
 
 _OK = {"status": Status.OK}
 
@@ -125,6 +123,39 @@ class Bundle(msgspec.Struct):
     version: str = ""  # the version of the program that wrote the log
     spans: list[Span] = []
     scores: dict[str, float] = {}  # what people or evaluators gave the run, by the name of the score
+
+
+_HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices", "content")
+"""The members of an answer in which calls are looked for."""
+
+
+def calls_of(answer: Any, privacy: Privacy) -> tuple[Call, ...]:
+    """Return the tool calls in an answer of a model, given as JSON or as values.
+
+    Known are the message parts of GenAI, the items of OpenAI's Responses, the blocks of Anthropic, and messages with
+    `tool_calls`, as in Chat Completions and LangChain.
+    """
+    if isinstance(answer, str):
+        answer = decoded(answer) if "_call" in answer else None
+    calls: list[Call] = []
+    waiting = [answer]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += reversed(value)
+        if not isinstance(value, dict):
+            continue
+        is_call = value.get("type") in ("tool_call", "function_call", "tool_use") and "name" in value
+        called = [value] if is_call else objects(value.get("tool_calls"))
+        for call in called:
+            function = object_field(call, "function") or call
+            arguments = next((function[name] for name in ("arguments", "args", "input") if name in function), None)
+            if tool := text_field(function, "name"):
+                call_id = text_field(call, "call_id") or text_field(call, "id")
+                calls.append(Call(call_id, tool, privacy.reference(arguments)))
+        if not called:
+            waiting += [value[name] for name in _HOLDERS if name in value]
+    return tuple(calls)
 
 
 def error_kind(message: Any) -> str:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.identity import Names
 from orchtrace_corpus.trace.importers.core.privacy import masked
+from orchtrace_corpus.trace.importers.core.transcript import USER
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, PERSON, TOOL
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree
@@ -283,7 +284,7 @@ class Team:
         free: dict[tuple[int, int, int, str], list[tuple[float, int]]] = {}
         names = Names()
         if PERSON in self._meanings.kinds:
-            names.new(spans.USER)
+            names.new(USER)
         last: dict[str, int] = {}
         by_time = sorted(
             enumerate(self.activations), key=lambda pair: (pair[1].earliest, pair[1].latest, pair[1].name, pair[0])
