@@ -213,8 +213,9 @@ def test_an_empty_result_says_whether_it_is_a_known_gap(site: Path, browser: Bro
         "Peers argue, play against or judge one another, also as a committee.",
     ]
     browser.open(site / "papers.html", "#reward_family=tool&credit_unit=token")
-    wait_until(lambda: browser.all("#nearest-gap a.button"))
-    browser.one("#nearest-gap a.button").click()
+    link = "#nearest-gap a[href*=reward_family]"  # not that of the state before
+    wait_until(lambda: browser.all(link))
+    browser.one(link).click()
     assert browser.texts("h1") == ["R5 Tool use × Token"]
     browser.open(site / "papers.html", "#search-text=zzzz&stop=designed")
     wait_until(lambda: browser.one("#nearest").is_displayed())
@@ -230,7 +231,7 @@ def test_a_claim_unfolds_where_a_link_names_it(site: Path, browser: Browser) -> 
 
 def test_a_citation_is_copied(site: Path, browser: Browser) -> None:
     browser.open(site / "index.html")
-    browser.one(".hero .menu summary").click()
+    browser.one(".hero summary").click()
     browser.one("[data-copy]").click()
 
     wait_until(lambda: browser.texts("[data-copy]")[0] == "Copied")
@@ -461,8 +462,31 @@ def test_no_page_is_wider_than_the_screen(page: str, site: Path, browser: Browse
         assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
 
 
+@pytest.mark.parametrize("page", "papers claims scale screening candidates protocol papers/puppeteer".split())
+def test_no_table_is_cut_on_a_phone_and_other_tables_show_where_they_go_on(
+    page: str, site: Path, browser: Browser
+) -> None:
+    cut = "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    browser.resize(390)
+    browser.open(site / f"{page}.html")
+    assert browser.run(cut) == 0
+    browser.open(site / "taxonomy.html")
+    assert browser.run(cut) == 1  # the benchmarks with what each measures
+    assert browser.run("return getComputedStyle(document.querySelector('.scroll')).backgroundAttachment") == (
+        "local, local, scroll, scroll"
+    )
+
+
+def test_filters_stand_beside_the_list_in_a_window_that_is_made_wide(site: Path, browser: Browser) -> None:
+    browser.resize(600)
+    browser.open(site / "papers.html")
+    assert browser.run("return document.getElementById('facets-all').open") is False
+    browser.resize(1200)
+    wait_until(lambda: browser.run("return document.getElementById('facets-all').open"))
+
+
 def test_what_is_not_found_leads_back_at_any_address(toy_site: Path, browser: Browser, tmp_path: Path) -> None:
-    for folder in ("", "papers/"):
+    for folder in ("", "papers/", "claims/", "gaps/"):
         shown = tmp_path / "corpus" / folder / "no-such-page.html"  # as a server shows it
         shown.parent.mkdir(parents=True, exist_ok=True)
         shown.write_bytes((toy_site / "404.html").read_bytes())

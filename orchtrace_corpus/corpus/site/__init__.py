@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.files import text_beside
@@ -27,7 +28,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw
-from orchtrace_corpus.corpus.site import cards, feed, pages, papers
+from orchtrace_corpus.corpus.site import cards, pages, papers
 from orchtrace_corpus.corpus.site.gaps import GapPages
 from orchtrace_corpus.corpus.site.metadata import dataset, page_title
 from orchtrace_corpus.corpus.site.source import Place, Source, term_label
@@ -37,6 +38,7 @@ CARD = "card.png"
 GENERATOR = "orchtrace-corpus"
 """The maker that the start page names; a folder without it is none of ours."""
 
+_FEED_ENTRIES = 50
 _FIGURES = (plan.FigureKind.SKETCHES, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
 
 
@@ -238,11 +240,11 @@ class Site:
 
     def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
         newest, taxonomy = pages.newest_first(self._source.pool.papers), self._source.taxonomy
-        recent = newest[: feed.MOST_ENTRIES]
+        recent = newest[:_FEED_ENTRIES]
         values = {
-            "id": feed.permanent_id(taxonomy.source, taxonomy.title),
+            "id": _permanent_id(taxonomy.source, taxonomy.title),
             "updated": newest[0].added if newest else "1970-01-01",
-            "entries": [(feed.permanent_id(next(iter(paper.urls), ""), paper.key), paper) for paper in recent],
+            "entries": [(_permanent_id(next(iter(paper.urls), ""), paper.key), paper) for paper in recent],
         }
         yield "feed.xml", self._environment.get_template("feed.xml.jinja").render(values)
         start = self._pages[0][-1]
@@ -298,6 +300,11 @@ class Site:
         if "document_title" not in context:
             context["document_title"] = page_title(context["title"], self._source.taxonomy.title)
         return self._environment.get_template(f"{template}.html.jinja").render(context)
+
+
+def _permanent_id(address: str, name: str) -> str:
+    """Return the name of a feed or of its entry for ever, wherever the site is: made from an address of its own."""
+    return uuid5(NAMESPACE_URL, f"{address}#{name}").urn
 
 
 def is_site(folder: str) -> bool:

@@ -131,6 +131,8 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
     by_day = newest_first(source.pool.papers)
     updated = by_day[0].added if by_day else ""
     levels = [level_matrix(facet, fields, gaps) for facet in source.taxonomy.axes if facet.kind is Kind.LEVELS]
+    # Claims that fail, then theses, then counts, as the survey orders them.
+    telling = sorted(source.verdicts, key=lambda verdict: (verdict.holds, verdict.claim.is_exact))[:_CLAIMS_SHOWN]
     return {
         "purpose": source.taxonomy.purpose or _purpose(source),
         "authors": [bare_author(author) for author in source.taxonomy.authors],
@@ -146,7 +148,7 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
         "statement": statement(rows, columns, crossed, source.taxonomy.noun),
         "levels": levels,
         "years": list(_years(fields)),
-        "sentences": [(verdict, outcome(verdict, source)) for verdict in _telling(source)],
+        "sentences": [(verdict, outcome(verdict, source)) for verdict in telling],
         "captions": [] if source.verdicts else list(_captions(source)),
         "newest": [paper for paper in by_day if paper.added > by_day[-1].added][:_LATEST],
         "data": {
@@ -211,11 +213,6 @@ def _purpose(source: Source) -> str:
     tagged = f"{noun.counted(len(source.pool.papers))}, tagged and sourced"
     by = f" by {', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else ""
     return f"{tagged}{by}: what there is, and which combinations no {noun.one} has."
-
-
-def _telling(source: Source) -> list[Verdict]:
-    """Return claims for the start page: those that fail, then theses, then counts, as the survey orders them."""
-    return sorted(source.verdicts, key=lambda verdict: (verdict.holds, verdict.claim.is_exact))[:_CLAIMS_SHOWN]
 
 
 def _captions(source: Source) -> Iterator[str]:
@@ -292,7 +289,6 @@ def claims(source: Source) -> dict[str, Any]:
 def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
     """Return claims for readers, by outcome, theses before counts: verdicts, records behind each, what is against."""
     pools = pools_of(source.verdicts)
-    candidates = {candidate.name: candidate.paper.title for candidate in source.candidates}
     shown = []
     worst_first = list(Outcome)[::-1]
     for verdict in sorted(
@@ -315,39 +311,30 @@ def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
                 "doubts": list(doubts(verdict, source)) if verdict.holds else [],
                 "words": [(name, word) for name, word in words if word != "-"],
                 "reach": reach_text(awaited) if awaited else "",
-                "falling": [(label, [_candidate(key, candidates) for key in keys]) for label, keys in falling if keys],
-                "agreed": [(dispute, _title(dispute.record, source)) for dispute in agreed],
+                "falling": [(label, [_record(key, source) for key in keys]) for label, keys in falling if keys],
+                "agreed": [(dispute, source.keys[dispute.record].title) for dispute in agreed],
                 "readings": [
-                    (reading, [_counted_record(key, source) for key in reading.keys])
-                    for reading in verdict.claim.readings
+                    (reading, [_record(key, source) for key in reading.keys]) for reading in verdict.claim.readings
                 ],
-                "records": [_counted_record(name, source) for name in verdict.rows],
-                "beside": [_counted_record(key, source) for key in beside],
+                "records": [_record(name, source) for name in verdict.rows],
+                "beside": [_record(key, source) for key in beside],
                 "stress": list(stress_entries(robust)) if robust is not None and robust.holds else [],
             }
         )
     return shown
 
 
-def _candidate(key: str, titles: Mapping[str, str]) -> tuple[str, str]:
-    """Return the title of a candidate, and its address; of another record its name alone."""
-    return titles.get(key, key), f"candidates.html#{key}" if key in titles else ""
-
-
-def _counted_record(name: str, source: Source) -> tuple[str, str, str]:
-    """Return the name of a record that a claim counts, with its title and address."""
+def _record(name: str, source: Source) -> tuple[str, str, str]:
+    """Return the name of a record that a claim counts or could count, with its title and address."""
     if name in source.keys:
         return name, source.keys[name].title, f"papers/{name}.html"
     if any(name == observation.name for observation in source.scale):
         return name, name, "scale.html"
-    return name, _title(name, source), f"screening.html#{name}"
-
-
-def _title(name: str, source: Source) -> str:
-    """Return the title of a paper or of an exclusion; its name where there is neither."""
-    if name in source.keys:
-        return source.keys[name].title
-    return next((exclusion.title for exclusion in source.pool.exclusions if exclusion.id == name), name)
+    for candidate in source.candidates:
+        if candidate.name == name:
+            return name, candidate.paper.title, f"candidates.html#{name}"
+    title = next((exclusion.title for exclusion in source.pool.exclusions if exclusion.id == name), name)
+    return name, title, f"screening.html#{name}"
 
 
 def scale_page(source: Source) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { withGaps, gapAddress, ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy } = window.corpusPage;
+  const { withData, withGaps, gapAddress, ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy } = window.corpusPage;
 
   const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/ß/g, "ss");
 
@@ -489,12 +489,7 @@
     }
 
     // The entries are as large as all the rest, so they come when they are asked for.
-    function withEntries(act) {
-      if (window.corpusEntries) return act();
-      const script = make("script", { src: "bibtex.js" });
-      script.addEventListener("load", act);
-      document.head.append(script);
-    }
+    const withEntries = (act) => withData("corpusEntries", "bibtex.js", act);
 
     function exportAs(form, button) {
       if (form === "copy") withEntries(() => copy(writers.bibtex(), button));

@@ -72,13 +72,16 @@ document.documentElement.classList.add("scripted"); // before anything is painte
 
   const asList = (given) => (typeof given === "number" ? [given] : given);
 
-  // The addresses of the gaps, which only those need who cross or filter at will.
-  function withGaps(then) {
-    if (window.corpusGaps) return then();
-    const script = make("script", { src: "gaps.js" });
+  // Act with what a script of the site holds, which only some readers need: it comes when it is asked for.
+  function withData(name, address, then) {
+    if (window[name]) return then();
+    const script = make("script", { src: address });
     script.addEventListener("load", then);
     document.head.append(script);
   }
+
+  // The addresses of the gaps.
+  const withGaps = (then) => withData("corpusGaps", "gaps.js", then);
 
   // The page of a gap; where the site has none, the papers with these values, of which there are none, and what is near.
   const gapAddress = (pairs) =>
@@ -186,5 +189,5 @@ document.documentElement.classList.add("scripted"); // before anything is painte
     });
   });
 
-  window.corpusPage = { withGaps, gapAddress, ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy };
+  window.corpusPage = { withData, withGaps, gapAddress, ABSENT, byId, make, encode, readFragment, writeFragment, isAside, asList, copy };
 })();
