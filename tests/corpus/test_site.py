@@ -388,11 +388,17 @@ Multi-Agent Tool-Integrated Policy Optimization: Credit unit Team, not Role; Sir
 In another reading
 Agent Lightning: Train ANY AI Agents with Reinforcement Learning; Learning Decentralized LLM Collaboration with Multi-Agent Actor Critic; The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games; Multi-Agent Tool-Integrated Policy Optimization; Who Deserves the Reward? SHARP: Shapley Credit-based Optimization for Multi-Agent System; SiriuS: Self-improving Multi-agent Systems via Bootstrapped Reasoning; WideSeek-R1: Exploring Width Scaling for Broad Information Seeking via Multi-Agent Reinforcement Learning would count, too
 Breaks by
-1 change: agent-lightning: credit_unit read as tool
+1 change
+Credit unit read as Tool call: Agent Lightning: Train ANY AI Agents with Reinforcement Learning
 Disputes
-9 break it alone: agent-lightning, matpo, sharp: credit_unit read as tool; collm-maac2026, mappo2022, sirius2025, wideseek-r1-2026: credit_unit read as team; context-folding: credit_unit read as token (settled); qmix2018: credit_unit read as team (settled); all at once break it
+9 break it alone; all at once break it
+Credit unit read as Tool call: Agent Lightning: Train ANY AI Agents with Reinforcement Learning; Multi-Agent Tool-Integrated Policy Optimization; Who Deserves the Reward? SHARP: Shapley Credit-based Optimization for Multi-Agent System
+Credit unit read as Team: Learning Decentralized LLM Collaboration with Multi-Agent Actor Critic; The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games; SiriuS: Self-improving Multi-agent Systems via Bootstrapped Reasoning; WideSeek-R1: Exploring Width Scaling for Broad Information Seeking via Multi-Agent Reinforcement Learning
+Credit unit read as Token (settled): Scaling Long-Horizon LLM Agent via Context-Folding
+Credit unit read as Team (settled): QMIX: Monotonic Value Function Factorisation for Deep Multi-Agent Reinforcement Learning
 Near misses
-10 break it alone: E003, E006, E007, E013, E020, E021, E022, E025, E030, E032 taken in with credit_unit token; all at once break it
+10 break it alone; all at once break it
+taken in with Credit unit Token: AutoGen: Enabling Next-Gen LLM Applications via Multi-Agent Conversation; HuggingGPT: Solving AI Tasks with ChatGPT and its Friends in Hugging Face; MetaGPT: Meta Programming for A Multi-Agent Collaborative Framework; Diversity-Enhanced Reasoning for Subjective Questions; AgentBench: Evaluating LLMs as Agents; AgentBoard: An Analytical Evaluation Board of Multi-turn LLM Agents; AgentVerse: Facilitating Multi-Agent Collaboration and Exploring Emergent Behaviors; OpenAI Swarm experimental educational framework; AutoDefense: Multi-Agent LLM Defense against Jailbreak Attacks; RouteLLM: Learning to Route LLMs with Preference Data
 Rows left out
 none breaks it alone"""
     )

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
+from operator import attrgetter
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -239,7 +240,10 @@ class Site:
         return whole
 
     def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
-        newest, taxonomy = pages.newest_first(self._source.pool.papers), self._source.taxonomy
+        newest, taxonomy = (
+            sorted(self._source.pool.papers, key=attrgetter("added"), reverse=True),
+            self._source.taxonomy,
+        )
         recent = newest[:_FEED_ENTRIES]
         values = {
             "id": _permanent_id(taxonomy.source, taxonomy.title),

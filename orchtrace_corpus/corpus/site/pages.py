@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from orchtrace_corpus.base.html import web_address
@@ -15,10 +15,10 @@ from orchtrace_corpus.base.text.table import Table, cell_text
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
 from orchtrace_corpus.corpus.analysis.gaps import claims_about
+from orchtrace_corpus.corpus.analysis.stress import Change, ChangeKind, Robustness
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Over, PoolName, Strength
-from orchtrace_corpus.corpus.model.disputes import Dispute
 from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.scale import Observation
@@ -30,7 +30,6 @@ from orchtrace_corpus.corpus.render.claims import (
     pools_of,
     reach_text,
     reading_word,
-    stress_entries,
 )
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.statistics import levels_matrix
@@ -46,7 +45,7 @@ from orchtrace_corpus.corpus.site.papers import (
     matrix,
     papers_address,
 )
-from orchtrace_corpus.corpus.site.source import Source, term_label
+from orchtrace_corpus.corpus.site.source import Source
 
 _LATEST = 5
 _CLAIMS_SHOWN = 7
@@ -78,11 +77,6 @@ def grid(table: Table, links: Mapping[str, str] = {}) -> Grid:
     )
     names = tuple(name.replace("_", " ").capitalize() for name in table.columns)
     return Grid(table.title, names, rows, numeric, table.notes)
-
-
-def newest_first(papers: Iterable[Paper]) -> list[Paper]:
-    """Return papers by the day on which they were added, the latest first; those of a day in their order."""
-    return sorted(papers, key=lambda paper: paper.added, reverse=True)
 
 
 class Outcome(StrEnum):
@@ -128,7 +122,7 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
     rows, columns = front_pair(source.taxonomy, fields)
     impossible = impossible_pairs(fields, source.taxonomy)
     crossed = matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset()), gaps.address)
-    by_day = newest_first(source.pool.papers)
+    by_day = sorted(source.pool.papers, key=attrgetter("added"), reverse=True)
     updated = by_day[0].added if by_day else ""
     levels = [level_matrix(facet, fields, gaps) for facet in source.taxonomy.axes if facet.kind is Kind.LEVELS]
     # Claims that fail, then theses, then counts, as the survey orders them.
@@ -300,10 +294,9 @@ def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
         falling = [("Falls by", awaited.falls_by), ("Could fall by", awaited.could_fall_by)] if awaited else []
         beside = [key for key in verdict.contested if key not in verdict.rows]
         words = [(name.value, pool_word(verdict, name)) for name in pools]
-        agreed: Sequence[Dispute] = ()
         if compared:
             words.append(("by the sources", reading_word(compared)))
-            agreed = compared.falls_by
+        agreed = compared.falls_by if compared else ()
         shown.append(
             {
                 "verdict": verdict,
@@ -318,7 +311,7 @@ def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
                 ],
                 "records": [_record(name, source) for name in verdict.rows],
                 "beside": [_record(key, source) for key in beside],
-                "stress": list(stress_entries(robust)) if robust is not None and robust.holds else [],
+                "stress": list(_stress(robust, source)) if robust is not None and robust.holds else [],
             }
         )
     return shown
@@ -335,6 +328,45 @@ def _record(name: str, source: Source) -> tuple[str, str, str]:
             return name, candidate.paper.title, f"candidates.html#{name}"
     title = next((exclusion.title for exclusion in source.pool.exclusions if exclusion.id == name), name)
     return name, title, f"screening.html#{name}"
+
+
+def _stress(robust: Robustness, source: Source) -> Iterator[tuple[str, str, dict[str, list[tuple[str, str, str]]]]]:
+    """Yield what breaks a claim: a label, a sentence, and the records that would have to change, by the change."""
+    sure = "" if robust.is_exact else "at most "
+    fewest = f"{sure}{pluralize(len(robust.smallest), 'change')}" if robust.smallest else "no change that was tried"
+    yield "Breaks by", fewest, _by_change(robust.smallest, source)
+    for label, alone, breaks_at_once in (
+        ("Disputes", robust.flips, robust.breaks_by_all_flips),
+        ("Near misses", robust.near_misses, robust.breaks_by_all_near_misses),
+    ):
+        if breaks_at_once is not None:
+            at_once = "all at once break it" if breaks_at_once else "all at once do not break it"
+            yield (
+                label,
+                f"{len(alone) or 'none'} break{'s' * (len(alone) < 2)} it alone; {at_once}",
+                _by_change(alone, source),
+            )
+    rows = len(robust.left_out)  # which are listed below
+    yield (
+        "Rows left out",
+        "any breaks it" if rows == 1 else f"any of {rows} breaks it" if rows else "none breaks it alone",
+        {},
+    )
+
+
+def _by_change(changes: Iterable[Change], source: Source) -> dict[str, list[tuple[str, str, str]]]:
+    """Return the records that changes are about, by what changes, in labels."""
+    records: dict[str, list[tuple[str, str, str]]] = {}
+    for change in changes:
+        text = "left out"
+        if change.kind is ChangeKind.FLIP:
+            value = source.value_label(change.tag, change.value)
+            text = f"{source.tag_labels[change.tag]} read as {value}{' (settled)' * change.is_settled}"
+        elif change.kind is ChangeKind.TAKE_IN:
+            tags = [f"{source.tag_labels[field]} {source.tag_text(field, tag)}" for field, tag in change.tags.items()]
+            text = f"taken in{' with ' * bool(tags)}{', '.join(tags)}"
+        records.setdefault(text, []).append(_record(change.record, source))
+    return records
 
 
 def scale_page(source: Source) -> dict[str, Any]:
@@ -378,7 +410,12 @@ def candidates(source: Source) -> dict[str, Any]:
     listed = []
     for candidate in by_proposal(source.candidates):
         open_tags = "; ".join(source.tag_labels[tag] for tag in attributes["open"].values(candidate))
-        listed.append((candidate, list(_candidate_tags(candidate, source.taxonomy)), open_tags))
+        tags = [
+            (facet.label, source.tag_text(facet.field, candidate.tags[facet.field]))
+            for facet in source.taxonomy.papers
+            if candidate.tags.get(facet.field)
+        ]
+        listed.append((candidate, tags, open_tags))
     counts = Counter(candidate.proposal for candidate in source.candidates)
     return {
         "candidates": listed,
@@ -390,19 +427,6 @@ def candidates(source: Source) -> dict[str, Any]:
 def by_proposal(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return candidates in the order of the proposed decisions."""
     return sorted(candidates, key=lambda candidate: list(Decision).index(candidate.proposal))
-
-
-def _candidate_tags(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
-    for facet in taxonomy.papers:
-        tag = candidate.tags.get(facet.field)
-        names = {term.id: term_label(term) for term in facet.terms}
-        if isinstance(tag, str):
-            yield facet.label, names.get(tag, tag)
-        elif isinstance(tag, tuple):
-            yield facet.label, ", ".join(names.get(one, one) for one in tag)
-        elif tag:
-            levels = {level.id: term_label(level) for level in facet.levels}
-            yield facet.label, ", ".join(f"{names[term]}: {levels[level]}" for term, level in tag.items())
 
 
 def taxonomy(source: Source, fields: Sequence[Field], gaps: GapPages) -> dict[str, Any]:

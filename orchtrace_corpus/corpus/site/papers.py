@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import chain, permutations
+from itertools import chain, permutations, starmap
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -469,17 +469,6 @@ def byline(paper: Paper) -> str:
     return "; ".join(names)
 
 
-class Related(NamedTuple):
-    """The papers that have the same terms on the two axes that the taxonomy crosses first."""
-
-    label: str
-    address: str
-    papers: list[Paper]
-
-
-_NOTHING_RELATED = Related("", "", [])
-
-
 class PaperPages:
     """The pages of single papers; parts that many pages have are made once."""
 
@@ -491,15 +480,9 @@ class PaperPages:
         self._known: dict[tuple[str, str, tuple[str, ...]], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
         self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
-        self._related: dict[tuple[str, ...], Related] = {}
+        self._related: dict[tuple[tuple[str, str], ...], list[Paper]] = {}
         for paper in source.pool.papers:
-            if cell := self._cell(paper):
-                if cell not in self._related:
-                    pairs = list(zip(self._axes, cell, strict=True))
-                    terms = (term for facet, value in pairs for term in facet.terms if term.id == value)
-                    address = papers_address(*((facet.field, value) for facet, value in pairs))
-                    self._related[cell] = Related(" and ".join(map(term_label, terms)), address, [])
-                self._related[cell].papers.append(paper)
+            self._related.setdefault(self._cell(paper), []).append(paper)
         self._items: dict[str, str] = {}
         self._bibtex = registry.find("bibtex")
         self._json = json.JSONEncoder(ensure_ascii=False)
@@ -522,8 +505,9 @@ class PaperPages:
             item: The same as an item of CSL.
         """
         source = self._source
-        related = self._related.get(self._cell(paper), _NOTHING_RELATED)
-        near = [other for other in related.papers[: MOST_RELATED + 1] if other is not paper][:MOST_RELATED]
+        cell = self._cell(paper)
+        related = self._related[cell] if cell else []
+        near = [other for other in related[: MOST_RELATED + 1] if other is not paper][:MOST_RELATED]
         return {
             "paper": paper,
             "authors": [bare_author(author) for author in paper.authors],
@@ -534,7 +518,8 @@ class PaperPages:
             "disputes": source.disputes_of.get(paper.key, ()),
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
             "near": joined(map(self._item, near)),
-            "related": related,
+            "related": len(related),
+            "cell": (" and ".join(starmap(source.value_label, cell)), papers_address(*cell)),
             "bibtex": bibtex,
             "csl": self._json.encode([item]),
             "issue": issue_address(self._repository, paper.key),
@@ -546,10 +531,10 @@ class PaperPages:
             self._items[paper.key] = self._tags.module.item(paper.key, paper.title)  # type: ignore[attr-defined]
         return self._items[paper.key]
 
-    def _cell(self, paper: Paper) -> tuple[str, ...]:
-        """Return the paper's terms on the two axes that the taxonomy crosses first; empty where one does not apply."""
-        values = tuple(str(paper.tags.get(facet.field, NOT_APPLICABLE)) for facet in self._axes)
-        return () if NOT_APPLICABLE in values else values
+    def _cell(self, paper: Paper) -> tuple[tuple[str, str], ...]:
+        """Return the paper's tags on the two axes that the taxonomy crosses first; empty where one does not apply."""
+        tags = tuple((facet.field, str(paper.tags.get(facet.field, NOT_APPLICABLE))) for facet in self._axes)
+        return () if NOT_APPLICABLE in dict(tags).values() else tags
 
     def _tag_rows(self, paper: Paper) -> str:
         """Return the rows of the paper's tags as HTML, those of a facet made once for each value."""

@@ -11,7 +11,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, select_proposed
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, contested
 from orchtrace_corpus.corpus.model.field_table import field_label
-from orchtrace_corpus.corpus.model.records import Paper, Pool, require_none
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, require_none
 from orchtrace_corpus.corpus.model.scale import Observation
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Term
@@ -116,6 +116,14 @@ class Source:
     def value_label(self, tag: str, values: str) -> str:
         """Return the label of a value of a tag, or of several joined by `or`; itself where it has none."""
         return " or ".join(self.value_labels.get((tag, value), value) for value in values.split(" or "))
+
+    def tag_text(self, name: str, tag: Tag) -> str:
+        """Return the value of a tag in labels."""
+        if isinstance(tag, str):
+            return self.value_label(name, tag)
+        if isinstance(tag, tuple):
+            return ", ".join(self.value_label(name, term) for term in tag)
+        return ", ".join(f"{self.tag_labels[term]}: {self.value_label(term, level)}" for term, level in tag.items())
 
     @cached_property
     def drawn(self) -> plan.Source:
