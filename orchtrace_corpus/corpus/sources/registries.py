@@ -61,7 +61,12 @@ def lookup(identifier: Identifier, transport: Transport) -> "dict[str, Value] | 
         CommandUseError: The environment names no web address for it.
     """
     ask, url = _REGISTRIES[identifier.kind]
-    for base in _bases(identifier.kind):
+    variable, usual = SERVICES[identifier.kind]
+    bases = [base.rstrip("/") for base in (os.environ.get(variable) or usual).split()]
+    for base in bases:
+        if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
+            raise CommandUseError(f"{variable} is not a web address: {quote(base)}", "Begin it with https://.")
+    for base in bases:
         proposed = ask(base, identifier.value, transport)
         if proposed is not None:
             own: dict[str, Value] = {identifier.kind.value: identifier.value, "urls": [url + identifier.value]}
@@ -139,15 +144,6 @@ _REGISTRIES: dict[IdentifierKind, tuple[Callable[[str, str, Transport], "dict[st
     IdentifierKind.ACL: (_acl, "https://aclanthology.org/"),
     IdentifierKind.OPENREVIEW: (_openreview, "https://openreview.net/forum?id="),
 }
-
-
-def _bases(kind: IdentifierKind) -> list[str]:
-    variable, usual = SERVICES[kind]
-    bases = [base.rstrip("/") for base in (os.environ.get(variable) or usual).split()]
-    for base in bases:
-        if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
-            raise CommandUseError(f"{variable} is not a web address: {quote(base)}", "Begin it with https://.")
-    return bases
 
 
 def _body(response: Response) -> str:

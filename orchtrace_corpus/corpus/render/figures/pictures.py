@@ -230,10 +230,12 @@ def _groups(values: Sequence[str], attribute: Attribute) -> dict[str, tuple[str,
     aside = tuple(value for value in values if value == ABSENT)
     said = [value for value in values if value != ABSENT]
     groups: dict[str, tuple[str, ...]] = {}
-    if _is_year(attribute):
-        for first, last in _spans(sorted(int(value) for value in said)):
-            title = str(first) if first == last else f"{first} to {last}"
-            groups[title] = tuple(str(year) for year in range(first, last + 1))
+    if _is_year(attribute) and said:  # the last years one by one, with papers or without, and all before as one
+        first, last = min(map(int, said)), max(map(int, said))
+        begin = first if last - first < _YEARS else last - _YEARS + 2
+        if before := tuple(str(year) for year in range(first, begin)):
+            groups[before[0] if len(before) == 1 else f"{first} to {begin - 1}"] = before
+        groups |= {str(year): (str(year),) for year in range(begin, last + 1)}
     else:
         shown = said if attribute.terms or len(said) <= _MOST_VALUES else said[: _MOST_VALUES - 1]
         groups = {called(value, attribute.terms): (value,) for value in shown}
@@ -257,17 +259,6 @@ def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
         rows = {title: sum(cells[title, head] for head in columns) for title in sections}
     matrix = _Matrix(rows, _totals(columns, years.counts), cells, taxonomy.noun.many)
     return _draw(figure.name, caption, matrix, bars=True)
-
-
-def _spans(years: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the columns: the last years one by one, whether or not they have papers, and all before as one."""
-    if not years:
-        return []
-    first, last = years[0], years[-1]
-    if last - first < _YEARS:
-        return [(year, year) for year in range(first, last + 1)]
-    begin = last - _YEARS + 2
-    return [(first, begin - 1), *((year, year) for year in range(begin, last + 1))]
 
 
 class _Layout:
