@@ -113,8 +113,9 @@ class Client:
         open_transport: Callable[[], Transport] = Transport,
     ) -> None:
         self._service = service(base_url(url), spacing_seconds)
-        self._offline = offline
-        self._refresh = refresh
+        self._max_age_seconds: float | None = -1.0 if refresh else MAX_AGE_SECONDS
+        if offline:
+            self._max_age_seconds = None
         self._patience_seconds = patience_seconds
         self._clock = clock or Clock()
         self._open_transport = open_transport
@@ -145,17 +146,17 @@ class Client:
         wanted = list(dict.fromkeys(form for form in forms.values() if form))
         outcomes: dict[str, Outcome] = {}
         messages: list[str] = []
-        for asked in wanted if self._offline or not self._refresh else ():
-            metadata = self._cached(asked)
+        for asked in wanted:
+            metadata = self._cache.read(asked, self._max_age_seconds)
             if metadata is not None:
                 outcomes[asked] = metadata
-            elif self._offline:
+            elif self._max_age_seconds is None:
                 outcomes[asked] = Miss.MISSING if self._cache.is_missing(asked) else Miss.UNASKED
         if len(outcomes) < len(wanted):
             with self._open_exchange(progress, lambda: len(outcomes), len(wanted)) as (exchange, report):
                 asker = _Asker(exchange, self._cache, report, outcomes, messages)
                 unasked = [asked for asked in wanted if asked not in outcomes]
-                asker.ask(unasked, None if self._refresh else self._cached)
+                asker.ask(unasked, self._max_age_seconds)
                 before = asker.doubtful | set(map(asked_form, known))
                 lost = [asked for asked in unasked if outcomes[asked] is Miss.MISSING]
                 lost = [asked for asked in lost if asked in before or self._cache.read(asked) is not None]
@@ -191,14 +192,12 @@ class Client:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
-        max_age_seconds: float | None = MAX_AGE_SECONDS
-        if self._offline:
-            max_age_seconds = None
-        elif self._refresh:
-            max_age_seconds = -1.0
-        with self._open_exchange(progress, lambda: searcher.done, len(queries)) as (exchange, report):
+        with self._open_exchange(progress, lambda: len(searcher.found) + len(searcher.failed), len(queries)) as (
+            exchange,
+            report,
+        ):
             pages = AnswerFolder(os.path.join(self._cache.folder, "searches"), self._clock.wall)
-            searcher = Searcher(exchange, pages, max_age_seconds, report)
+            searcher = Searcher(exchange, pages, self._max_age_seconds, report)
             report()
             return searcher.search(queries, count_only=count_only)
 
@@ -223,9 +222,6 @@ class Client:
         limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
         with self._open_transport() as transport:
             yield FeedExchange(self._service, limiter, transport, self._patience_seconds), report
-
-    def _cached(self, asked: str) -> Metadata | None:
-        return self._cache.read(asked, None if self._offline else MAX_AGE_SECONDS)
 
 
 class _Asker:
@@ -253,7 +249,7 @@ class _Asker:
         self._is_swept = False
         report()
 
-    def ask(self, ids: Sequence[str], cached: Callable[[str], Metadata | None] | None = None) -> None:
+    def ask(self, ids: Sequence[str], max_age_seconds: float | None = -1.0) -> None:
         """Ask for ids as arXiv is asked for them, and give each an outcome.
 
         Those with a version and those without are asked for apart, because an answer does not say which entry is for
@@ -261,7 +257,7 @@ class _Asker:
 
         Args:
             ids: The ids.
-            cached: Returns the answer that another process may have had meanwhile; None to ask all the same.
+            max_age_seconds: The oldest answer to take that another process had meanwhile; less than 0 for none.
         """
         for has_version in (False, True):
             size = MOST_IDS
@@ -276,7 +272,7 @@ class _Asker:
                             self._is_swept = True
                         while rest and len(batch) < size:
                             asked = rest.pop(0)
-                            metadata = cached(asked) if cached else None
+                            metadata = self._cache.read(asked, max_age_seconds)
                             if metadata is None:
                                 batch.append(asked)
                             else:

@@ -93,13 +93,8 @@ class Searcher:
         self._cache = cache
         self._max_age_seconds = max_age_seconds
         self._report = report
-        self._found: dict[str, Results] = {}
-        self._failed: dict[str, tuple[Failure, str]] = {}
-
-    @property
-    def done(self) -> int:
-        """The number of queries that are done."""
-        return len(self._found) + len(self._failed)
+        self.found: dict[str, Results] = {}
+        self.failed: dict[str, tuple[Failure, str]] = {}
 
     def search(self, queries: Mapping[str, str], *, count_only: bool = False) -> SearchAnswer:
         """Answer queries, one after the other. Once the service is busy beyond patience, the rest is given up, too.
@@ -120,20 +115,20 @@ class Searcher:
                 if count_only:
                     page = self._page(query, 0, 1, is_fresh=False)
                     papers = {paper.arxiv_id: paper for paper in page.entries}
-                    self._found[name] = Results(papers, page.total or 0, page.messages)
+                    self.found[name] = Results(papers, page.total or 0, page.messages)
                 else:
-                    self._found[name] = self._collect(query)
+                    self.found[name] = self._collect(query)
             except _FailedError as error:
-                self._failed[name] = error.failure, str(error)
+                self.failed[name] = error.failure, str(error)
             except BusyError as error:
                 is_busy = str(error)
-                self._failed[name] = Failure.THROTTLED, is_busy
+                self.failed[name] = Failure.THROTTLED, is_busy
             except RefusedQueryError as error:
-                self._failed[name] = Failure.REFUSED, str(error)
+                self.failed[name] = Failure.REFUSED, str(error)
             except (FeedError, TooLongError) as error:
-                self._failed[name] = Failure.UNREADABLE, str(error)
+                self.failed[name] = Failure.UNREADABLE, str(error)
             self._report()
-        return SearchAnswer(self._found, self._failed)
+        return SearchAnswer(self.found, self.failed)
 
     def _collect(self, query: str) -> Results:
         """Return all answers to a query."""
