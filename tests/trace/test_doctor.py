@@ -67,7 +67,7 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
     assert code == 0
     assert shown_there == (
         "Claude Code transcripts 7ea30000-0000-4000-8000-000000000001\n"
-        "3 agents, 29 events, 5 min 12 s elapsed, without 13 min waited for people.\n"
+        "3 agents, 29 events, 5 min 12 s elapsed, not counting 13 min waiting for people.\n"
         "           0                                                  5 min 12 s  tokens\n"
         "user       h····················································h\n"
         "main       ████s···········································████████████e  31,980\n"

@@ -305,7 +305,7 @@ def test_a_turn_that_states_less_waited_for_a_person(tmp_path: Path, main: Claud
 
     assert (worked(view), causes(view)) == ((20, 20), [])
     assert (view.timing.elapsed, view.timing.waited) == (pytest.approx(20), pytest.approx(590))
-    assert "20 s elapsed, without 9 min 50 s waited for people" in screen
+    assert "20 s elapsed, not counting 9 min 50 s waiting for people" in screen
     assert (
         "9 min 50 s of waits for people (time between the rows less the stated duration of 1 turn): "
         "Bash of main 9 min 50 s." in screen

@@ -359,12 +359,56 @@ def test_the_first_thing_on_a_page_is_a_title_four_figures_and_the_timeline() ->
     assert "<h1>A run of 2 agents, 6\u00a0min\u00a046\u00a0s</h1>" in top
     assert figures == [
         ("elapsed", "6\u00a0min\u00a046\u00a0s", ""),
-        ("agents", "2", "at most 1 at work at once"),
-        ("tokens", "at least 420", "large"),
-        ("USD", "0.7500", "and more: not all costs are known"),
+        ("agents", "2", "one at work at a time, 1 error"),
+        ("tokens", "at least 420", "model large"),
+        ("cost in USD", "at least 0.7500", "not all costs are known"),
     ]
+    saving = "Bash in w (helper), perhaps waiting: up to 6 min 40 s of 6 min 46 s."
+    assert f'<p class="head">Largest saving: {saving}</p>' in top.replace("\u00a0", " ")
     assert "<table" not in top
     assert below.index('id="summary"') < below.index('id="calls"') < below.index('id="figures"')
+
+
+def test_time_waited_for_people_is_a_part_of_the_time_on_the_clock_and_none_of_the_time_running() -> None:
+    events = [
+        event("a", 0, "inference", "x", t_end=60),
+        event("h", 60, "human_intervention", "user", t_end=660),
+        event("b", 660, "inference", "x", t_end=690),
+    ]
+    text = page([diagnose(trace(raw(events, "a>h h>b", agents=[{"id": "user", "kind": "human"}])))])
+    figures = re.findall(r"<dt>(.*?)</dt><dd><b>(.*?)</b>(?: <span class=\"muted\">(.*?)</span>)?", text)
+
+    assert figures[:2] == [
+        ("on the clock", "11\u00a0min\u00a030\u00a0s", "10\u00a0min of it waiting for people"),
+        ("running", "1\u00a0min\u00a030\u00a0s", "on the timeline below"),
+    ]
+    assert "1\u00a0min\u00a030\u00a0s elapsed, not counting 10\u00a0min waiting for people." in text
+    assert "Elapsed leaves out the time waited for people." in text
+
+
+def legend_of(*runs: Trace) -> list[str]:
+    (legend,) = re.findall(r'<ul class="legend">(.*?)</ul>', page([diagnose(run) for run in runs]), re.DOTALL)
+    return re.findall(r"</span> (.*?)</li>", legend)
+
+
+def test_the_legend_explains_what_occurs_and_nothing_else() -> None:
+    thinking = trace(raw([event("a", 0, "inference", "x", t_end=4)]))
+    plain = ["model", "critical path", "other event", "so many events"]
+    full = ["model", "tool", "open call, perhaps waiting", "waits for another agent", "critical path", "spawn",
+            "return, end or stop", "other event", "so many events", "error", "axis broken"]  # fmt: skip
+
+    assert legend_of(thinking) == plain
+    assert legend_of(small()) == full
+    assert legend_of(thinking, small()) == full
+    assert 'hidden><input type="checkbox" data-show="messages">' in page([diagnose(small())])
+    assert 'hidden><input type="checkbox" data-show="messages">' not in page([diagnose(example("mixed"))])
+
+
+def test_two_runs_that_are_alike_say_so() -> None:
+    text = page([diagnose(small()), diagnose(small())])
+
+    assert "<p>Nothing but ids, times of single events and contents.</p>" in text
+    assert "All differences" not in text
 
 
 def test_the_title_is_the_task_only_where_contents_are_allowed() -> None:
@@ -437,6 +481,14 @@ def test_calls_have_a_column_of_costs_only_where_one_is_known() -> None:
     assert costliest.columns == longest.columns == (
         "event", "agent", "what", "model", "begins at", "lasts", "tokens"
     )  # fmt: skip
+
+
+def test_calls_have_columns_of_models_and_tokens_only_where_one_is_known() -> None:
+    diagnosis = diagnose(many_calls())
+    costliest, _ = Tables(diagnosis, Sentences(diagnosis).names).calls()
+
+    assert costliest.columns == ("event", "agent", "what", "begins at", "lasts", "USD")
+    assert all(len(row) == 6 for row in costliest.rows)
 
 
 def test_a_page_is_the_same_each_time_and_names_what_may_run() -> None:
@@ -857,6 +909,53 @@ def test_a_page_fits_every_screen_and_nothing_on_it_moves(
 
 
 @pytest.mark.external
+@pytest.mark.parametrize("width", [390, 768, 1200, 1600])
+def test_no_head_of_a_table_breaks_within_a_word(browser: Browser, tmp_path: Path, width: int) -> None:
+    browser.resize(width)
+    opened(browser, tmp_path, small(), example("hierarchical"))
+
+    broken = browser.run(
+        "const found = [];"
+        "for (const head of document.querySelectorAll('thead th')) {"
+        "  const walker = document.createTreeWalker(head, NodeFilter.SHOW_TEXT);"
+        "  while (walker.nextNode()) for (const {0: word, index} of walker.currentNode.data.matchAll(/\\S+/g)) {"
+        "    const range = document.createRange();"
+        "    range.setStart(walker.currentNode, index); range.setEnd(walker.currentNode, index + word.length);"
+        "    if (range.getClientRects().length > 1) found.push(word);"
+        "  }"
+        "} return found"
+    )
+
+    assert broken == []
+
+
+@pytest.mark.external
+def test_the_summary_begins_on_the_first_screen_beside_the_replay(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, small())
+    top, state = (
+        browser.run("return document.querySelector(arguments[0]).getBoundingClientRect().top", selector)
+        for selector in ("#summary", ".state")
+    )
+    boxes = browser.run("const e = document.querySelector('.state'); return [e.scrollHeight, e.clientHeight]")
+
+    assert top < state < 900
+    assert boxes[0] <= boxes[1]  # the state of an event is seen as a whole
+
+
+@pytest.mark.external
+def test_the_timeline_fits_a_page_that_is_narrower_than_the_screen(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, example("hierarchical"))
+    settle(browser)
+    seen = browser.run(
+        "const box = document.getElementById('timelines'), mark = document.querySelector('.lanes .critical');"
+        "const share = () => { const [a, b] = [mark, box].map(e => e.getBoundingClientRect()); return a.right / b.width };"
+        "const before = share(); box.style.width = '600px'; return [before, share()]"
+    )
+
+    assert seen[1] == pytest.approx(seen[0], abs=0.05)
+
+
+@pytest.mark.external
 def test_a_very_long_run_draws_few_elements_and_says_what_they_stand_for(browser: Browser, tmp_path: Path) -> None:
     import synthesize_traces
 
@@ -937,13 +1036,13 @@ def test_all_calls_are_in_the_tables_sorted_by_any_column(browser: Browser, tmp_
     rows = all_rows(browser, "a-costliest-calls")
     click(browser, "#a-costliest-calls thead th:nth-child(2) button")
     by_agent = row_of(browser, "a-costliest-calls")
-    click(browser, "#a-costliest-calls thead th:nth-child(8) button")
+    click(browser, "#a-costliest-calls thead th:nth-child(6) button")
     click(browser, "#a-costliest-calls tbody a")
 
-    assert costliest[7] == "0.2990"
-    assert longest[5] == "8\u00a0s"
+    assert costliest[5] == "0.2990"
+    assert longest[4] == "8\u00a0s"
     assert len(rows) == 300
-    assert [row[7] or 0 for row in rows] == sorted((n / 1000 for n in range(300)), reverse=True)
+    assert [row[5] or 0 for row in rows] == sorted((n / 1000 for n in range(300)), reverse=True)
     assert by_agent[1] == "worker-0 (coder)"
     assert event_shown(browser) == f"{costliest[0]}: inference of {costliest[1]}"
 

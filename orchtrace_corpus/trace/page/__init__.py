@@ -4,6 +4,7 @@ The tables are HTML; the timeline and the replay are drawn by `timeline.js` and 
 which stand in the page as data. What is in a log is text wherever it stands, and runs nowhere.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -15,12 +16,14 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis import first_words, has_statuses
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare, largest_first
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
+from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.page.columns import axis_breaks, columns
 from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
 from orchtrace_corpus.trace.render import findings, graph
 from orchtrace_corpus.trace.render.names import counted, duration, money, names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.render.tables import verdict
+from orchtrace_corpus.trace.view.timing import WORKING
 
 LANE = 26
 """The height in pixels of a lane of the timeline."""
@@ -37,6 +40,8 @@ _LEAST_DENSE = 60
 _TITLE_LIMIT = 110
 _SAFE = ":/=,;()!*+-"
 _SCRIPTS = ("timeline.js", "replay.js")
+_COMMENT = re.compile(r"/\*.*?\*/|(?:^|(?<=[;{,]) )// [^\n]*", re.DOTALL | re.MULTILINE)
+"""A comment of a style, or of a script: before a line, or behind a statement."""
 
 
 class Block(NamedTuple):
@@ -55,6 +60,14 @@ class Headline(NamedTuple):
     remark: str
 
 
+class LegendEntry(NamedTuple):
+    """An entry of the legend of the timeline: how it looks, its sign if it has one, and its meaning."""
+
+    look: str
+    sign: str
+    meaning: str
+
+
 class RunPage(NamedTuple):
     """A run, as the template shows it.
 
@@ -63,8 +76,9 @@ class RunPage(NamedTuple):
         form: What it was read from.
         name: Its name.
         title: Its task, where contents are allowed; else how many agents and how long.
-        figures: Four main figures.
+        figures: Its main figures.
         head: How many agents and events, and how long.
+        saving: What would shorten it most; empty if nothing took time.
         sentences: What the screen says, each with a label; empty where it goes on.
         calls: The first of its calls by cost and by time.
         blocks: Its other tables.
@@ -84,6 +98,7 @@ class RunPage(NamedTuple):
     title: str
     figures: tuple[Headline, ...]
     head: str
+    saving: str
     sentences: tuple[tuple[str, str], ...]
     calls: tuple[Table, ...]
     blocks: tuple[Block, ...]
@@ -117,9 +132,10 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     Raises:
         CycleError: The edges of one of them go round in a circle.
     """
-    shown = [_run(side, run, with_content=with_content) for side, run in zip("ab", runs, strict=False)]
+    sides = "ab"[: len(runs)]
+    shown = [_run(side, run, sides, with_content=with_content) for side, run in zip(sides, runs, strict=True)]
     script = _compact("\n".join(text_beside(__file__, name) for name in _SCRIPTS))
-    style = "\n".join((html.style_sheet(), _compact(text_beside(__file__, "run.css")), *map(_heights, shown)))
+    style = "\n".join((_compact(html.style_sheet()), _compact(text_beside(__file__, "run.css")), *map(_heights, shown)))
     policy = html.content_security_policy([html.source_hash(script)], [html.source_hash(style)], ["data:"])
     differences, largest = None, list[str]()
     if len(runs) == 2:
@@ -140,15 +156,17 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
         style=style,
         script=script,
         with_content=with_content,
+        legend=tuple(_legend(runs)),
         data={"runs": data, "breaks": axis_breaks(data)},
     )
 
 
-def _run(side: str, run: Diagnosis, *, with_content: bool) -> RunPage:
+def _run(side: str, run: Diagnosis, sides: str, *, with_content: bool) -> RunPage:
     sentences = Sentences(run)
     tables = Tables(run, sentences.names)
     calls, blocks = tuple(tables.calls()), tuple(_blocks(tables))
-    lines = [*sentences.paragraphs(), *sentences.lever()]
+    levers = list(sentences.lever())
+    lines = [*sentences.paragraphs(), *levers]
     data = columns(run, sentences.names, with_content=with_content)
     agents, groups = len(run.view.agents), data["agents"]["group"]
     members = [group for group in groups if group >= 0] if isinstance(groups, list) else []
@@ -157,9 +175,10 @@ def _run(side: str, run: Diagnosis, *, with_content: bool) -> RunPage:
         side,
         run.origin.form,
         printable(run.summary.name, limit=200),
-        _title(run, with_content=with_content),
+        _title(run, "" if len(sides) > 1 else "A run of ", with_content=with_content),
         _figures(run),
         _plain(sentences.head()),
+        "".join(_plain(text) for _, text in levers),
         tuple((label, _plain(text)) for label, text in lines if label != findings.MORE),  # the page has links instead
         calls,
         blocks,
@@ -182,39 +201,75 @@ def _address(svg: str) -> str:
 def _compact(source: str) -> str:
     """A script or a style without its comments and indentation, which readers of the page have no use for."""
     lines = [line.strip() for line in source.splitlines()]
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*", "*")))
+    return "\n".join(filter(None, _COMMENT.sub("", "\n".join(lines)).splitlines()))
 
 
-def _title(run: Diagnosis, *, with_content: bool) -> str:
+def _title(run: Diagnosis, opening: str, *, with_content: bool) -> str:
     """The task of a run where contents are allowed and known; else its size and its time, which betray nothing."""
     task = first_words(run.view.trace) if with_content else ""
     if task:
         return printable(task, limit=_TITLE_LIMIT)
     summary = run.summary
     took = f", {_plain(duration(summary.elapsed, summary.unit))}" if summary.elapsed else ""
-    return f"A run of {counted(summary.agents, 'agent')}{took}"
+    return f"{opening}{counted(summary.agents, 'agent')}{took}"
 
 
 def _figures(run: Diagnosis) -> tuple[Headline, ...]:
-    """The four figures above the timeline."""
+    """The figures above the timeline: time, agents, tokens, and the cost, or where that is unknown the events."""
     summary = run.summary
-    waited = f"without {_plain(duration(run.waited, summary.unit))} waited for people" if run.waited else ""
-    most = f"at most {run.parallelism.most:,} at work at once" if run.parallelism else ""
+    elapsed, waited, on_the_clock = (
+        _plain(duration(time, summary.unit)) for time in (summary.elapsed, run.waited, summary.elapsed + run.waited)
+    )
+    times = [Headline("elapsed", elapsed, "")]
+    if run.waited:
+        times = [
+            Headline("on the clock", on_the_clock, f"{waited} of it waiting for people"),
+            Headline("running", elapsed, "on the timeline below"),
+        ]
+    most = ""
+    if run.parallelism:
+        most = f"at most {run.parallelism.most:,} at work at once"
+        if run.parallelism.most == 1 < summary.agents:
+            most = "one at work at a time"
     tokens = "unknown" if summary.tokens is None else f"{summary.tokens:,.15g}"
     at_least = "at least " if summary.has_more_tokens and summary.tokens is not None else ""
     by_model = [name for name, _ in run.tokens.by_model if name]
-    models = printable(by_model[0], limit=40) if len(by_model) == 1 else counted(len(by_model), "model")
+    models = f"model {printable(by_model[0], limit=40)}" if len(by_model) == 1 else counted(len(by_model), "model")
     failed = counted(summary.errors, "error") if summary.errors or has_statuses(run.view.trace) else ""
     last = Headline("events", f"{summary.events:,}", failed)
+    remarks = [most]
     if summary.cost_usd is not None:
-        remark = "and more: not all costs are known" if summary.costs_more else failed
-        last = Headline("USD", money(summary.cost_usd), remark)
+        least, remark = ("at least ", "not all costs are known") if summary.costs_more else ("", "")
+        last = Headline("cost in USD", f"{least}{money(summary.cost_usd)}", remark)
+        remarks.append(failed if summary.errors else "")
     return (
-        Headline("elapsed", _plain(duration(summary.elapsed, summary.unit)), waited),
-        Headline("agent" if summary.agents == 1 else "agents", f"{summary.agents:,}", most),
+        *times,
+        Headline("agent" if summary.agents == 1 else "agents", f"{summary.agents:,}", ", ".join(filter(None, remarks))),
         Headline("tokens", at_least + tokens, models if by_model else ""),
         last,
     )
+
+
+def _legend(runs: Sequence[Diagnosis]) -> Iterator[LegendEntry]:
+    """Yield what occurs in the timeline of any of the runs."""
+    types = {kind for run in runs for kind in run.view.graph.of_type}
+    entries = (
+        (types & (WORKING - {EventType.TOOL_CALL}), "key model", "", "model"),
+        (EventType.TOOL_CALL in types, "key tool", "", "tool"),
+        (any(run.view.open_calls for run in runs), "key open", "", "open call, perhaps waiting"),
+        (any(run.assumed for run in runs), "key assumed", "", "time assumed"),
+        (any(run.between.waits for run in runs), "key waits", "", "waits for another agent"),
+        (any(run.path.chain.events for run in runs), "key critical", "", "critical path"),
+        (EventType.SPAWN in types, "sign", "▼", "spawn"),
+        (types & {EventType.RETURN, EventType.STOP, EventType.DESPAWN}, "sign", "▲", "return, end or stop"),
+        (EventType.MESSAGE in types, "sign", "◆", "message"),
+        (True, "sign", "●", "other event"),
+        (True, "sign", "②", "so many events"),
+        (any(run.summary.errors for run in runs), "sign failed", "✕", "error"),
+    )
+    for occurs, *entry in entries:
+        if occurs:
+            yield LegendEntry(*entry)
 
 
 def _blocks(tables: Tables) -> Iterator[Block]:

@@ -105,6 +105,8 @@ class Tables:
         worked, if_waiting = sum(run.view.timing.works), sum(run.view.timing_if_waiting.works)
         elapsed, known = summary.elapsed, partial(_known, is_least=path.unknown > 0)
         notes = (f"{counted(path.unknown, 'call')} without an end: taken as 0 s.",) if path.unknown else ()
+        if run.waited:
+            notes = ("Elapsed leaves out the time waited for people.", *notes)
         rows: list[tuple[Cell, ...]] = [
             ("elapsed", self._time(elapsed), ""),
             ("waited for people", self._time(run.waited), ""),
@@ -146,12 +148,16 @@ class Tables:
                 costs[number] = event.cost_usd
         calls = [n for n in self._run.view.sequence if works[n] > 0 or spent.get(n) or n in costs]
 
+        has_models = any(self._events[n].model for n in calls)
+        columns = {"event": True, "agent": True, "what": True, "model": has_models, "begins at": True, "lasts": True,
+                   "tokens": any(spent.values()), "USD": bool(costs)}  # fmt: skip
+        kept = [place for place, is_kept in enumerate(columns.values()) if is_kept]
+        heads = tuple(name for name, is_kept in columns.items() if is_kept)
+
         def table(title: str, by: str, order: list[int]) -> Table:
-            columns = ["event", "agent", "what", "model", "begins at", "lasts", "tokens", "USD"]
-            rows = [(*self._call(n), _number(spent.get(n)), _money(costs.get(n))) for n in order[:SHOWN_ROWS]]
-            if not costs:
-                columns, rows = columns[:-1], [row[:-1] for row in rows]
-            return Table(title, tuple(columns), tuple(rows), calls=by, total=len(calls))
+            rows = ((*self._call(n), _number(spent.get(n)), _money(costs.get(n))) for n in order[:SHOWN_ROWS])
+            cells = tuple(tuple(row[place] for place in kept) for row in rows)
+            return Table(title, heads, cells, calls=by, total=len(calls))
 
         amounts = costs or spent
         if any(amounts.values()):
@@ -288,8 +294,9 @@ class Tables:
         kinds = [KIND_WORDS[kind] for kind in KINDS]
         for by in ("role", "model", "type", "tool"):
             entries = ledger(trace, by)
+            named = _words if by == "type" else partial(printable, limit=60)
             rows: list[tuple[Cell, ...]] = [
-                (printable(entry.name, limit=60) or f"(no {by})", _count(entry.events),
+                (named(entry.name) or f"(no {by})", _count(entry.events),
                  *(_number(entry.tokens[kind]) for kind in KINDS),
                  _least(_number(entry.total), is_least=entry.at_least),
                  _count(entry.without_tokens) if entry.without_tokens else "", _money(entry.cost_usd),

@@ -352,6 +352,7 @@ class Timeline {
     const height = this.rows.length * LANE;
     if (this.svg.getAttribute("height") !== String(height)) this.svg.setAttribute("height", height);
   }
+
   load(key, agents) {
     if (!this.loads.has(key)) this.loads.set(key, new Load(this.run, agents));
     return this.loads.get(key);
@@ -377,6 +378,9 @@ class Timeline {
     if (this.axis) this.axis.replaceChildren(...this.ticks().map(element));
     this.drawProfile();
     this.drawCursor();
+    for (const [svg, height] of [[this.svg, this.rows.length * LANE], [this.axis, AXIS], [this.profile, PROFILE]]) {
+      if (svg) svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`); // so that paper, which is narrower, has all of it
+    }
     this.say(shapes.length, tally);
   }
 

@@ -46,7 +46,7 @@ class Sentences:
     def head(self) -> str:
         """Return the number of agents and events, and the duration."""
         run = self._run
-        waited = f", without {self._time(run.waited)} waited for people" if run.waited else ""
+        waited = f", not counting {self._time(run.waited)} waiting for people" if run.waited else ""
         elapsed = run.summary.elapsed
         took = f"{self._time(elapsed)} elapsed" if elapsed else "no time elapsed: all is of one instant"
         warm_ups = f" and {quantity(run.warm_ups, 'warm-up')}" if run.warm_ups else ""
