@@ -10,6 +10,7 @@ a hundred records.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -218,6 +219,10 @@ class Lines:
                 node = new(Scalar, (value, at + len(head) + 2))
                 at += len(line) + 1
                 index += 1
+            elif value[:1] == '"':
+                node = new(Scalar, (_unquoted(value), at + len(head) + 2))
+                at += len(line) + 1
+                index += 1
             else:
                 self._index, self._at = index, at
                 node = self._value(value, at + len(head) + 2, column) if colon else self._below(line, column, depth)
@@ -306,6 +311,7 @@ def _is_plain(text: str) -> bool:
     return bool(text) and text[0] not in _MARKS and ": " not in text and " #" not in text and text[-1] not in " :"
 
 
+@lru_cache(4096)
 def _is_name(text: str) -> bool:
     """Return True if a text is a key of letters, digits and some marks."""
     return not text.strip(_IN_NAMES) and text[:1] not in "./=!-" and len(text) <= 100
@@ -325,7 +331,16 @@ def _unquoted(text: str) -> str:
 
 
 def _plain_items(text: str, at: int) -> Node | None:
-    """Return the list or mapping in brackets that a value is, if it holds plain texts alone; None for any other."""
+    """Return the list or mapping in brackets that a value is, if its texts are all plain, or all quoted; else None."""
+    items: list[Node] = []
+    if text[:2] == '["' and text[-2:] == '"]' and "\\" not in text:
+        place = at + 1
+        for part in text[2:-2].split('", "'):
+            if '"' in part:
+                return None
+            items.append(_new(Scalar, (part, place)))
+            place += len(part) + 4
+        return _new(Sequence, (items, at))
     inner = text[1:-1]
     if "[" in inner or "{" in inner or "]" in inner or "}" in inner or "?" in inner or "#" in inner:
         return None
@@ -333,7 +348,6 @@ def _plain_items(text: str, at: int) -> Node | None:
         return None
     place = at + 1
     if text[0] == "[" and text[-1] == "]" and ": " not in inner and "::" not in inner:
-        items: list[Node] = []
         for part in inner.split(", "):
             if part[:1] in _MARKS or part[-1] in " :":
                 return None

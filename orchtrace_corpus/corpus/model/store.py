@@ -293,14 +293,17 @@ class CorpusFiles:
         self.root = root
         self.overrides = overrides
         self.keep = keep
+        self._present: dict[str, bool] = {}
         self._files: dict[str, YamlFile] = {}
+        self._text_files: dict[str, TextFile | None] = {}
         self._contents: dict[str, Any] = {}
 
     def has(self, path: str) -> bool:
         """Return True if the corpus has a file."""
-        if path in self.overrides:
-            return self.overrides[path] is not None
-        return os.path.lexists(self._full_path(path))
+        if path not in self._present:
+            overridden = self.overrides.get(path) is not None
+            self._present[path] = overridden or (path not in self.overrides and os.path.lexists(self._full_path(path)))
+        return self._present[path]
 
     def is_there(self, row: DataFile) -> bool:
         """Return True if the corpus has the file of a row, or another that is decoded with it."""
@@ -343,11 +346,13 @@ class CorpusFiles:
         Raises:
             DataFileError: It cannot be read, or is not UTF-8.
         """
-        data, shown_as = self.data(path), self.shown_path(path)
-        try:
-            return None if data is None else TextFile(shown_as, data.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: not UTF-8") from error
+        if path not in self._text_files:
+            data, shown_as = self.data(path), self.shown_path(path)
+            try:
+                self._text_files[path] = None if data is None else TextFile(shown_as, data.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: not UTF-8") from error
+        return self._text_files[path]
 
     def text(self, path: str) -> str | None:
         """Return the text of a file; None if it is missing. Errors as for `file` and `text_file`."""
