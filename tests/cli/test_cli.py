@@ -194,7 +194,7 @@ def gathered(tmp_path: Path, dataset: Path) -> Path:
     return tmp_path
 
 
-READING_TRACES = ("trace doctor", "trace show")  # and they write pages of them
+READING_TRACES = ("trace diff", "trace doctor", "trace show")  # and they write pages of them
 WRITING = (
     "cite",
     "export",

@@ -269,6 +269,21 @@ def test_doctor_writes_a_page_and_says_so(tmp_path: Path) -> None:
     assert "exists already" in third.stderr
 
 
+def test_diff_writes_the_page_of_two_runs(tmp_path: Path) -> None:
+    wanted, other = tmp_path / "diff.html", tmp_path / "doctor.html"
+    runs = [str(ROOT / "data" / "traces" / name) for name in ("swarm.json", "hierarchical.json")]
+
+    result = run_corpus("trace", "diff", *runs, "--html", str(wanted), "--exit-code")
+    run_corpus("trace", "doctor", *runs, "--html", str(other))
+    refused = run_corpus("trace", "diff", *runs, "--html", str(tmp_path / "x.html"), "--format", "csv")
+
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr.endswith(f"wrote {wanted}\n")
+    assert wanted.read_bytes() == other.read_bytes()
+    assert refused.code == 2
+    assert "--html and --format csv contradict each other" in refused.stderr
+
+
 def test_what_no_page_can_be_is_refused(tmp_path: Path) -> None:
     swarm, out = str(ROOT / "data" / "traces" / "swarm.json"), str(tmp_path / "run.html")
 

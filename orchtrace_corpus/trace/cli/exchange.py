@@ -12,8 +12,9 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, Files, Name, OutcomesFile, PriceTable
 from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
-from orchtrace_corpus.trace.diagnosis import summarize
+from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.comparison import compare
+from orchtrace_corpus.trace.diagnosis.values import Origin
 from orchtrace_corpus.trace.exporters.published import losses, publish
 from orchtrace_corpus.trace.exporters.trainers import Shape
 from orchtrace_corpus.trace.exporters.training import Division
@@ -35,6 +36,7 @@ def diff_traces(
     is_all: Annotated[bool, Option("--all", help="Show every difference, in a fixed order.")] = False,
     exit_code: Annotated[bool, Option("--exit-code", help="Exit with 1 if the runs differ.")] = False,
     output_format: OutputFormat = Format.TABLE,
+    html: Annotated[str, Option("--html", metavar="FILE", help="Write both runs side by side as one HTML file.")] = "",
 ) -> int:
     """Compare two runs of one task: rewards, costs, measures, findings, agents, tools, models, structure.
 
@@ -47,8 +49,11 @@ def diff_traces(
     Examples:
       corpus trace diff data/traces/swarm.json data/traces/hierarchical.json
       corpus trace diff data/traces/swarm.json data/traces/hierarchical.json --all
+      corpus trace diff data/traces/swarm.json data/traces/hierarchical.json --html both.html
     """
     session = Session(*ctx.obj)
+    if html and output_format is not Format.TABLE:
+        raise CommandUseError(f"--html and --format {output_format} contradict each other", "Give one of them.")
     if first == second == "-":
         raise CommandUseError("standard input can be read only once")
     if names and len(names) > 2:
@@ -67,6 +72,12 @@ def diff_traces(
     are_ids = output_format.is_exact or output_format is Format.JSON
     found = compare(before, after, (names_in(before), names_in(after)))
     code = ExitCode.FINDINGS if exit_code and found else ExitCode.DONE
+    if html:
+        from orchtrace_corpus.trace.page import page  # which brings all that draws
+
+        origin = Origin(has_prices=True) if price is not None else None
+        deliver(session, html, page([diagnose(before, origin), diagnose(after, origin)]))
+        return code
     if not found and output_format is Format.TABLE:
         session.output.write(SAME if one == other else ALIKE)
         return code
