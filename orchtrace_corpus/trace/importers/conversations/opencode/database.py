@@ -13,7 +13,7 @@ from urllib.parse import quote
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
-from orchtrace_corpus.trace.importers.conversations.opencode.store import Row, Store, decode
+from orchtrace_corpus.trace.importers.conversations.opencode import Row, Store, decode
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.values import string
