@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.model.trace import Agent, Edge, Event, Source, Token
 
 _Pair: TypeAlias = tuple[Event, Event]
 _MICRO = 1e6
-_SPAWN = EventType.SPAWN  # which Python 3.11 takes long to find
+_SPAWN, _RESULT = EventType.SPAWN, EventType.TOOL_RESULT  # which Python 3.11 takes long to find
 
 
 OUTSIDE_TOOLS = frozenset(
@@ -127,7 +127,11 @@ class Builder:
             unit: `STEP` where the log has no times, and those of the events only count.
         """
         events = list(self.events.values())
-        _mark_outside(events)
+        brought = [event for event in events if event.tool in OUTSIDE_TOOLS]
+        answered = {event.call_id for event in brought if event.type is _RESULT}
+        for event in brought:  # results are not to be trusted, or the calls of which the log has none
+            if event.type is _RESULT or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
+                event.trusted = False
         if spawns := [event for event in events if event.type is _SPAWN]:
             events = [*spawns, *(event for event in events if event.type is not _SPAWN)]
         events.sort(key=attrgetter("t"))  # those of one instant stay in this order
@@ -150,6 +154,10 @@ class Builder:
                 event.t_request = shown if requested == begin else max(round(requested - zero, 6), 0.0)
             if event.t_first_token is not None:
                 event.t_first_token = max(round(event.t_first_token - zero, 6), 0.0)
+        turns = sorted(self.turns, key=attrgetter("t", "t_end", "agent"))
+        for turn in turns:
+            turn.t = max(round(turn.t - zero, 6), 0.0)
+            turn.t_end, turn.run_time = max(round(turn.t_end - zero, 6), turn.t), round(turn.run_time, 6)
         edges = self._forward_edges(events, spawns)
         totals = token_totals(counted)
         reason = unknown_total(missing, self.report.unread if unread is None else unread)
@@ -178,7 +186,7 @@ class Builder:
                 unit, f"{datetime.fromtimestamp(zero, UTC).replace(tzinfo=None).isoformat()}Z" if zero > 0 else None
             ),
             agents=tuple(self._agents.values()),
-            turns=tuple(_relative(turn, zero) for turn in sorted(self.turns, key=attrgetter("t", "t_end", "agent"))),
+            turns=tuple(turns),
             reasons=reasons,
             import_report={**self.report.as_data(), "token_totals": totals},
         )
@@ -244,26 +252,6 @@ class Builder:
             if spawn is not event and spawn.t == event.t and _leads(leaving, name, spawn.id):
                 undone.update((name, target) for target in leaving.pop(name))  # nobody brings about its own spawn
         return undone.union(closing_links(leaving))
-
-
-def _relative(turn: model.Turn, zero: float) -> model.Turn:
-    """Return a turn on the clock of its trace."""
-    begin = max(round(turn.t - zero, 6), 0.0)
-    return model.Turn(
-        turn.agent, begin, max(round(turn.t_end - zero, 6), begin), round(turn.run_time, 6), turn.excludes
-    )
-
-
-def _mark_outside(events: Iterable[Event]) -> None:
-    """Mark what tools brought from outside as untrusted: their results, or the calls of which the log has none."""
-    brought = [event for event in events if event.tool in OUTSIDE_TOOLS]
-    if not brought:
-        return
-    answered = {event.call_id for event in brought if event.type is EventType.TOOL_RESULT}
-    for event in brought:
-        is_result = event.type is EventType.TOOL_RESULT
-        if is_result or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
-            event.trusted = False
 
 
 def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:

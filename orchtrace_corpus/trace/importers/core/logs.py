@@ -110,8 +110,14 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
     irregular: list[str] = []
     waiting = [path]
     while waiting:
-        folders = []
-        for entry in _entries(waiting.pop(), unread):
+        folders: list[str] = []
+        entries: list[os.DirEntry[str]] = []
+        try:
+            with os.scandir(waiting.pop()) as scanned:
+                entries = sorted(scanned, key=attrgetter("name"))
+        except OSError as error:
+            unread.append(error)
+        for entry in entries:
             is_link, is_log = entry.is_symlink(), entry.name.endswith(endings)
             leads_out = is_link and not os.path.realpath(entry.path).startswith(inside)
             is_file = is_log and (os.path.isfile(entry.path) if is_link else entry.is_file())
@@ -129,12 +135,12 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
         lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
         passed_over.append(f"{lead} out of {quote_path(path)}: not followed")
     if irregular:
-        entries = "1 entry that is not a regular file"
+        skipped = "1 entry that is not a regular file"
         if len(irregular) > 1:
-            entries = f"{len(irregular):,} entries that are not regular files"
+            skipped = f"{len(irregular):,} entries that are not regular files"
         names = ", ".join(printable(name, limit=100) for name in irregular[:_MAX_NAMES])
         ending = ", …" if len(irregular) > _MAX_NAMES else ""
-        passed_over.append(f"skipped {entries} ({names}{ending})")
+        passed_over.append(f"skipped {skipped} ({names}{ending})")
     if unread:
         which = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
         passed_over.append(f"{which}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
@@ -142,16 +148,6 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
         hint = " ".join((f"Logs end in {', '.join(suffixes)}.", *(f"{reason}." for reason in passed_over)))
         raise DataFileError(f"no log in {quote_path(path)}", hint)
     return Found(files, passed_over)
-
-
-def _entries(folder: str, unread: list[OSError]) -> list[os.DirEntry[str]]:
-    """Return what is in a folder, by name; nothing of one that cannot be read, which is noted."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=attrgetter("name"))
-    except OSError as error:
-        unread.append(error)
-        return []
 
 
 def rows(
@@ -211,10 +207,7 @@ def rows(
 
 
 def _decode_leniently(line: bytes, report: ImportReport) -> list[Any]:
-    """Decode a line that is not one JSON value: the values on it, `_NOTHING` for a part that is none.
-
-    Bytes that are no UTF-8 are replaced.
-    """
+    """Return the values on a line that is not one, `_NOTHING` for a part that is none; bad UTF-8 is replaced."""
     try:
         return [msgspec.json.decode(line)]
     except UnicodeDecodeError:

@@ -134,7 +134,13 @@ class Privacy(NamedTuple):
         """Return what an event keeps of a content: a hash that shows repetitions, or the content itself; or nothing."""
         if not content and (content is None or content in ("", [], {})):
             return ""
-        data = content.encode("utf-8", "replace") if type(content) is str else _canonical(content)
+        if type(content) is str:
+            data = content.encode("utf-8", "replace")
+        else:
+            try:
+                data = _CANONICAL.encode(content)
+            except RecursionError:
+                data = b"nested too deeply"
         if self.keep_content:
             return content if type(content) is str else data.decode()
         salted = _salted(self.salt).copy()
@@ -217,7 +223,8 @@ def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
     if (is_run := _CALL_ID(name) is not None) and len(name) < _SHORTEST_KEY:
         return False, ()
     # Keys whose beginning is too short to look for in any case.
-    may_hold_secrets = "SK" in name or "AC" in name or _VAULT(name) is not None or _has_dotted_parts(name)
+    may_hold_secrets = "SK" in name or "AC" in name or _VAULT(name) is not None
+    may_hold_secrets = may_hold_secrets or (len(name) > 57 and name.count(".") > 1)  # as a token of Discord has parts
     folded = name.casefold()
     if is_run and len(name) < _NO_SERVICE:
         return may_hold_secrets or _has_any(_HINTS_IN_RUNS, folded), ()
@@ -229,11 +236,6 @@ def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
     marks = [mark for beginning in present for mark in marks_by_beginning[beginning] if mark in folded]
     shapes = dict.fromkeys(shape for mark in marks for shape in shapes_by_mark.get(mark, ()))
     return may_hold_secrets or not _OWN_HINTS.isdisjoint(marks), tuple(shapes)
-
-
-def _has_dotted_parts(name: str) -> bool:
-    """Return True if a name is long enough for the three parts of a bot's token on Discord."""
-    return len(name) > 57 and name.count(".") > 1
 
 
 class _Collection(msgspec.Struct):
@@ -266,10 +268,3 @@ def _tag(private: str, salt: bytes) -> str:
     import hmac
 
     return hmac.digest(salt, private.encode("utf-8", "replace"), "sha256").hex()[:_TAG_DIGITS]
-
-
-def _canonical(content: Any) -> bytes:
-    try:
-        return _CANONICAL.encode(content)
-    except RecursionError:
-        return b"nested too deeply"

@@ -417,8 +417,21 @@ class Run:
                 settled.status, settled.error = status, error
         for key, call_id, result in self._results:
             steps.join(self.calls.get((key, call_id)), result, self.report)
-        self._name_agents()
-        self._link_subagents()
+        for key in (*self._tasks, *(key for key, _ in self._asides)):
+            self.agent(key)  # also one without rows has a name
+        names = Names()
+        names.new(steps.USER)
+        for key, transcript in self.agents.items():  # of equal names, later ones get a number
+            wanted = _MAIN if transcript.is_root and key == ROOT else masked(self._called.get(key) or key)
+            transcript.agent = names.new(wanted or "agent")
+        for child, tasks in self._tasks.items():
+            for task in tasks:
+                self._assign(child, task)
+        for (key, _), aside in self._asides.items():
+            aside.agent, aside.parent = self.agents[key].agent, self.agents[key].parent
+        for transcript in () if self._are_peers else self.agents.values():
+            if transcript.steps and not (transcript.is_root or transcript.parent or transcript.is_warm_up):
+                self.report.note(Problem.NO_SPAWN, str(transcript.steps[0].place))
         for call, receiver in self._addressed:
             call.target = receiver.agent
         for delivery, sender in self._senders:
@@ -429,35 +442,15 @@ class Run:
         steps.add_returns(list(self._returns()), acting)
         return acting
 
-    def _name_agents(self) -> None:
-        """Give every agent its name, also one without rows; of equal names, later ones get a number."""
-        for key in (*self._tasks, *(key for key, _ in self._asides)):
-            self.agent(key)
-        names = Names()
-        names.new(steps.USER)
-        for key, transcript in self.agents.items():
-            wanted = _MAIN if transcript.is_root and key == ROOT else masked(self._called.get(key) or key)
-            transcript.agent = names.new(wanted or "agent")
-
-    def _link_subagents(self) -> None:
-        """Let sub-agents be spawned by the calls that the log names, or where they begin."""
-        for child, tasks in self._tasks.items():
-            for task in tasks:
-                self._assign(child, task)
-        for (key, _), aside in self._asides.items():
-            aside.agent, aside.parent = self.agents[key].agent, self.agents[key].parent
-        if self._are_peers:
-            return
-        for transcript in self.agents.values():
-            if transcript.steps and not (transcript.is_root or transcript.parent or transcript.is_warm_up):
-                self.report.note(Problem.NO_SPAWN, str(transcript.steps[0].place))
-
     def _assign(self, child: str, task: Task) -> None:
         """Let a call spawn an agent; to one that lives already, it is a message."""
         transcript, parent = self.agents[child], self.agents.get(task.parent)
         if parent is None or not parent.steps:
             return
-        if self._is_above(child, task.parent):
+        above: str | None = task.parent
+        while above is not None and above != child:
+            above = self._parents.get(above)
+        if above is not None:  # it is itself below the child, so it cannot have spawned it
             self.report.note(Problem.SPAWN_CYCLE, str(task.place or transcript.begins_at or ""))
             self._cut.add((child, task.parent))
             if isinstance(task.call, ToolCall):
@@ -483,13 +476,6 @@ class Run:
             if not transcript.steps and transcript.kind is not steps.SCRIPT:
                 self.missing[Missing.TRANSCRIPTS] += 1
                 self.report.note(Problem.NO_TRANSCRIPT, str(call.place))
-
-    def _is_above(self, child: str, parent: str) -> bool:
-        """Return True if an agent is the other or above it, so that the other cannot have spawned it."""
-        above: str | None = parent
-        while above is not None and above != child:
-            above = self._parents.get(above)
-        return above == child
 
     def _returns(self) -> Iterator[tuple[Transcript, steps.Return]]:
         """Yield what comes back from sub-agents: what the log records, else the results of the calls that waited."""

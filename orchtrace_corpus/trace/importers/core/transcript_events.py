@@ -260,18 +260,14 @@ class _TranscriptEvents:
                 self._end_turn(step)
                 continue
             else:
-                self._note_turn_start(step)
+                # a turn begins with what is entered while none is going on, or with what a person typed
+                is_typed = isinstance(step, steps.UserInput) and step.waited
+                is_first = is_typed or (self._is_over and not self._is_prompted)
+                if is_first and not (isinstance(step, steps.Note) and step.prolongs):
+                    self._turn_starts.append(step.time)
+                    self._is_prompted = True
                 self._take_other(step)
             self._ready = step.time
-
-    def _note_turn_start(self, step: steps.Step) -> None:
-        """Note that a turn begins with what is entered while none is going on, or with what a person typed."""
-        is_typed = isinstance(step, steps.UserInput) and step.waited
-        if isinstance(step, steps.Note) and step.prolongs:
-            return
-        if is_typed or (self._is_over and not self._is_prompted):
-            self._turn_starts.append(step.time)
-            self._is_prompted = True
 
     def _end_turn(self, step: steps.TurnEnd) -> None:
         starts, self._turn_starts, self._is_prompted = self._turn_starts, [], False
