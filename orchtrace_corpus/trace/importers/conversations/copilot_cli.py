@@ -62,30 +62,33 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     reading = _Reading(privacy)
     for file in files:
         reading.take(file)
-    yield reading.trace(files[0])
+    run = reading.run
+    folder, name = os.path.split(files[0].path_text)
+    run.name = run.name or (masked_path(os.path.basename(folder)) if name == "events.jsonl" else files[0].stem)
+    for call, stated in reading.outputs.values():
+        run.spend_output(call, stated)
+    yield run.trace()
 
 
-class _Segment:
+class _Segment(Struct):
     """The work until a shutdown, which sums it up."""
 
-    def __init__(self) -> None:
-        self.calls: list[steps.ModelCall] = []  # the answers without usage of their own
-        # the tokens of those with usage: as input with what caches had, and as output
-        self.spent: tuple[int, int] | None = None
+    calls: list[steps.ModelCall] = field(default_factory=list)  # the answers without usage of their own
+    spent: tuple[int, int] | None = None  # the tokens of those with usage: as input with what caches had, as output
 
 
 class _Reading:
     """Reads the events of a session."""
 
     def __init__(self, privacy: Privacy) -> None:
-        self._run = Run("copilot_cli", privacy)
-        self._report = self._run.report
+        self.run = Run("copilot_cli", privacy)
+        self._report = self.run.report
         self._seen: set[str] = set()
         self._answers: dict[tuple[str, str], steps.ModelCall] = {}  # by agent and call of the service
         self._spent: dict[str, steps.ModelCall] = {}  # of each agent the one whose message is still to come
         self._last: dict[str, steps.ModelCall] = {}
         self._segment = _Segment()
-        self._outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # what messages state, by their answers
+        self.outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # what messages state, by their answers
         self._owners: dict[str, str] = {}  # agents by the ids of their calls
         self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
         self._requests: dict[str, _Event] = {}
@@ -115,23 +118,20 @@ class _Reading:
             taker(self, _Event(data, agent, moment(row.timestamp), steps.Place(called, line)))
 
     def _take_start(self, event: _Event) -> None:
-        self._run.name = self._run.name or text_field(event.data, "sessionId")
-        self._run.version = masked(text_field(event.data, "copilotVersion")) or self._run.version
+        self.run.name = self.run.name or text_field(event.data, "sessionId")
+        self.run.version = masked(text_field(event.data, "copilotVersion")) or self.run.version
 
     def _take_input(self, event: _Event) -> None:
         """Take what a person typed; sub-agents, skills and the program itself say where it is from."""
         if event.agent == ROOT and event.data.get("source") in (None, "", "user"):
             self._last.pop(ROOT, None)  # what runs before the next answer, they have asked for themselves
-            self._run.prompt(ROOT, event.time, event.place, event.data.get("content"))
+            self.run.prompt(ROOT, event.time, event.place, event.data.get("content"))
         else:
-            self._run.note(event.agent, event.time, event.place)
-
-    def _take_abort(self, event: _Event) -> None:
-        self._run.interrupt(event.agent, event.time, event.place)
+            self.run.note(event.agent, event.time, event.place)
 
     def _answer(self, event: _Event, service: str) -> steps.ModelCall:
         """Return a new answer."""
-        call = self._run.answer(event.agent, event.time, event.place)
+        call = self.run.answer(event.agent, event.time, event.place)
         self._last[event.agent] = call
         if service:
             self._answers[event.agent, service] = call
@@ -146,7 +146,7 @@ class _Reading:
         name = name and f"usage {name}"
         call = self._answers.get((event.agent, service)) if service else None
         if (call is not None and call.spent) or (name and name in self._seen):
-            self._run.leave_out(LedgerLine.REPEATED_USAGE, usage)
+            self.run.leave_out(LedgerLine.REPEATED_USAGE, usage)
             return
         self._seen.add(name)
         if call is None:
@@ -157,16 +157,16 @@ class _Reading:
         call.end = event.time
         if event.time >= 0:
             first = duration(used.get("timeToFirstTokenMs"), 1000)
-            thread = self._run.agent(event.agent)
+            thread = self.run.agent(event.agent)
             thread.date_request(call, event.time - duration(used.get("duration"), 1000), first)
         if ending := masked(text_field(used, "finishReason")):
             call.more = {**(call.more or {}), "finish_reason": ending}
-        put, got, *_ = self._run.spend(call, usage)
+        put, got, *_ = self.run.spend(call, usage)
         before = self._segment.spent or (0, 0)
         self._segment.spent = before[0] + (put or 0), before[1] + (got or 0)
 
     def _take_message(self, event: _Event) -> None:
-        data, run = event.data, self._run
+        data, run = event.data, self.run
         name, service = text_field(data, "messageId"), text_field(data, "apiCallId")
         name = name and f"message {name}"
         if name and name in self._seen:
@@ -181,7 +181,7 @@ class _Reading:
                 self._segment.calls.append(call)
             call.end = max(call.end, event.time)  # one answer may have several messages
         if (stated := data.get("outputTokens")) is not None:  # messages of one answer state it once
-            self._outputs.setdefault(id(call), (call, stated))
+            self.outputs.setdefault(id(call), (call, stated))
         call.model = call.model or masked(text_field(data, "model"))
         call.note_text(text_field(data, "content"), run.privacy)
         self._last[event.agent] = call
@@ -193,21 +193,21 @@ class _Reading:
     def _take_failure(self, event: _Event) -> None:
         error = masked(text_field(event.data, "errorType") or text_field(event.data, "errorCode")) or "error"
         model = masked(text_field(event.data, "model"))
-        self._run.answer(event.agent, event.time, event.place, model, error=error)
+        self.run.answer(event.agent, event.time, event.place, model, error=error)
 
     def _own(self, agent: str, call_id: str) -> None:
         self._owners.setdefault(call_id, agent)
-        call = self._run.calls.get((agent, call_id))
+        call = self.run.calls.get((agent, call_id))
         if call is not None and call.tool == "ask_user":
             call.purpose = steps.ASK
 
     def _take_call(self, event: _Event) -> None:
         """Take the beginning of a tool; mostly its call is known from the answer."""
         data, call_id = event.data, text_field(event.data, "toolCallId")
-        call = self._run.calls.get((event.agent, call_id)) if call_id else None
+        call = self.run.calls.get((event.agent, call_id)) if call_id else None
         if call is None:
             tool, arguments, by = text_field(data, "toolName"), data.get("arguments"), self._last.get(event.agent)
-            self._run.call(event.agent, call_id, tool, event.time, event.place, arguments, by)
+            self.run.call(event.agent, call_id, tool, event.time, event.place, arguments, by)
             self._own(event.agent, call_id)
         elif event.time >= 0:
             call.time = max(call.time, event.time)
@@ -221,7 +221,7 @@ class _Reading:
         if data.get("success") is not True:
             error = masked(text_field(failed, "code")) or "tool_error"
         content = object_field(data, "result").get("content", failed.get("message"))
-        self._run.result(event.agent, call_id, event.time, event.place, content, error=error)
+        self.run.result(event.agent, call_id, event.time, event.place, content, error=error)
 
     def _take_request(self, event: _Event) -> None:
         """Take the question whether a call may run."""
@@ -229,7 +229,7 @@ class _Reading:
 
     def _take_decision(self, event: _Event) -> None:
         """Take the answer to such a question: of a person, who is waited for, or of a rule."""
-        run, request = self._run, self._requests.pop(text_field(event.data, "requestId"), None)
+        run, request = self.run, self._requests.pop(text_field(event.data, "requestId"), None)
         if request is None or request.time < 0 or event.time < 0:
             return
         call_id = text_field(request.data.get("permissionRequest"), "toolCallId")
@@ -255,22 +255,22 @@ class _Reading:
         if not child:
             return
         self._children[call_id] = child
-        self._run.agent(child, text_field(event.data, "agentDisplayName") or role, role)
+        self.run.agent(child, text_field(event.data, "agentDisplayName") or role, role)
         waits = event.data.get("executionMode") != "background"
-        self._run.spawn(child, self._owners.get(call_id, ROOT), call_id, event.place, waits=waits)
+        self.run.spawn(child, self._owners.get(call_id, ROOT), call_id, event.place, waits=waits)
 
     def _take_end(self, event: _Event) -> None:
         """Take the end of a sub-agent: whoever started it in the background is told now."""
         call_id = text_field(event.data, "toolCallId")
         child, owner = self._children.get(call_id, event.agent), self._owners.get(call_id, ROOT)
         if (total := count(event.data.get("totalTokens"))) is not None:
-            self._run.report.enter(LedgerLine.CHILD_TOTAL, total=total)
+            self.run.report.enter(LedgerLine.CHILD_TOTAL, total=total)
         is_error = "error" in event.data
-        if child and not self._run.waits_for(child):
-            note = self._run.note(owner, event.time, event.place)
-            self._run.returned(child, note, Status.ERROR if is_error else Status.OK)
+        if child and not self.run.waits_for(child):
+            note = self.run.note(owner, event.time, event.place)
+            self.run.returned(child, note, Status.ERROR if is_error else Status.OK)
         elif child and is_error:
-            self._run.settle(owner, call_id, "agent_error")
+            self.run.settle(owner, call_id, "agent_error")
 
     def _take_shutdown(self, event: _Event) -> None:
         """Take the sums of what ran since the last shutdown, counted where the answers do not say what they spent."""
@@ -281,7 +281,7 @@ class _Reading:
         total = [sum(count(usage[kind]) or 0 for usage in used.values()) for kind in (0, 1)]
         if segment.spent is not None or not any(total):
             for usage in used.values():
-                self._run.leave_out(LedgerLine.SESSION_TOTAL, usage)
+                self.run.leave_out(LedgerLine.SESSION_TOTAL, usage)
             if segment.spent is not None and tuple(total) != segment.spent and any(total):
                 self._report.note(Problem.SESSION_TOTAL_DIFFERS, str(event.place))
             return
@@ -290,24 +290,15 @@ class _Reading:
             fits = [call for call in segment.calls if call.model == masked(model) and call.spent is None]
             bearer = fits[-1] if fits else steps.ModelCall(event.time, event.place, end=event.time, model=masked(model))
             if not fits:
-                self._run.aside(ROOT).add(bearer)
-            self._run.spend(bearer, usage, LedgerLine.LAST_OF_MODEL)
+                self.run.aside(ROOT).add(bearer)
+            self.run.spend(bearer, usage, LedgerLine.LAST_OF_MODEL)
             bearer.basis = TokenBasis.PLACEHOLDER if bearer.spent else bearer.basis
             bearers.append(bearer)
-        self._run.cover([call for call in segment.calls if call.spent is None and call not in bearers])
-
-    def trace(self, file: LogFile) -> Trace:
-        """Return the trace."""
-        folder, name = os.path.split(file.path_text)
-        stem = masked_path(os.path.basename(folder)) if name == "events.jsonl" else file.stem
-        self._run.name = self._run.name or stem
-        for call, stated in self._outputs.values():
-            self._run.spend_output(call, stated)
-        return self._run.trace()
+        self.run.cover([call for call in segment.calls if call.spent is None and call not in bearers])
 
 
 _TAKERS: Mapping[str, Callable[[_Reading, _Event], None]] = {
-    "abort": _Reading._take_abort,
+    "abort": lambda reading, event: reading.run.interrupt(event.agent, event.time, event.place),
     "assistant.message": _Reading._take_message,
     "model.call_failure": _Reading._take_failure,
     "permission.completed": _Reading._take_decision,

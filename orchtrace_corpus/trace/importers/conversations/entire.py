@@ -84,14 +84,17 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     reading = _Reading(privacy)
     for file in files:
         reading.take(file)
-    yield reading.trace(files[0])
+    parts = os.path.realpath(files[0].path).split(os.sep)
+    name = f"{''.join(parts[-4:-2])}-{parts[-2]}" if parts[-2].isdigit() else parts[-2]  # aa/bbbbbbbbbb/0
+    reading.run.name = name if parts[-1] == "transcript.jsonl" else files[0].name
+    yield reading.run.trace()
 
 
 class _Reading:
     """Reads the transcripts of a session."""
 
     def __init__(self, privacy: Privacy) -> None:
-        self._run = Run("entire", privacy)
+        self.run = Run("entire", privacy)
         self._seen = SeenRows()
         self._answers: dict[str, steps.ModelCall] = {}
         self._unnamed = Counter[str]()  # answers of a file without ids, by their times
@@ -99,7 +102,7 @@ class _Reading:
 
     def take(self, file: LogFile) -> None:
         """Read the lines of a file, each once."""
-        run = self._run
+        run = self.run
         self._seen.begin_file()
         self._unnamed.clear()
         for line_number, line in logs.rows(file, run.report, _Line):
@@ -116,7 +119,7 @@ class _Reading:
             elif line.type == "user_tool_result" and is_new:
                 error = (
                     "tool_error" if mapping(line.result).get("error") else ""
-                )  # by early versions, without the output
+                )  # of early versions, without the output
                 run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, error=error)
             elif line.type not in ("user", "user_tool_result"):
                 run.report.note_unknown(masked(string(line.type)) or "(no type)")
@@ -124,11 +127,11 @@ class _Reading:
     def _take_prompt(self, line: _Line, place: steps.Place) -> None:
         """Take what a person wrote, or the program in their name; early versions write an empty line before results."""
         if not line.content:
-            self._run.report.pass_over("user line without a text")
+            self.run.report.pass_over("user line without a text")
             return
         texts = [text_field(part, "text") for part in objects(line.content)]
         text = ("\n".join(texts) or string(line.content)).lstrip()
-        run, time = self._run, moment(line.ts)
+        run, time = self.run, moment(line.ts)
         if text.startswith(_INTERRUPTED):
             run.interrupt(ROOT, time, place)
         elif text.startswith(_PUT_THERE):
@@ -141,7 +144,7 @@ class _Reading:
 
     def _take_answer(self, line: _Line, place: steps.Place, *, is_new: bool) -> None:
         """Take an answer, or what a copy, or a further line of the same answer, adds to it."""
-        run, name = self._run, string(line.id)
+        run, name = self.run, string(line.id)
         if not name:
             self._unnamed[str(line.ts)] += 1
             name = f"{line.ts} {self._unnamed[str(line.ts)]}"
@@ -163,18 +166,18 @@ class _Reading:
     def _spend(self, call: steps.ModelCall, line: _Line) -> None:
         """Count what a line states of an answer: figures of 0 are left out of it, caches always."""
         if line.input_tokens is None and line.output_tokens is not None:
-            self._run.spend_output(call, line.output_tokens)
+            self.run.spend_output(call, line.output_tokens)
             return
         output = 0 if line.output_tokens is None and count(line.input_tokens) else line.output_tokens
-        self._run.spend(call, (line.input_tokens, output, None, None, None))
+        self.run.spend(call, (line.input_tokens, output, None, None, None))
         if call.spent is not None:
-            self._run.report.enter(LedgerLine.NO_CACHES)
-            self._run.missing[Missing.CACHES] = self._run.missing.get(Missing.CACHES, 0) + 1
+            self.run.report.enter(LedgerLine.NO_CACHES)
+            self.run.missing[Missing.CACHES] = self.run.missing.get(Missing.CACHES, 0) + 1
 
     def _take_call(
         self, part: dict[str, Any], answer: steps.ModelCall, time: float, place: steps.Place, *, is_codex: bool
     ) -> None:
-        run, call_id, tool = self._run, text_field(part, "id"), text_field(part, "name")
+        run, call_id, tool = self.run, text_field(part, "id"), text_field(part, "name")
         arguments, result = mapping(part.get("input")), part.get("result")
         is_known = bool(call_id) and (ROOT, call_id) in run.calls
         call = run.calls[ROOT, call_id] if is_known else run.call(ROOT, call_id, tool, time, place, arguments, answer)
@@ -201,10 +204,3 @@ class _Reading:
                 if agent in self._spawned and mapping(ending):
                     ended = Status.OK if "completed" in ending else Status.ERROR
                     run.returned(self._spawned[agent], returned, ended, run.privacy.reference(ending))
-
-    def trace(self, file: LogFile) -> Trace:
-        """Return the trace."""
-        parts = os.path.realpath(file.path).split(os.sep)
-        name = f"{''.join(parts[-4:-2])}-{parts[-2]}" if parts[-2].isdigit() else parts[-2]  # aa/bbbbbbbbbb/0
-        self._run.name = name if parts[-1] == "transcript.jsonl" else file.name
-        return self._run.trace()

@@ -101,16 +101,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Reading:
-    """Reads the files of a session into a run; the keys of sub-agents are their sessions, or the names of their files.
-
-    Args:
-        privacy: How contents are referred to.
-        mains: The sessions that people talk to. Those of sub-agents had the same names once.
-    """
+    """Reads the files of a session; the keys of sub-agents are their sessions, or the names of their files."""
 
     def __init__(self, privacy: Privacy, mains: set[str]) -> None:
         self._run = Run("gemini_cli", privacy)
-        self._mains = mains
+        self._mains = mains  # the sessions that people talk to; those of sub-agents had the same names once
         self._messages: dict[str, dict[str, _Message]] = {}  # by agent and id, as last written
         self._keys: dict[str, str] = {}  # of sub-agents, by every name that they have
 
@@ -124,7 +119,13 @@ class _Reading:
         else:
             run.name = run.name or header.session
         messages = self._messages.setdefault(agent, {})
-        for line, row in self._messages_of(file) if header.is_document else logs.rows(file, run.report):
+        records = logs.rows(file, run.report)
+        if header.is_document:
+            document = logs.document(file).members()
+            parts = document["messages"].elements() if "messages" in document else ()
+            records = ((part.line, mapping(part.value())) for part in parts)
+        for line, row in records:
+            run.report.records_read += header.is_document
             place = steps.Place(file.name, line)
             if "$set" in row or ("messages" in row and "type" not in row):
                 for message in objects(mapping(row.get("$set", row)).get("messages")):
@@ -133,12 +134,6 @@ class _Reading:
                 run.report.pass_over("$rewindTo")  # what is gone from the history was paid for
             elif "type" in row or not row.keys() >= _HEADER:
                 self._take_message(messages, row, place)
-
-    def _messages_of(self, file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
-        messages = logs.document(file).members().get("messages")
-        for part in messages.elements() if messages is not None else ():
-            self._run.report.records_read += 1
-            yield part.line, mapping(part.value())
 
     def _take_message(self, known: dict[str, _Message], row: dict[str, Any], place: steps.Place) -> None:
         """Take a message of an agent, or one that was there before, and has more in it now."""

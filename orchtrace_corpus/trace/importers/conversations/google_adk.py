@@ -125,14 +125,13 @@ def _sessions(file: LogFile, report: ImportReport) -> Iterator[tuple[str, str, _
         members = part.members()
         in_python = "app_name" in members  # how members are spelled
         name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
-        events = _one_by_one(members["events"], file.name, in_python=in_python) if "events" in members else ()
-        yield name, app, events
+        parts = members["events"].elements() if "events" in members else ()
+        yield name, app, ((_event(part, in_python=in_python), steps.Place(file.name, part.line)) for part in parts)
 
 
-def _one_by_one(events: Part, file: str, *, in_python: bool) -> Iterator[tuple[_Event | None, steps.Place]]:
-    for part in events.elements():
-        event: _Event | None = None if in_python else part.value(_Event)
-        yield event or lenient(part.value(), _Event), steps.Place(file, part.line)
+def _event(part: Part, *, in_python: bool) -> _Event | None:
+    event: _Event | None = None if in_python else part.value(_Event)
+    return event or lenient(part.value(), _Event)
 
 
 class _Words(Struct, gc=False):

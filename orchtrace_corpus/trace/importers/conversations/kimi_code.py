@@ -112,7 +112,9 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         reading.take(file)
     for file in states:
         reading.take_state(file)
-    yield reading.trace(files[0])
+    run = reading.run
+    run.name = run.name or masked_path(os.path.basename(_folder(files[0])))
+    yield run.trace()
 
 
 def _key(name: Any) -> str:
@@ -124,8 +126,8 @@ class _Reading:
     """Reads the files of a session."""
 
     def __init__(self, privacy: Privacy) -> None:
-        self._run = Run("kimi_code", privacy)
-        self._report = self._run.report
+        self.run = Run("kimi_code", privacy)
+        self._report = self.run.report
         self._steps: dict[str, _Step] = {}  # of each agent the one that it is in
         self._aside: dict[str, _Step] = {}  # of each agent what is asked beside its steps
         self._cancelled: set[str] = set()  # agents whose turn was broken off, as the log has said already
@@ -134,12 +136,12 @@ class _Reading:
         """Take what the session says of its agents: who is below whom, which their records say better."""
         state = mapping(json_parts.decoded(logs.contents(file)))
         self._report.records_read += 1
-        self._run.name = text_field(state, "id") or self._run.name
+        self.run.name = text_field(state, "id") or self.run.name
         for name, details in object_field(state, "agents").items():
             above = text_field(details, "parentAgentId")
-            if above and _key(name) in self._run.agents:
-                self._run.agent(_key(name), name, text_field(object_field(details, "labels"), "profileName"))
-                self._run.spawn(_key(name), _key(above), "", steps.Place(file.name, 1))
+            if above and _key(name) in self.run.agents:
+                self.run.agent(_key(name), name, text_field(object_field(details, "labels"), "profileName"))
+                self.run.spawn(_key(name), _key(above), "", steps.Place(file.name, 1))
 
     def take(self, file: LogFile) -> None:
         """Take the records of an agent."""
@@ -160,28 +162,24 @@ class _Reading:
                 is_step = row.purpose in (None, "loop")  # else it is asked aside, as when a history is summed up
                 step = self._steps.setdefault(agent, _Step()) if is_step else self._aside.setdefault(agent, _Step())
                 step.asked, step.model = time, masked(string(row.model))
-            case "turn.prompt" | "turn.steer":
-                self._take_prompt(row, agent, time, place, waited=kind == "turn.prompt")
+            case "turn.prompt" | "turn.steer":  # by a person, or by the program for another agent
+                self._cancelled.discard(agent)
+                if agent == ROOT and text_field(row.origin, "kind") in ("", "user"):
+                    self.run.prompt(agent, time, place, row.input, waited=kind == "turn.prompt")
+                else:
+                    self.run.note(agent, time, place)
             case "turn.cancel" | "turn.ended":
                 self._take_end_of_turn(row, agent, time, place)
             case "subagent.spawned" | "subagent.completed" | "subagent.failed":
                 self._take_child(row, kind, agent, time, place)
             case "permission.record_approval_result":
                 if text_field(row.result, "decision") == "rejected":
-                    self._run.settle(agent, string(row.tool_call_id), steps.REJECTED)
+                    self.run.settle(agent, string(row.tool_call_id), steps.REJECTED)
             case _ if kind.startswith(_SILENT):
-                self._run.version = self._run.version or masked(string(row.protocol_version))
+                self.run.version = self.run.version or masked(string(row.protocol_version))
                 self._report.pass_over(masked(kind))
             case _:
                 self._report.note_unknown(masked(kind) or "(no type)")
-
-    def _take_prompt(self, row: _Row, agent: str, time: float, place: steps.Place, *, waited: bool) -> None:
-        """Take what begins a turn, or is said in the middle of one, by a person or by the program for another agent."""
-        self._cancelled.discard(agent)
-        if agent == ROOT and text_field(row.origin, "kind") in ("", "user"):
-            self._run.prompt(agent, time, place, row.input, waited=waited)
-        else:
-            self._run.note(agent, time, place)
 
     def _take_end_of_turn(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
         ending = string(row.reason)
@@ -189,17 +187,17 @@ class _Reading:
         if row.kind == "turn.cancel" or ending == "cancelled":
             if agent not in self._cancelled:
                 self._cancelled.add(agent)
-                self._run.interrupt(agent, time, place)
+                self.run.interrupt(agent, time, place)
         elif ending and ending != "completed":
-            self._run.answer(agent, time, place, error=masked(ending))
+            self.run.answer(agent, time, place, error=masked(ending))
 
     def _answer(self, agent: str, time: float, place: steps.Place) -> steps.ModelCall:
         """Return the answer of the step that an agent is in."""
         step = self._steps.setdefault(agent, _Step())
         if step.call is None:
-            step.call = self._run.answer(agent, time, place, step.model)
+            step.call = self.run.answer(agent, time, place, step.model)
             if step.asked != NO_TIME and time != NO_TIME:
-                self._run.agent(agent).date_request(step.call, step.asked)
+                self.run.agent(agent).date_request(step.call, step.asked)
         return step.call
 
     def _take_usage(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
@@ -211,12 +209,12 @@ class _Reading:
         else:
             begin = min(aside.asked, time) if aside is not None and aside.asked != NO_TIME else time
             call = steps.ModelCall(begin, place, end=time, model=aside.model if aside is not None else "")
-            self._run.aside(agent).add(call)
+            self.run.aside(agent).add(call)
         call.model = call.model or masked(string(row.model))
-        self._run.spend(call, usage, caches_apart=True)
+        self.run.spend(call, usage, caches_apart=True)
 
     def _take_event(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
-        run, kind = self._run, text_field(event, "type")
+        run, kind = self.run, text_field(event, "type")
         call_id = text_field(event, "toolCallId")
         match kind:
             case "step.begin":
@@ -252,11 +250,11 @@ class _Reading:
             call = self._answer(agent, time, place)
             del self._steps[agent]
         if used and call.spent is None:
-            self._run.spend(call, _usage(used), caches_apart=True)
+            self.run.spend(call, _usage(used), caches_apart=True)
         elif used and used == step.used and call.spent is not None:
-            self._run.restate(LedgerLine.REPEATED_USAGE, call)
+            self.run.restate(LedgerLine.REPEATED_USAGE, call)
         elif used:
-            self._run.leave_out(LedgerLine.REPEATED_USAGE, _usage(used), caches_apart=True)
+            self.run.leave_out(LedgerLine.REPEATED_USAGE, _usage(used), caches_apart=True)
         fields = call.more or {}
         if ending := masked(text_field(event, "finishReason")):
             fields["finish_reason"] = ending
@@ -272,21 +270,15 @@ class _Reading:
             return
         if kind == "subagent.spawned":
             above = _key(row.parent_agent_id) if row.parent_agent_id is not None else agent
-            self._run.agent(child, child, string(row.subagent_name))
+            self.run.agent(child, child, string(row.subagent_name))
             waits = row.run_in_background is not True
-            self._run.spawn(child, above, string(row.parent_tool_call_id), place, waits=waits)
+            self.run.spawn(child, above, string(row.parent_tool_call_id), place, waits=waits)
             return
         if row.usage is not None:
-            self._run.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)), caches_apart=True)
-        if self._run.is_spawned(child) and not self._run.waits_for(child):
-            note = self._run.note(agent, time, place)
-            self._run.returned(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
-
-    def trace(self, file: LogFile) -> Trace:
-        """Return the trace."""
-        run = self._run
-        run.name = run.name or masked_path(os.path.basename(_folder(file)))
-        return run.trace()
+            self.run.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)), caches_apart=True)
+        if self.run.is_spawned(child) and not self.run.waits_for(child):
+            note = self.run.note(agent, time, place)
+            self.run.returned(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
 
 
 def _usage(used: dict[str, Any]) -> tuple[Any, ...]:

@@ -106,19 +106,26 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     reading = _Reading(privacy, files)
     for file, above in _parents(files).items():
         reading.take(file, reading.key_of(file, above))
-    yield reading.trace(files[0])
+    run = reading.run
+    run.name = run.name or files[0].name
+    for child, parent in reading.unreturned.items():
+        ended = max((step.last_time for step in run.agent(child).steps), default=0.0)
+        notices = (step for key, step in reading.notices if key == parent and step.time >= ended)
+        if (notice := next(notices, None)) is not None:
+            run.returned(child, notice)
+    yield run.trace()
 
 
 class _Reading:
     """Reads the files of a run."""
 
     def __init__(self, privacy: Privacy, files: Sequence[LogFile]) -> None:
-        self._run = Run("pi", privacy)
+        self.run = Run("pi", privacy)
         self._own_files = {_agent_of(file.path) for file in files}
         self._keys: dict[LogFile, str] = {}
         self._background: dict[str, tuple[str, str]] = {}  # runs in the background: who has begun them by which call
-        self._unreturned: dict[str, str] = {}
-        self._notices: list[tuple[str, steps.Step]] = []  # that runs in the background have ended, perhaps
+        self.unreturned: dict[str, str] = {}
+        self.notices: list[tuple[str, steps.Step]] = []  # that runs in the background have ended, perhaps
         self._seen = SeenRows()
         # of agents whose messages have one time each the last answer, which lasts until the next message, and its calls
         self._untimed: dict[str, tuple[steps.ModelCall, list[steps.ToolCall]]] = {}
@@ -127,16 +134,16 @@ class _Reading:
         """Return the key of the agent of a file, and note who has spawned it where no result says so."""
         key = ROOT if above is None else _agent_of(file.path)
         self._keys[file] = key
-        if above is not None and not self._run.is_spawned(key):
+        if above is not None and not self.run.is_spawned(key):
             parent, call_id = self._background.get(key.split("/")[0], (self._keys[above], ""))
-            self._run.agent(key, "agent")
-            self._run.spawn(key, parent, call_id, waits=False)
-            self._unreturned[key] = parent
+            self.run.agent(key, "agent")
+            self.run.spawn(key, parent, call_id, waits=False)
+            self.unreturned[key] = parent
         return key
 
     def take(self, file: LogFile, key: str) -> None:
         """Read the entries of a file, each once."""
-        run = self._run
+        run = self.run
         self._seen.begin_file()
         for line, row in logs.rows(file, run.report, _Row):
             message = mapping(row.message)
@@ -157,17 +164,17 @@ class _Reading:
         if kind in ("message", "message_end"):
             self._take_message(key, message, time, place)
         elif kind in _SUMMARIES and row.from_hook is not True:
-            self._run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
+            self.run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
         elif kind == "custom_message":
-            self._notices.append((key, self._run.note(key, time, place)))
+            self.notices.append((key, self.run.note(key, time, place)))
         elif kind in _SILENT or kind in _SUMMARIES:
-            self._run.report.pass_over(kind)
+            self.run.report.pass_over(kind)
         else:
-            self._run.report.note_unknown(masked(kind) or "(no type)")
+            self.run.report.note_unknown(masked(kind) or "(no type)")
 
     def _take_message(self, key: str, message: dict[str, Any], written: float, place: steps.Place) -> None:
         """Take a message of an agent, with the time of its entry; `NO_TIME` where only the message has one."""
-        run, role, dated = self._run, text_field(message, "role"), moment_ms(message.get("timestamp"))
+        run, role, dated = self.run, text_field(message, "role"), moment_ms(message.get("timestamp"))
         time = dated if written == NO_TIME else written
         self._end_untimed(key, time)
         if role == "assistant":
@@ -175,12 +182,7 @@ class _Reading:
         elif role == "toolResult":
             self._take_result(key, message, time, place)
         elif role == "user" and key == ROOT:
-            run.prompt(
-                key,
-                dated if dated != NO_TIME else time,
-                place,
-                text_of(message.get("content")) or message.get("content"),
-            )
+            run.prompt(key, dated if dated != NO_TIME else time, place, _content(message))
         elif role == "bashExecution":
             run.prompt(key, time, place, message.get("command"), is_command=True)
         elif role in _ROLES:
@@ -189,7 +191,7 @@ class _Reading:
             run.report.note_unknown(masked(f"message of {role or 'nobody'}"))
 
     def _take_answer(self, key: str, message: dict[str, Any], asked: float, written: float, place: steps.Place) -> None:
-        run = self._run
+        run = self.run
         end = asked if written == NO_TIME else written
         model = masked(text_field(message, "responseModel") or text_field(message, "model"))
         call = run.answer(key, end, place, model)
@@ -232,12 +234,12 @@ class _Reading:
     def _take_result(self, key: str, message: dict[str, Any], time: float, place: steps.Place) -> None:
         call_id = text_field(message, "toolCallId")
         error = "tool_error" if message.get("isError") is True else ""
-        result = self._run.result(key, call_id, time, place, _content(message), error=error)
+        result = self.run.result(key, call_id, time, place, _content(message), error=error)
         details = mapping(message.get("details"))
-        call = self._run.calls.get((key, call_id))
+        call = self.run.calls.get((key, call_id))
         if background := text_field(details, "asyncId"):
             self._background.setdefault(f"async-{background}", (key, call_id))
-            self._notices.append((key, result))
+            self.notices.append((key, result))
         runs = [  # of sub-agents that have begun: they said or spent something, or have files of their own
             child_run
             for child_run in objects(details.get("results"))
@@ -261,8 +263,8 @@ class _Reading:
             if own_file in self._own_files:
                 child, messages = own_file, []
             name = text_field(child_run, "agent")
-            self._run.agent(child, name, role=name)
-            self._run.spawn(child, key, call_id, place)
+            self.run.agent(child, name, role=name)
+            self.run.spawn(child, key, call_id, place)
             self._take_child(child, child_run, messages, result)
             untimed.append(child)
         for child in untimed:
@@ -272,7 +274,7 @@ class _Reading:
         self, child: str, child_run: dict[str, Any], messages: list[dict[str, Any]], returned: steps.ToolResult
     ) -> None:
         """Take what the result of a tool says of a sub-agent that it ran: its messages, or but its usage."""
-        run, place = self._run, returned.place
+        run, place = self.run, returned.place
         for message in messages:
             self._take_message(child, message, NO_TIME, place)
         usage = _usage(child_run)
@@ -292,16 +294,6 @@ class _Reading:
         last = messages[-1] if messages else {}
         words = _content(last) if last.get("role") == "assistant" else child_run.get("finalOutput")
         run.returned(child, returned, status, run.privacy.reference(words))
-
-    def trace(self, file: LogFile) -> Trace:
-        """Return the trace."""
-        self._run.name = self._run.name or file.name
-        for child, parent in self._unreturned.items():
-            ended = max((step.last_time for step in self._run.agent(child).steps), default=0.0)
-            notices = (step for key, step in self._notices if key == parent and step.time >= ended)
-            if (notice := next(notices, None)) is not None:
-                self._run.returned(child, notice)
-        return self._run.trace()
 
 
 def _agent_of(path: str) -> str:
