@@ -34,9 +34,6 @@ _FIELDS = {"claude_code": "cwd", "codex": "cwd", "qwen_code": "cwd", "copilot_cl
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
 """The levels from the file of a session up to the folder of its project, in the program's own folder."""
 
-_ABOVE_PROJECTS = {"claude_code": "projects", "qwen_code": "projects", "gemini_cli": "tmp", "kimi_code": "sessions"}
-"""The folder in which a program keeps those of projects."""
-
 _WORKTREES = re.compile(r"/\.claude/worktrees/.*")
 """The folder where Claude Code works on a branch, beside that of the project."""
 
@@ -109,13 +106,17 @@ def folder_of(form: str, path: str) -> str:
         with suppress(DataFileError), Opened(LogFile(path, os.path.basename(path))) as opened:
             for beginning in (opened.first, opened.head):
                 if named := re.search(rf'"{_FIELDS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")', beginning().text):
-                    return project_folder(_text(named[1]))
+                    import json
+
+                    with suppress(ValueError):
+                        return project_folder(str(json.loads(named[1])))
+                    return project_folder(named[1].strip('"'))
     levels = _LEVELS_UP.get(form)
     parts = path.split(os.sep)
     if levels is None or len(parts) < levels + 2:
         return ""
     above, folder = parts[-2 - levels], parts[-1 - levels]
-    if above != _ABOVE_PROJECTS[form]:
+    if above != _PLACES[form][2]:
         return ""
     if form == "kimi_code":
         return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
@@ -128,13 +129,3 @@ def folder_of(form: str, path: str) -> str:
 def project_folder(folder: str) -> str:
     """Return the folder of the project that a session ran in, with slashes on every system."""
     return _WORKTREES.sub("", folder.replace("\\", "/"))
-
-
-def _text(encoded: str) -> str:
-    """Return a text as JSON has it decoded; a torn one as it is."""
-    import json
-
-    try:
-        return str(json.loads(encoded))
-    except ValueError:
-        return encoded.strip('"')

@@ -8,7 +8,7 @@ and count. Shapes: pi-coding-agent 0.73.1 with its example of sub-agents, pi-sub
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from glob import escape, iglob
 from typing import Any
 
@@ -40,9 +40,7 @@ _ENTRY = frozenset(("id", "parentId", "timestamp"))
 _TELLING = ("role", "timestamp", "toolCallId", "usage")
 """The fields that identify a message in its session; versions of the program give new ids."""
 _ASKING = frozenset(("question", "questionnaire"))  # the tools by which extensions of the program ask a person
-_ROLES = frozenset(("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"))
-"""The roles in the messages of a session."""
-
+_ROLES = frozenset(("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"))  # of messages
 _SUFFIX = ".jsonl"
 _FOLDER = re.compile(r"_([0-9a-f]{8}-[0-9a-f-]{27})(?=[/\\])")
 """A folder that is called as the session whose sub-agents have their files in it."""
@@ -89,23 +87,16 @@ def beside(opened: Opened) -> Sequence[LogFile]:
     return [LogFile(name, masked_path(os.path.relpath(name, os.path.dirname(path)))) for name in names]
 
 
-def _parents(files: Sequence[LogFile]) -> Mapping[LogFile, LogFile | None]:
-    """Return the session below which each file lies, parents first; None for a session of its own."""
-    by_folder = {os.path.realpath(file.path).removesuffix(_SUFFIX): file for file in files}
-    parents: dict[LogFile, LogFile | None] = {}
-    for path, file in sorted(by_folder.items(), key=lambda item: item[0].count(os.sep)):
-        above = os.path.dirname(path)
-        while above not in by_folder and os.path.dirname(above) != above:
-            above = os.path.dirname(above)
-        parents[file] = by_folder.get(above)
-    return parents
-
-
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a run."""
     reading = _Reading(privacy, files)
-    for file, above in _parents(files).items():
-        reading.take(file, reading.key_of(file, above))
+    by_folder = {os.path.realpath(file.path).removesuffix(_SUFFIX): file for file in files}
+    keys: dict[str, str] = {}
+    for path in sorted(by_folder, key=lambda path: path.count(os.sep)):  # sessions before those below them
+        above = os.path.dirname(path)
+        while above not in by_folder and os.path.dirname(above) != above:
+            above = os.path.dirname(above)
+        keys[path] = reading.take(by_folder[path], keys.get(above))
     run = reading.run
     run.name = run.name or files[0].name
     for child, parent in reading.unreturned.items():
@@ -122,7 +113,6 @@ class _Reading:
     def __init__(self, privacy: Privacy, files: Sequence[LogFile]) -> None:
         self.run = Run("pi", privacy)
         self._own_files = {_agent_of(file.path) for file in files}
-        self._keys: dict[LogFile, str] = {}
         self._background: dict[str, tuple[str, str]] = {}  # runs in the background: who has begun them by which call
         self.unreturned: dict[str, str] = {}
         self.notices: list[tuple[str, steps.Step]] = []  # that runs in the background have ended, perhaps
@@ -130,47 +120,39 @@ class _Reading:
         # of agents whose messages have one time each the last answer, which lasts until the next message, and its calls
         self._untimed: dict[str, tuple[steps.ModelCall, list[steps.ToolCall]]] = {}
 
-    def key_of(self, file: LogFile, above: LogFile | None) -> str:
-        """Return the key of the agent of a file, and note who has spawned it where no result says so."""
-        key = ROOT if above is None else _agent_of(file.path)
-        self._keys[file] = key
-        if above is not None and not self.run.is_spawned(key):
-            parent, call_id = self._background.get(key.split("/")[0], (self._keys[above], ""))
-            self.run.agent(key, "agent")
-            self.run.spawn(key, parent, call_id, waits=False)
+    def take(self, file: LogFile, above: str | None) -> str:
+        """Read the entries of a file, each once, and return its agent, given the one above it; None for the first."""
+        run, key = self.run, ROOT if above is None else _agent_of(file.path)
+        if above is not None and not run.is_spawned(key):  # as no result says
+            parent, call_id = self._background.get(key.split("/")[0], (above, ""))
+            run.agent(key, "agent")
+            run.spawn(key, parent, call_id, waits=False)
             self.unreturned[key] = parent
-        return key
-
-    def take(self, file: LogFile, key: str) -> None:
-        """Read the entries of a file, each once."""
-        run = self.run
         self._seen.begin_file()
         for line, row in logs.rows(file, run.report, _Row):
-            message = mapping(row.message)
-            if row.type == "session" and key != ROOT:
+            message, kind, time = mapping(row.message), string(row.type), moment(row.timestamp)
+            place = steps.Place(file.name, line)
+            telling = (str(row.type), str(row.timestamp), *(str(message.get(name)) for name in _TELLING))
+            if kind == "session" and key != ROOT:
                 run.report.pass_over("header of a sub-agent's session")
-            elif row.type == "session":
+            elif kind == "session":
                 run.name = run.name or string(row.id)
                 run.version = run.version or str(count(row.version) or 1)
-            elif self._seen.is_new((str(row.type), str(row.timestamp), *(str(message.get(name)) for name in _TELLING))):
-                self._take(key, row, message, steps.Place(file.name, line))
-            else:
+            elif not self._seen.is_new(telling):
                 run.report.pass_over("copy of an entry")
                 if message.get("role") == "assistant":
                     run.leave_out(LedgerLine.REPEATED_USAGE, _usage(message), caches_apart=True)
-
-    def _take(self, key: str, row: _Row, message: dict[str, Any], place: steps.Place) -> None:
-        time, kind = moment(row.timestamp), string(row.type)
-        if kind in ("message", "message_end"):
-            self._take_message(key, message, time, place)
-        elif kind in _SUMMARIES and row.from_hook is not True:
-            self.run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
-        elif kind == "custom_message":
-            self.notices.append((key, self.run.note(key, time, place)))
-        elif kind in _SILENT or kind in _SUMMARIES:
-            self.run.report.pass_over(kind)
-        else:
-            self.run.report.note_unknown(masked(kind) or "(no type)")
+            elif kind in ("message", "message_end"):
+                self._take_message(key, message, time, place)
+            elif kind in _SUMMARIES and row.from_hook is not True:
+                run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
+            elif kind == "custom_message":
+                self.notices.append((key, run.note(key, time, place)))
+            elif kind in _SILENT or kind in _SUMMARIES:
+                run.report.pass_over(kind)
+            else:
+                run.report.note_unknown(masked(kind) or "(no type)")
+        return key
 
     def _take_message(self, key: str, message: dict[str, Any], written: float, place: steps.Place) -> None:
         """Take a message of an agent, with the time of its entry; `NO_TIME` where only the message has one."""
@@ -201,22 +183,20 @@ class _Reading:
             if written != NO_TIME:
                 call.more = {**(call.more or {}), "inferred": False}  # both of its ends are in the log
         ending = text_field(message, "stopReason")
-        content = objects(message.get("content"))
-        for part in content:
-            call.note_text(text_field(part, "thinking") or text_field(part, "text"), run.privacy)
         call.more = {**(call.more or {}), **_stated(message)}
-        if ending == "error":
-            call.error = "model_error"
-        usage = _usage(message)
-        if not call.error or call.ref or any(map(count, usage)):  # the service refused, and was paid nothing
-            run.spend(call, usage, caches_apart=True)
         calls = []
-        for part in content:
+        for part in objects(message.get("content")):
+            call.note_text(text_field(part, "thinking") or text_field(part, "text"), run.privacy)
             if part.get("type") == "toolCall":
                 call_id, tool = text_field(part, "id"), text_field(part, "name")
                 calls.append(run.call(key, call_id, tool, end, place, part.get("arguments"), call))
                 if calls[-1].tool in _ASKING:
                     calls[-1].purpose = steps.ASK
+        if ending == "error":
+            call.error = "model_error"
+        usage = _usage(message)
+        if not call.error or call.ref or any(map(count, usage)):  # the service refused, and was paid nothing
+            run.spend(call, usage, caches_apart=True)
         if written == NO_TIME:
             self._untimed[key] = call, calls
         if ending == "aborted" and key == ROOT:
@@ -240,16 +220,12 @@ class _Reading:
         if background := text_field(details, "asyncId"):
             self._background.setdefault(f"async-{background}", (key, call_id))
             self.notices.append((key, result))
-        runs = [  # of sub-agents that have begun: they said or spent something, or have files of their own
-            child_run
-            for child_run in objects(details.get("results"))
-            if text_field(child_run, "agent")
-            and (
-                objects(child_run.get("messages"))
-                or any(map(count, _usage(child_run)))
-                or _agent_of(text_field(child_run, "sessionFile")) in self._own_files
-            )
-        ]
+        runs = []  # of sub-agents that have begun: they said or spent something, or have files of their own
+        for child_run in objects(details.get("results")):
+            is_known = _agent_of(text_field(child_run, "sessionFile")) in self._own_files
+            has_begun = is_known or objects(child_run.get("messages")) or any(map(count, _usage(child_run)))
+            if has_begun and text_field(child_run, "agent"):
+                runs.append(child_run)
         if call is not None and not runs and call.purpose is steps.TOOL and NO_TIME not in (call.time, time):
             call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks nobody for leave
         is_parallel = details.get("mode") == "parallel"
@@ -321,4 +297,4 @@ def _stated(message: dict[str, Any]) -> dict[str, Any]:
 def _usage(message: dict[str, Any]) -> tuple[Any, ...]:
     """Return the usage of an answer as it is stated, its kinds of input apart."""
     used = mapping(message.get("usage"))
-    return used.get("input"), used.get("output"), used.get("cacheRead"), used.get("cacheWrite"), None
+    return *map(used.get, ("input", "output", "cacheRead", "cacheWrite")), None

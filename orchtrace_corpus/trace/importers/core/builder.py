@@ -192,10 +192,7 @@ class Builder:
         )
 
     def _forward_edges(self, events: list[Event], spawns: Sequence[Event]) -> list[Edge]:
-        """Return the edges, without those that the log's own times contradict, and without cycles at one instant.
-
-        The events of an instant at which edges do not lead forward, or agents act before their spawn, are put in order.
-        """
+        """Return the edges that the log's times do not contradict, without cycles; order the events of an instant."""
         known = self.events
         forward = list(self._edges.values())
         backward: list[Edge] = []
@@ -265,10 +262,7 @@ def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool
 
 
 def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pair], acts: Sequence[_Pair]) -> None:
-    """Put the events of some instants so that edges lead forward and each agent keeps the order of its log.
-
-    At such an instant, what a spawned agent does comes after its spawn. Where not all can be had, edges count most.
-    """
+    """Put events of an instant so that edges lead forward, then that agents act after their spawn and as in the log."""
     free = [seq for seq, event in enumerate(events) if event.t in instants]
     chosen = [events[seq] for seq in free]
     places = {event.id: place for place, event in enumerate(chosen)}

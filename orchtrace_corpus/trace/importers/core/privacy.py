@@ -238,16 +238,12 @@ def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
     return may_hold_secrets or not _OWN_HINTS.isdisjoint(marks), tuple(shapes)
 
 
-class _Collection(msgspec.Struct):
-    shapes: tuple[Shape, ...]
-
-
 @cache
 def _marks(with_named: bool) -> tuple[frozenset[Any], dict[Any, list[str]], dict[str, list[Shape]]]:
     """Return how marks begin, the marks by that, and the collected shapes by their marks; named ones if asked for."""
     data = text_beside(__file__, "secret_shapes.json")
     shapes_by_mark: dict[str, list[Shape]] = {}
-    for shape in msgspec.json.decode(data, type=_Collection).shapes:
+    for shape in msgspec.convert(msgspec.json.decode(data)["shapes"], tuple[Shape, ...]):
         for mark in shape.marks if with_named or not shape.is_named else ():
             shapes_by_mark.setdefault(mark, []).append(shape)
     marks_by_beginning: dict[Any, list[str]] = {}

@@ -451,7 +451,8 @@ class Run:
         while above is not None and above != child:
             above = self._parents.get(above)
         if above is not None:  # it is itself below the child, so it cannot have spawned it
-            self.report.note(Problem.SPAWN_CYCLE, str(task.place or transcript.begins_at or ""))
+            begin = min(transcript.steps, key=lambda step: step.at, default=None)
+            self.report.note(Problem.SPAWN_CYCLE, str(task.place or (begin.place if begin is not None else "")))
             self._cut.add((child, task.parent))
             if isinstance(task.call, ToolCall):
                 task.call.purpose = steps.TOOL
@@ -495,10 +496,7 @@ class Run:
                     yield self.agents[task.parent], steps.Return.at_step(result, name, result.status, error, result.ref)
 
     def _judge_answers(self, acting: Sequence[Transcript]) -> None:
-        """Mark the answers that decide who acts next, and enter in the ledger those without usage.
-
-        One that a service refused cost nothing.
-        """
+        """Mark the answers that decide who acts next, and enter in the ledger those without usage, if not refused."""
         silent, known = 0, self._explained | self._covered
         for transcript in acting:
             for step in transcript.steps:

@@ -276,11 +276,6 @@ class Transcript(Struct):
         self.steps.append(step)
 
     @property
-    def begins_at(self) -> Place | None:
-        """The place of its first step; None where it has none."""
-        return min(self.steps, key=lambda step: step.at).place if self.steps else None
-
-    @property
     def model(self) -> str:
         """The model of most of its answers; empty where none is named."""
         models = [step.model for step in self.steps if isinstance(step, ModelCall) and step.model]

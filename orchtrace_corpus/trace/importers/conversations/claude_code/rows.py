@@ -728,8 +728,19 @@ class Reading:
                 self.report.pass_over("row that repeats an earlier one")
         elif kind == "assistant":
             self._take_assistant(Entry(row, message, thread, time, place))
-        else:
-            self._take_user(Entry(row, message, thread, time, place))
+        else:  # what goes to the model: results of calls, and text of a person or of the program
+            entry, content = Entry(row, message, thread, time, place), message.get("content")
+            if not isinstance(content, list):
+                self._take_text(entry, string(content), content)
+                return
+            others = []
+            for block in content:
+                if text_field(block, "type") == "tool_result":
+                    self._take_result(entry, block)
+                else:
+                    others.append(block)
+            if others:
+                self._take_text(entry, text_of(others), others)
 
     def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: Place) -> None:
         """Read a note of the program for itself: of an agent at work, of a turn, of a task in its queue."""
@@ -940,21 +951,6 @@ class Reading:
                 self._asked_tasks[thread.key, use] = name, task
                 if purpose is not steps.TOOL:
                     self.addressed.append(AgentCall(tool_call, thread, use, task))
-
-    def _take_user(self, entry: Entry) -> None:
-        """Add a row that goes to the model: results of calls, and text of a person or of the program."""
-        content = entry.message.get("content")
-        if not isinstance(content, list):
-            self._take_text(entry, content if isinstance(content, str) else "", content)
-            return
-        others = []
-        for block in content:
-            if text_field(block, "type") == "tool_result":
-                self._take_result(entry, block)
-            else:
-                others.append(block)
-        if others:
-            self._take_text(entry, text_of(others), others)
 
     def _take_text(self, entry: Entry, text: str, content: Any) -> None:
         row, thread, time, place = entry.row, entry.thread, entry.time, entry.place

@@ -729,9 +729,9 @@ class Rollout:
         text, author = text_of(payload.content), string(payload.author)
         endings = list(rows.notification(text))
         self._take_endings(endings, at, author)
-        answer = rows.final_answer(text)
-        if answer is not None and author:
-            step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(answer))
+        envelope = re.match(rows.FINAL_ANSWER, text) if "FINAL_ANSWER" in text else None
+        if envelope is not None and author:  # what it hands in with its last message to the one above it
+            step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(text[envelope.end() :]))
             self._add(step, at)
             self.endings.append(Ending(step, author, _OK, step.ref))
         elif not endings:
@@ -791,7 +791,17 @@ class Rollout:
             return
         self._has_called = True
         if purpose in _ABOUT_AGENTS:
-            self._note_agent(call, call_id, rows.parsed(arguments))
+            details = rows.parsed(arguments)
+            text = text_field(details, "message") or text_field(details, "prompt") or text_of(details.get("items"))
+            name = rows.agent_named(details)
+            if purpose is not steps.CLOSE:
+                call.ref = self._privacy.reference(text) or ref
+            if purpose is steps.SPAWN:
+                call.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
+                spawn = self._spawns[call_id] = Spawn(call, call_id, steps.mark(text), [name])
+                self.spawns.append(spawn)
+            else:
+                self.addressed.append(Addressed(call, name, steps.mark(text) if text else 0))
         elif rows.asks_for_approval(arguments):
             self._ask([call], at, len(re.findall(rows.TOOL_CALL, string(arguments))))
 
@@ -806,19 +816,6 @@ class Rollout:
         steps.join(call, result, self._run.report)
         if not call.id and at.time != NO_TIME:  # else the result says when it was over
             call.more = {"t_end": max(at.time, call.time)}
-
-    def _note_agent(self, call: ToolCall, call_id: str, details: dict[str, Any]) -> None:
-        """Note what a call says of the agent that it is about."""
-        text = text_field(details, "message") or text_field(details, "prompt") or text_of(details.get("items"))
-        name = rows.agent_named(details)
-        if call.purpose is not steps.CLOSE:
-            call.ref = self._privacy.reference(text) or call.ref
-        if call.purpose is steps.SPAWN:
-            call.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
-            spawn = self._spawns[call_id] = Spawn(call, call_id, steps.mark(text), [name])
-            self.spawns.append(spawn)
-        else:
-            self.addressed.append(Addressed(call, name, steps.mark(text) if text else 0))
 
     def _take_output(self, payload: Payload, at: Moment) -> None:
         self._answer = None

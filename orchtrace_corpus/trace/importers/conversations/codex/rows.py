@@ -135,7 +135,7 @@ _ENDED = {
 _ESCALATED = r"""sandbox_permissions["']?\s*:\s*["'`]require_escalated|with_escalated_permissions["']?\s*:\s*true"""
 """How a script of code mode asks. Patterns are compiled where they are first needed: most logs need none."""
 TOOL_CALL = r"\btools\.\w+\s*\("
-_FINAL_ANSWER = r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?"
+FINAL_ANSWER = r"\s*Message Type: FINAL_ANSWER\n(?:(?!Payload:).*\n){0,5}Payload:\n?"
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MAX_PARSED = 1_000_000
 
@@ -202,12 +202,6 @@ def endings(statuses: Any) -> Iterator[tuple[str, Status, str]]:
             if status:
                 yield agent, status, content if isinstance(content, str) else text_field(content, "message")
                 break
-
-
-def final_answer(text: str) -> str | None:
-    """Return what an agent hands in with its last message to the one above it; None for any other message."""
-    envelope = re.match(_FINAL_ANSWER, text) if "FINAL_ANSWER" in text else None
-    return text[envelope.end() :] if envelope else None
 
 
 def notification(text: str) -> Iterator[tuple[str, Status, str]]:
