@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
+from msgspec.structs import astuple
+
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
@@ -19,7 +21,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, Purpose, Step, ToolCall, Transcript
 from orchtrace_corpus.trace.importers.core.transcript_events import add_events
-from orchtrace_corpus.trace.importers.core.usage import Spent, Usage, counts, divided, has_odd
+from orchtrace_corpus.trace.importers.core.usage import Usage, counts, divided, has_odd
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.terms import Status, TokenBasis, Topology, Unit
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
@@ -74,7 +76,7 @@ class Run:
         self.missing = dict.fromkeys((Missing.TRANSCRIPTS, Missing.USAGE, Missing.NUMBERS, Missing.INPUT), 0)
         self.masked = cache(masked)  # of models and tools there are few, which are met again and again
         self._form, self._are_peers = form, are_peers
-        self._spent, self._unused = Spent(self.report), ImportReport()
+        self._spent, self._unused = dict[LedgerLine, list[Tokens]](), ImportReport()
         self._called: dict[str, str] = {}
         self._asides: dict[tuple[str, str], Transcript] = {}
         self._results: list[tuple[str, str, steps.ToolResult]] = []
@@ -303,10 +305,17 @@ class Run:
         if known[0] is not None or known[1] is not None:
             if any(known):
                 call.spent, call.basis = divided(known, self.report, caches_apart, reasoning_apart), _REPORTED
-                self._spent.enter(line, call.spent)
+                self._enter(line, call.spent)
             elif id(call) not in self._explained:
                 self.miss_zero(call)
         return known
+
+    def _enter(self, line: LedgerLine, tokens: Tokens) -> None:
+        """Enter a usage record on a line, whose place in the ledger is that of the first."""
+        if line not in self._spent:
+            self.report.enter(line, 0)
+            self._spent[line] = []
+        self._spent[line].append(tokens)
 
     def miss_number(self, call: ModelCall | None) -> None:
         """Say that something is stated for the tokens of an answer that is no number; None for one without a row."""
@@ -324,13 +333,13 @@ class Run:
     def spend_counts(self, usage: Usage, line: LedgerLine) -> Tokens:
         """Count what was spent by no answer that is a step, such as by a span, and return it."""
         tokens = divided(usage, self.report)
-        self._spent.enter(line, tokens)
+        self._enter(line, tokens)
         return tokens
 
     def count(self, call: ModelCall, tokens: Tokens, line: LedgerLine) -> None:
         """Count what an answer spent, for formats that find that out themselves, with the basis that the answer has."""
         call.spent = tokens
-        self._spent.enter(line, tokens)
+        self._enter(line, tokens)
 
     def spend_output(self, call: ModelCall, stated: Any) -> None:
         """Count the output of an answer, of which the log states nothing else; leave it out where that is counted."""
@@ -343,13 +352,13 @@ class Run:
 
     def restate(self, line: LedgerLine, call: ModelCall) -> None:
         """Note that the log states the usage of an answer again, which is counted."""
-        self._spent.enter(line, call.spent or Tokens())
+        self._enter(line, call.spent or Tokens())
 
     def leave_out(
         self, line: LedgerLine, stated: tuple[Any, ...], *, caches_apart: bool = False, reasoning_apart: bool = False
     ) -> None:
         """Note usage that is counted elsewhere, stated as for `spend`."""
-        self._spent.enter(line, divided(counts(stated), self._unused, caches_apart, reasoning_apart))
+        self._enter(line, divided(counts(stated), self._unused, caches_apart, reasoning_apart))
 
     def cover(self, calls: Iterable[ModelCall]) -> None:
         """Say of answers without usage that it is counted with another."""
@@ -437,7 +446,11 @@ class Run:
         for delivery, sender in self._senders:
             delivery.sender = sender.agent
         acting = [transcript for transcript in transcripts if transcript.steps]
-        self._spent.settle()
+        for line, spent in self._spent.items():  # summed up at once, kinds in the order in which they were met
+            columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
+            counted = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
+            counted.sort(key=lambda column: next(at for at, count in enumerate(column[1]) if count is not None))
+            self.report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in counted}, len(spent))
         self._judge_answers(acting)
         steps.add_returns(list(self._returns()), acting)
         return acting

@@ -13,7 +13,7 @@ from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
@@ -45,12 +45,13 @@ def add_events(transcripts: Sequence[steps.Transcript], builder: Builder) -> Non
     run.declare()
 
 
-class _Life:
+class _Life(Struct):
     """The state of an agent so far: its name, whether it only warms caches, its last time, and its last step."""
 
-    def __init__(self, agent: str, *, is_warm_up: bool) -> None:
-        self.agent, self.is_warm_up, self.last = agent, is_warm_up, -inf
-        self.step: steps.Step | None = None
+    agent: str
+    is_warm_up: bool
+    last: float = -inf
+    step: steps.Step | None = None
 
     def note(self, time: float, step: steps.Step) -> None:
         """Note that the agent lives at a time."""
@@ -78,7 +79,7 @@ class _Run:
     def life(self, agent: str) -> _Life:
         """Return what is known of an agent."""
         if agent not in self._lives:
-            self._lives[agent] = _Life(agent, is_warm_up=agent in self._warm_ups)
+            self._lives[agent] = _Life(agent, agent in self._warm_ups)
         return self._lives[agent]
 
     def begin(self, kind: EventType, life: _Life, step: steps.Step, time: float, end: float | None = None) -> Event:

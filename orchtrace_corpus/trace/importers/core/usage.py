@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec.structs import astuple
-
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
@@ -112,25 +110,3 @@ def divided(
             report.enter(LedgerLine.HIDDEN_REASONING, output=output, reasoning=reasoning)
             output += reasoning
     return Tokens(input_tokens, output, cache_read, written, reasoning)
-
-
-class Spent:
-    """The usage that goes into the ledger of a report: summed up at the end, which takes less than one by one."""
-
-    def __init__(self, report: ImportReport) -> None:
-        self._report, self._lines = report, dict[LedgerLine, list[Tokens]]()
-
-    def enter(self, line: LedgerLine, tokens: Tokens) -> None:
-        """Enter a usage record on a line, whose place in the ledger is that of the first."""
-        if line not in self._lines:
-            self._report.enter(line, 0)
-            self._lines[line] = []
-        self._lines[line].append(tokens)
-
-    def settle(self) -> None:
-        """Sum up the records of each line; kinds in the order in which they were met."""
-        for line, spent in self._lines.items():
-            columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
-            counted = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
-            counted.sort(key=lambda column: next(at for at, count in enumerate(column[1]) if count is not None))
-            self._report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in counted}, len(spent))

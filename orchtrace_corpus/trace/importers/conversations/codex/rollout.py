@@ -15,7 +15,7 @@ its place among several of these.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
 from math import inf
@@ -214,62 +214,67 @@ class Start(Struct):
 
 
 _BEGIN, _END = 0, 1
-"""Stand for a row before the first and one behind the last."""
+"""The marks of what stands before the first row of each copy and behind the last."""
 _UNREADABLE = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
 
 
 class Row(NamedTuple):
-    """A row of a copy."""
+    """A row of a copy, with why lines between it and the row before could not be read; or an end of the copy."""
 
-    place: Place  # where it is
-    line: Line  # the row
+    place: Place
+    line: Line | None
     mark: int  # a number that its other copies have, too
-    gaps: tuple[Drop, ...] = ()  # why lines between it and the row before could not be read
+    gaps: Counter[Drop]
 
 
 class Copy:
-    """One file of a thread that has several."""
+    """One file of a thread that has several: its rows, from one end to the other, and what became of its lines."""
 
     def __init__(self, file: LogFile) -> None:
-        self.report = ImportReport()  # what became of its lines
-        self.rows: list[Row] = []
-        self.gaps: tuple[Drop, ...] = ()  # why lines behind its last row could not be read
-        name = shown(file)
-        self._marks: Counter[tuple[Any, ...]] = Counter()
-        before = dict.fromkeys(_UNREADABLE, 0)
-        for number, row in logs.rows(file._replace(name=name), self.report, Line):
-            self.rows.append(Row(Place(name, number), row, self._mark(row), self._gaps_since(before)))
-        self.gaps = self._gaps_since(before)
+        name, marks, before = shown(file), Counter[tuple[Any, ...]](), Counter[Drop]()
+        self.report = ImportReport()
+        self.rows = [Row(Place(name, 0), None, _BEGIN, before)]
+        for number, line in logs.rows(file._replace(name=name), self.report, Line):
+            payload, time = line.payload or Payload(), moment(line.timestamp)
+            content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
+            key = string(line.type), time, string(payload.type), string(payload.call_id), content
+            marks[key] += 1
+            unread = self._unread()
+            self.rows.append(Row(Place(name, number), line, hash((key, marks[key])), unread - before))
+            before = unread
+        self.rows.append(Row(Place(name, 0), None, _END, self._unread() - before))
 
-    def _mark(self, row: Line) -> int:
-        payload = row.payload or Payload()
-        time = moment(row.timestamp)
-        content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
-        key = string(row.type), time, string(payload.type), string(payload.call_id), content
-        self._marks[key] += 1
-        return hash((key, self._marks[key]))
-
-    def _gaps_since(self, before: dict[Drop, int]) -> tuple[Drop, ...]:
-        gaps: list[Drop] = []
-        for drop in _UNREADABLE if self.report.dropped else ():
-            noted = self.report.dropped.get(drop)
-            number = noted.number if noted else 0
-            gaps += [drop] * (number - before[drop])
-            before[drop] = number
-        return tuple(gaps)
+    def _unread(self) -> Counter[Drop]:
+        """Return how many lines could not be read so far."""
+        dropped = self.report.dropped
+        return Counter({drop: dropped[drop].number for drop in _UNREADABLE if drop in dropped})
 
 
 def merge_copies(copies: Sequence[Copy], report: ImportReport) -> Iterator[tuple[Place, Line]]:
-    """Yield each row once that any copy of a thread has, each behind the row that it follows in its copy."""
+    """Yield each row once that any copy of a thread has, each behind the row that it follows in its copy.
+
+    A line that cannot be read is no loss where another copy has nothing unread between its neighbours, or their rows.
+    """
     merged: list[Row] = []
     for copy in sorted(copies, key=lambda copy: len(copy.rows), reverse=True):
         merged = _insert(merged, copy.rows, report) if merged else copy.rows
     whole = {(before.mark, row.mark) for copy in copies for before, row in pairwise(copy.rows) if not row.gaps}
-    followed = dict(pairwise([_BEGIN, *(row.mark for row in merged), _END]))
+    followed = dict(pairwise(row.mark for row in merged))
     for copy in copies:
-        _add_report(report, copy, whole, followed)
+        report.records_read += copy.report.records_read
+        report.repaired += copy.report.repaired
+        filled = Counter[Drop]()
+        for before, row in pairwise(copy.rows):
+            if row.gaps and (followed[before.mark] != row.mark or (before.mark, row.mark) in whole):
+                filled.update(row.gaps)
+                report.pass_over("unreadable line whose row another file of the thread has")
+        for drop, noted in copy.report.dropped.items():
+            for index in range(noted.number - filled[Drop(drop)]):
+                file, _, line_number = noted.for_example[min(index, len(noted.for_example) - 1)].rpartition(":")
+                report.drop(Drop(drop), file, int(line_number))
     for row in merged:
-        yield row.place, row.line
+        if row.line is not None:
+            yield row.place, row.line
 
 
 def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> list[Row]:
@@ -282,30 +287,12 @@ def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> lis
         if index is None:
             result.append(row)
             continue
-        report.pass_over("row that another file of the thread has, too")
+        if row.line is not None:
+            report.pass_over("row that another file of the thread has, too")
         if index >= at:
             result += merged[at : index + 1]
             at = index + 1
-    return result + merged[at:]
-
-
-def _add_report(report: ImportReport, copy: Copy, whole: Set[tuple[int, int]], followed: Mapping[int, int]) -> None:
-    """Report what became of the lines of a copy; one that cannot be read is no loss where others have its row.
-
-    That is so where rows are neighbours in a copy that is `whole` there, or where another row of all copies `followed`.
-    """
-    report.records_read += copy.report.records_read
-    report.repaired += copy.report.repaired
-    filled: list[Drop] = []
-    marks = [_BEGIN, *(row.mark for row in copy.rows), _END]
-    for (before, after), gaps in zip(pairwise(marks), [*(row.gaps for row in copy.rows), copy.gaps], strict=True):
-        if gaps and (followed[before] != after or (before, after) in whole):
-            filled += gaps
-            report.pass_over("unreadable line whose row another file of the thread has")
-    for drop, noted in copy.report.dropped.items():
-        for index in range(noted.number - filled.count(Drop(drop))):
-            file, _, line_number = noted.for_example[min(index, len(noted.for_example) - 1)].rpartition(":")
-            report.drop(Drop(drop), file, int(line_number))
+    return result
 
 
 LEAD_NAME = "main"

@@ -460,14 +460,13 @@ def _error(value: Any) -> str:
 
 
 class _Round(Struct, gc=False):
-    """A step of an answer: its first and last moment, texts, calls and usage, whether no other follows."""
+    """A step of an answer: its first and last moment, texts, calls and usage."""
 
-    begin: float
-    end: float
-    texts: Sequence[str]
-    calls: Sequence[Part]
-    usage: Any
-    is_last: bool
+    begin: float = NO_TIME
+    end: float = NO_TIME
+    texts: list[str] = field(default_factory=list)
+    calls: list[Part] = field(default_factory=list)
+    usage: Any = None
     cost: float | None = None  # what it cost in US dollars; None where the log does not say
     stated: _Stated = ((), True, 0)  # what its usage states
 
@@ -547,13 +546,15 @@ class _Family:
             rounds[-1].cost = dollars(message.cost)
         over = message.created
         for step in rounds:
-            over = self._take_round(thread, message, step, over)
+            over = self._take_round(thread, message, step, over, is_last=step is rounds[-1])
         if thread.is_root and message.error == _ABORTED:
             thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
 
-    def _take_round(self, thread: steps.Transcript, message: Message, step: _Round, begin: float) -> float:
+    def _take_round(
+        self, thread: steps.Transcript, message: Message, step: _Round, begin: float, *, is_last: bool
+    ) -> float:
         """Add an answer with its calls, and return when all of it was over."""
-        first, calls, is_last, place, created = step.begin, step.calls, step.is_last, message.place, message.created
+        first, calls, place, created = step.begin, step.calls, message.place, message.created
         begin = first if begin == NO_TIME else begin
         end = max(begin, step.end, NO_TIME if calls or not is_last else message.completed)
         more: dict[str, Any] = {} if begin == NO_TIME else {"t_request": begin}
@@ -574,52 +575,46 @@ class _Family:
         if call.spent is not None and created != NO_TIME:  # a fork copies messages under new ids
             self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
         for part in calls:
-            end = max(end, self._take_call(thread, call, part))
-        return end
-
-    def _take_call(self, thread: steps.Transcript, call: steps.ModelCall, part: Part) -> float:
-        tool_call, result = part.call, part.result
-        assert tool_call is not None
-        tool_call.call = call
-        if tool_call.time == NO_TIME:
-            tool_call.time = call.end
-        thread.add(tool_call)
-        end = max(part.end, tool_call.time)
-        if result is not None:
-            result.time, tool_call.answer = end, result
-            thread.add(result)
-        if part.child:
-            self._spawns.append((thread.key, tool_call, part.child))
+            tool_call, result = part.call, part.result
+            assert tool_call is not None
+            tool_call.call = call
+            if tool_call.time == NO_TIME:
+                tool_call.time = call.end
+            thread.add(tool_call)
+            over = max(part.end, tool_call.time)
+            if result is not None:
+                result.time, tool_call.answer = over, result
+                thread.add(result)
+            if part.child:
+                self._spawns.append((thread.key, tool_call, part.child))
+            end = max(end, over)
         return end
 
 
 def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
     """Return the parts of a message by step; of one without any, a step in which there is nothing."""
-    rounds: list[_Round] = []
-    texts: list[str] = []
-    calls: list[Part] = []
-    first, last, usage, cost, is_empty = NO_TIME, NO_TIME, None, None, True
+    step, is_empty = _Round(), True
+    rounds = [step]
     for name in sorted(parts):
         part = parts[name]
         if part.kind == "step-start" and not is_empty:
-            rounds.append(_Round(first, last, texts, calls, usage, False, cost))
-            first = last = NO_TIME
-            texts, calls, usage, cost = [], [], None, None
+            step = _Round()
+            rounds.append(step)
         is_empty, begin, end = False, part.begin, part.end
-        if begin != NO_TIME and not NO_TIME < first <= begin:
-            first = begin
+        if begin != NO_TIME and not NO_TIME < step.begin <= begin:
+            step.begin = begin
         if part.call is not None:
-            calls.append(part)
+            step.calls.append(part)
             end = begin  # it goes on when the model has answered
         elif part.ref:
-            texts.append(part.ref)
-        if end > last:
-            last = end
-        if usage is None:
-            usage = part.tokens
+            step.texts.append(part.ref)
+        if end > step.end:
+            step.end = end
+        if step.usage is None:
+            step.usage = part.tokens
         if part.cost:
-            cost = dollars(part.cost)
-    return [*rounds, _Round(first, last, texts, calls, usage, True, cost)]
+            step.cost = dollars(part.cost)
+    return rounds
 
 
 def _stated(given: Any) -> _Stated:
