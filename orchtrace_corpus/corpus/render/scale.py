@@ -36,16 +36,22 @@ def status(observation: Observation) -> str:
     return "verified" if observation.verified else "reported"
 
 
-def overview(comparison: Comparison) -> str:
-    """Return one quantity of both groups in a sentence, counts and limits apart."""
+def extents(comparison: Comparison) -> tuple[str, str, str]:
+    """Return a quantity, its extent in use and that in experiments, in words, counts and limits apart."""
     parts = []
-    for group, observations in (("in use", comparison.deployments), ("in experiments", comparison.academic)):
+    for observations in (comparison.deployments, comparison.academic):
         counts, limits, unknown = _divide(observations)
         shown = [f"{amount(span(counts))} ({len(counts)} counted)"] if counts else []
         shown += [f"limits of {amount(span(limits))} ({len(limits)} given)"] if limits else []
         shown += [f"unknown of {unknown}" if shown else f"unknown ({unknown})"] if unknown else []
-        parts.append(f"{group} {', '.join(shown)}")
-    return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}: {'; '.join(parts)}."
+        parts.append(", ".join(shown))
+    in_use, in_experiments = parts
+    return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}", in_use, in_experiments
+
+
+def overview(comparison: Comparison) -> str:
+    """Return one quantity of both groups in a sentence."""
+    return "{}: in use {}; in experiments {}.".format(*extents(comparison))
 
 
 def _divide(observations: Sequence[Observation]) -> tuple[list[Observation], list[Observation], int]:

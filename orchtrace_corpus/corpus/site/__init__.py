@@ -54,13 +54,6 @@ class Drawn(NamedTuple):
     height: int
 
 
-def _drawn(figure: plan.Figure, source: Source) -> Drawn:
-    caption = plan.caption(figure, source.drawn)
-    svg = draw(figure, source.drawn, caption)
-    width, height = (int(number) for number in re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
-    return Drawn(f"figures/{figure.name}.svg", svg, caption.title, caption.text, width, height)
-
-
 class Site:
     """A site in the making: its pages by name, each made when it is asked for."""
 
@@ -75,9 +68,14 @@ class Site:
         self._place = place
         self._environment = environment(__file__)
         self._fields = papers.read_fields(source.pool.papers, source.taxonomy, source.contested)
-        figures = (figure for figure in plan.figures_of(source.drawn) if figure.kind in _FIGURES)
-        # Of sketches there may be several, each of a facet.
-        self._figures = {figure.field or figure.kind.value: _drawn(figure, source) for figure in figures}
+        self._figures = {}  # of sketches there may be several, each of a facet
+        for figure in plan.figures_of(source.drawn):
+            if figure.kind in _FIGURES:
+                caption = plan.caption(figure, source.drawn)
+                svg = draw(figure, source.drawn, caption)
+                width, height = (int(number) for number in re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
+                drawn = Drawn(f"figures/{figure.name}.svg", svg, caption.title, caption.text, width, height)
+                self._figures[figure.field or figure.kind.value] = drawn
         self._gaps = GapPages(source)
         self._pages = list(self._named_pages())
         title = source.taxonomy.title

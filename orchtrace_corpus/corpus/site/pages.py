@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Over, PoolName, Strength
 from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.model.scale import Observation
+from orchtrace_corpus.corpus.model.scale import Observation, compare
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claims import (
@@ -375,7 +375,7 @@ def scale_page(source: Source) -> dict[str, Any]:
     for observation in source.scale:
         by_quantity.setdefault(observation.quantity, []).append(observation)
     return {
-        "answers": scale.answers(source.scale),
+        "compared": list(map(scale.extents, compare(source.scale))),
         "boundary": scale.BOUNDARY,
         "quantities": by_quantity,
         "amount": scale.amount,

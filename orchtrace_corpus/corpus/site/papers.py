@@ -332,17 +332,12 @@ def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, .
             is_shown = field.group is Group.AXIS or field.name == "year"
             is_list = field.name == CONTESTED or (facet is not None and facet.kind is Kind.MANY)
             columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
-    for record_field in column_fields(taxonomy):
+    for record_field in taxonomy.paper_fields:
         name = record_field.name
-        if name not in columns:
+        if record_field.is_column and name not in columns:
             columns[name] = Column(name, field_label(record_field), is_list=record_field.is_list, is_shown=name == CODE)
     order = ["year", *(name for name in columns if name != "year")]
     return tuple(columns[name] for name in order)
-
-
-def column_fields(taxonomy: Taxonomy) -> list[RecordField]:
-    """Return the fields that can be columns of the table beside the tags."""
-    return [field for field in taxonomy.paper_fields if field.is_column]
 
 
 def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str]:
@@ -363,8 +358,9 @@ def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
     for row, paper in enumerate(papers):
         if places := [numbers[tag] for tag in _contested_of(paper, source) if tag in numbers]:
             marks[row] = places
-    named = [field for field in column_fields(source.taxonomy) if field.name not in ("key", "title", "authors")]
-    names = ["key", "title", "authors", *(field.name for field in named)]
+    first = ("key", "title", "authors")
+    named = [field for field in source.taxonomy.paper_fields if field.is_column and field.name not in first]
+    names = [*first, *(field.name for field in named)]
     searched_fields = searched(source.taxonomy)
     searched_names = {field.name for fields in searched_fields.values() for field in fields}
     beside = {part: [field for field in fields if field.name not in names] for part, fields in searched_fields.items()}
