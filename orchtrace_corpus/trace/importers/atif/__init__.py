@@ -85,14 +85,14 @@ def _named_files(file: LogFile, data: bytes) -> list[str]:
     """Return the files that a trajectory names, with all folders; none outside its own folder."""
     if not any(name in data for name in _NAMING):
         return []
-    folder = os.path.dirname(os.path.realpath(file.path))
     names = (string(decoded(raw)) for raw in dict.fromkeys(_FILE.findall(data)))
-    return [path for name in names if name and (path := _in_folder(folder, name))]
+    return [path for name in names if (path := _path_beside(file, name))]
 
 
-def _in_folder(folder: str, name: str) -> str:
-    """Return the path of a file in a folder or below it; empty outside of it, and for a name that no file can have."""
-    path = os.path.realpath(os.path.join(folder, name)) if "\0" not in name else ""
+def _path_beside(file: LogFile, name: str) -> str:
+    """Return the path of a file that a trajectory names; empty for none, and for one outside its folder."""
+    folder = os.path.dirname(os.path.realpath(file.path))
+    path = os.path.realpath(os.path.join(folder, name)) if name and "\0" not in name else ""
     return path if path.startswith(folder + os.sep) else ""
 
 
@@ -114,8 +114,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             path, at = os.path.realpath(file.path), lines(data, document)
             trees[path] = Trajectory(file, document, at, "", run)
             for tree in below([trees[path]]):
-                for index, embedded in enumerate(tree.embedded):
-                    tree.children.append(Trajectory(file, embedded, at, tree.pointer_to(index), run))
+                tree.embed(at)
         else:
             yield _Session(trees, run).trace()
 
@@ -132,33 +131,24 @@ class _Session:
     """Links the trajectories of one session, given by their files; the first is that of the agent that people ask."""
 
     def __init__(self, trees: Mapping[str, Trajectory], run: Run) -> None:
-        self._run = run
-        self._trees = trees
+        self._run, self._trees = run, trees
         self._all = list(below(list(trees.values())))
         self._first = self._all[0]
-        self._homes = {id(child): tree for tree in self._all for child in tree.children}
-        self._by_id = {(id(tree), child.id): child for tree in self._all for child in reversed(tree.children)}
         self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the agent spawned
         self._spawning: set[int] = set()  # calls that have spawned an agent, by `id`
-        self._parents: dict[int, Trajectory] = {}
         self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # with who delegates, and to whom
-        self._heads: dict[int, Trajectory] = {}  # of a continuation, what it continues from the beginning
         self._continue()
         self._link_subagents()
-
-    def _head(self, tree: Trajectory) -> Trajectory:
-        return self._heads.get(id(tree), tree)
 
     def _continue(self) -> None:
         """Put the steps of a trajectory that continues another behind those of the other."""
         for tree in self._all:
-            head = self._head(tree)
-            further = self._trees.get(_beside(tree, tree.continued))
-            if further is None or further is head or id(further) in self._heads or further is self._first:
+            further = self._trees.get(_path_beside(tree.file, tree.continued))
+            if further is None or further.is_continuation or further in (tree.head, self._first):
                 continue
-            self._heads[id(further)] = head
+            further.head = tree.head
             for step in further.thread.steps:
-                head.thread.add(step)
+                tree.head.thread.add(step)
             further.thread.steps = []
 
     def _link_subagents(self) -> None:
@@ -168,19 +158,27 @@ class _Session:
         for tree in self._all:
             for reference in tree.references:
                 child = self._resolve(tree, reference)
-                if child is None:
-                    self._spawn_absent(tree, reference)
-                elif not self._is_above(child, tree) and id(child) not in self._parents:
-                    self._spawn(tree, child, reference.call, reference.step, reference.name)
-                    self._delegations.append((self._head(tree), reference, child.thread.key))
+                if child is None:  # its trajectory is not there
+                    key = f"absent {len(self._run.agents)}"
+                    stem = masked_path(os.path.basename(reference.path).removesuffix(".json"))
+                    name = masked(reference.id) or reference.name or stem or "agent"
+                    self._run.agent(key, name, reference.name)
+                elif child.parent is not None or self._is_above(child, tree):
+                    continue
+                else:
+                    key = child.thread.key
+                    self._adopt(tree, child, reference.name)
+                self._delegations.append((tree.head, reference, key))
+                self._spawn(tree, key, reference.call, reference.step)
         for tree in self._all:
             for child in tree.children:
-                if id(child) not in self._parents:
-                    first = child.thread.steps[0] if child.thread.steps else steps.Note(NO_TIME, _begin(child))
+                if child.parent is None:
+                    first = child.thread.steps[0] if child.thread.steps else steps.Note(NO_TIME, child.begin)
                     self._run.report.note(Problem.SPAWN_INFERRED, str(first.place))
-                    self._spawn(tree, child, None, steps.Note(first.time, first.place, 1.0), "")
+                    self._adopt(tree, child)
+                    self._spawn(tree, child.thread.key, None, steps.Note(first.time, first.place, 1.0))
         for tree in self._all:
-            if tree.thread.key not in self._run.agents and id(tree) not in self._heads:
+            if tree.thread.key not in self._run.agents and not tree.is_continuation:
                 self._add(tree, tree.name or masked(tree.id))
 
     def _add(self, tree: Trajectory, name: str, role: str = "") -> None:
@@ -189,45 +187,31 @@ class _Session:
 
     def _resolve(self, tree: Trajectory, reference: Delegation) -> Trajectory | None:
         """Return the trajectory that a reference means: embedded here or around it, or in a file."""
-        path = _beside(tree, reference.path)
-        if path in self._trees:
-            return self._trees[path]
+        child = self._trees.get(_path_beside(tree.file, reference.path))
         home: Trajectory | None = tree
-        while home is not None and reference.id:
-            if (child := self._by_id.get((id(home), reference.id))) is not None:
-                return child
-            home = self._homes.get(id(home))
-        return None
+        while child is None and home is not None and reference.id:
+            child, home = home.by_id.get(reference.id), home.home
+        return child
 
     def _is_above(self, tree: Trajectory, other: Trajectory) -> bool:
-        above: Trajectory | None = self._head(other)
+        above: Trajectory | None = other.head
         while above is not None and above is not tree:
-            above = self._parents.get(id(above))
-        return above is tree or tree is self._first or id(tree) in self._heads
+            above = above.parent
+        return above is tree or tree is self._first or tree.is_continuation
 
-    def _spawn(
-        self, tree: Trajectory, child: Trajectory, call: steps.ToolCall | None, step: steps.Step, role: str
-    ) -> None:
-        """Let an agent spawn another, by a call of its own or, where there is none, before a step."""
+    def _adopt(self, tree: Trajectory, child: Trajectory, role: str = "") -> None:
+        """Make a trajectory that of a sub-agent, which is asked by the agent that spawned it and not by a person."""
         name = child.name if child.name not in ("", self._first.name) else masked(child.id) or child.name
         self._add(child, name, role)
-        self._parents[id(child)] = self._head(tree)
-        self._spawn_by_call(tree, child.thread.key, call, step)
+        child.parent = tree.head
         child.thread.steps = [
             steps.Note(step.time, step.place, step.order) if isinstance(step, steps.UserInput) else step
             for step in child.thread.steps
         ]
 
-    def _spawn_absent(self, tree: Trajectory, reference: Delegation) -> None:
-        """Let an agent spawn another whose trajectory is not there."""
-        stem = os.path.basename(reference.path).removesuffix(".json")
-        key = f"absent {len(self._run.agents)}"
-        self._run.agent(key, masked(reference.id) or reference.name or masked_path(stem) or "agent", reference.name)
-        self._delegations.append((self._head(tree), reference, key))
-        self._spawn_by_call(tree, key, reference.call, reference.step)
-
-    def _spawn_by_call(self, tree: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
-        parent = self._head(tree).thread
+    def _spawn(self, tree: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
+        """Let an agent spawn another, by a call of its own or, where there is none, before a step."""
+        parent = tree.head.thread
         if call is None or id(call) in self._spawning:
             call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
             parent.steps.append(call)
@@ -307,28 +291,18 @@ class _Session:
         """Compare totals, which are never counted: of a trajectory, of all below it, or of all that it continues."""
         sums = {id(tree): tree.spent for tree in self._all}
         for tree in reversed(self._all):
-            if (parent := self._parents.get(id(tree))) is not None:
-                sums[id(parent)] = _sum((sums[id(parent)], sums[id(tree)]))
+            if tree.parent is not None:
+                sums[id(tree.parent)] = _sum((sums[id(tree.parent)], sums[id(tree)]))
         before = (0, 0)
         has_absent = any(not self._run.agents[child].steps for _, _, child in self._delegations)
         for tree in self._all:
-            is_chained = tree is self._first or id(tree) in self._heads
-            before = _sum((before, sums[id(tree)])) if is_chained else before
+            if tree is self._first or tree.is_continuation:
+                before = _sum((before, sums[id(tree)]))
             if tree.totals is None:
                 continue
             self._run.report.enter(LedgerLine.FINAL_METRICS, total=sum(tree.totals))
             if tree.totals not in (tree.spent, sums[id(tree)], before) and not has_absent and not tree.without:
-                self._run.report.note(Problem.FINAL_METRICS_DIFFER, str(_begin(tree)))
-
-
-def _beside(tree: Trajectory, name: str) -> str:
-    """Return the path of a file that a trajectory names; empty for none, and for one outside its folder."""
-    return _in_folder(os.path.dirname(os.path.realpath(tree.file.path)), name) if name else ""
-
-
-def _begin(tree: Trajectory) -> steps.Place:
-    """Return where a trajectory begins, as far as its steps say."""
-    return tree.thread.steps[0].place if tree.thread.steps else steps.Place(tree.file.name, 1)
+                self._run.report.note(Problem.FINAL_METRICS_DIFFER, str(tree.begin))
 
 
 def _sum(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -28,17 +28,17 @@ ABSENT = Raw(b"null")
 """Stands for a member that is left undecoded, and is not there."""
 
 
-class Invocation(Struct, gc=False):
+class _Invocation(Struct, gc=False):
     """The begin and the end of a call, in seconds since 1970, by NVIDIA's convention."""
 
     start_timestamp: Any = None
     end_timestamp: Any = None
 
 
-class Extra(Struct, gc=False):
+class _Extra(Struct, gc=False):
     """The known members of `extra`, which are not those of ATIF."""
 
-    invocation: Invocation | None = None
+    invocation: _Invocation | None = None
     ancestry: Raw = ABSENT
     status: Any = None
     is_error: Any = None
@@ -47,16 +47,14 @@ class Extra(Struct, gc=False):
     orchtrace: Raw = ABSENT
 
 
-class Agent(Struct, gc=False):
-    """The agent of a trajectory."""
-
+class _Agent(Struct, gc=False):
     name: Any = None
     version: Any = None
     model_name: Any = None
-    extra: Extra | None = None
+    extra: _Extra | None = None
 
 
-class Metrics(Struct, gc=False):
+class _Metrics(Struct, gc=False):
     """The members of `metrics`; lists of single tokens are left undecoded."""
 
     prompt_tokens: Any = None
@@ -69,39 +67,33 @@ class Metrics(Struct, gc=False):
     extra: Any = None
 
 
-class Call(Struct, gc=False):
-    """A call of a tool."""
-
+class _Call(Struct, gc=False):
     tool_call_id: Any = None
     function_name: Any = None
     arguments: Any = None
-    extra: Extra | None = None
+    extra: _Extra | None = None
 
 
-class Reference(Struct, gc=False):
-    """The place of a sub-agent's trajectory."""
-
+class _Reference(Struct, gc=False):
     trajectory_id: Any = None
     trajectory_path: Any = None
-    extra: Extra | None = None
+    extra: _Extra | None = None
 
 
-class Result(Struct, gc=False):
+class _Result(Struct, gc=False):
     """The result of a call, or another observation."""
 
     source_call_id: Any = None
     content: Any = None
-    subagent_trajectory_ref: list[Reference] | None = None
-    extra: Extra | None = None
+    subagent_trajectory_ref: list[_Reference] | None = None
+    extra: _Extra | None = None
 
 
-class Observation(Struct, gc=False):
-    """The results of the calls of a step."""
-
-    results: list[Result] | None = None
+class _Observation(Struct, gc=False):
+    results: list[_Result] | None = None
 
 
-class Step(Struct, gc=False):
+class _Step(Struct, gc=False):
     """The members of a step that say something about agents, calls or tokens."""
 
     step_id: Any = None
@@ -109,12 +101,12 @@ class Step(Struct, gc=False):
     source: Any = None
     model_name: Any = None
     message: Any = None
-    tool_calls: list[Call] | None = None
-    observation: Observation | None = None
-    metrics: Metrics | None = None
+    tool_calls: list[_Call] | None = None
+    observation: _Observation | None = None
+    metrics: _Metrics | None = None
     is_copied_context: Any = None
     llm_call_count: Any = None
-    extra: Extra | None = None
+    extra: _Extra | None = None
 
 
 class Document(Struct, gc=False):
@@ -122,12 +114,12 @@ class Document(Struct, gc=False):
 
     trajectory_id: Any = None
     session_id: Any = None
-    agent: Agent | None = None
-    steps: list[Step] = []
+    agent: _Agent | None = None
+    steps: list[_Step] = []
     final_metrics: Any = None
     continued_trajectory_ref: Any = None
     subagent_trajectories: list["Document"] | None = None
-    extra: Extra | None = None
+    extra: _Extra | None = None
 
     @property
     def is_ours(self) -> bool:
@@ -219,7 +211,7 @@ class Trajectory:
     def __init__(self, file: LogFile, document: Document, lines: Iterator[int], path: str, run: Run) -> None:
         self.file = file
         self._run, self._pointer, self._privacy, self._report = run, path, run.privacy, run.report
-        agent = document.agent or Agent()
+        agent = document.agent or _Agent()
         self.id, self.session = string(document.trajectory_id), string(document.session_id)
         self.name = masked(string(agent.name))  # what its agent is called
         self.version = masked(string(agent.version))  # the version of the agent
@@ -232,24 +224,43 @@ class Trajectory:
         self.notifications: list[Notification] = []  # the ends of calls in the background of which it tells
         self.calls: dict[str, steps.ToolCall] = {}  # the calls by their ids
         self.continued = string(document.continued_trajectory_ref)  # the file that continues it; empty where none does
-        self.totals = _totals(document.final_metrics)  # the prompt and completion tokens that `final_metrics` state
+        stated = mapping(document.final_metrics)
+        put, got = count(stated.get("total_prompt_tokens")), count(stated.get("total_completion_tokens"))
+        # the prompt and completion tokens that `final_metrics` state; None where one of them is not stated
+        self.totals = None if put is None or got is None else (put, got)
         self.spent = (0, 0)  # the prompt and completion tokens of its own steps
         self.without = 0  # how many model calls have no usage
         self.has_times = False  # whether any step has a time
-        # the trajectories embedded in it, as they stand in the document
-        self.embedded = document.subagent_trajectories or []
-        self.children: list[Trajectory] = []  # the same as read
-        self._is_asked = False
-        self._has_ancestry = False
+        self.home: Trajectory | None = None  # the one that it is embedded in
+        self.children: list[Trajectory] = []  # those embedded in it
+        self.by_id: dict[str, Trajectory] = {}  # the same by their ids
+        self.head = self  # what it continues from the beginning; itself where it continues none
+        self.parent: Trajectory | None = None  # that of the agent that spawned its agent
+        self._embedded = document.subagent_trajectories or []
+        self._is_asked = self._has_ancestry = False
         self._report.records_read += len(document.steps)
         for index, step in enumerate(document.steps):
             self._take(step, steps.Place(file.name, next(lines)), index)
 
-    def pointer_to(self, number: int) -> str:
-        """Return the JSON pointer of an embedded trajectory."""
-        return f"{self._pointer}/subagent_trajectories/{number}"
+    @property
+    def is_continuation(self) -> bool:
+        """Return True if it continues another."""
+        return self.head is not self
 
-    def _take(self, step: Step, place: steps.Place, number: int) -> None:
+    @property
+    def begin(self) -> steps.Place:
+        """Return where it begins, as far as its steps say."""
+        return self.thread.steps[0].place if self.thread.steps else steps.Place(self.file.name, 1)
+
+    def embed(self, lines: Iterator[int]) -> None:
+        """Read the trajectories embedded in it."""
+        for index, embedded in enumerate(self._embedded):
+            child = Trajectory(self.file, embedded, lines, f"{self._pointer}/subagent_trajectories/{index}", self._run)
+            child.home = self
+            self.children.append(child)
+            self.by_id.setdefault(child.id, child)
+
+    def _take(self, step: _Step, place: steps.Place, number: int) -> None:
         if step.is_copied_context is True:  # history of another trajectory, counted there
             self._run.leave_out(LedgerLine.COPIED_HISTORY, _stated(step.metrics))
             return
@@ -272,7 +283,7 @@ class Trajectory:
             for result in step.observation.results or ():
                 self._take_result(result, own, time, place)
 
-    def _take_answer(self, step: Step, time: float, place: steps.Place, number: int) -> steps.ModelCall | None:
+    def _take_answer(self, step: _Step, time: float, place: steps.Place, number: int) -> steps.ModelCall | None:
         """Return a step of the agent: one call of a model, or several; none where it says so."""
         invocation = None
         if step.extra is not None:
@@ -314,7 +325,7 @@ class Trajectory:
         self.thread.add(call)
         return call
 
-    def _token_refs(self, metrics: Metrics, number: int) -> TokenRefs | None:
+    def _token_refs(self, metrics: _Metrics, number: int) -> TokenRefs | None:
         """Return where the single tokens of an answer are: a JSON pointer behind the name of the file."""
         held = metrics.prompt_token_ids, metrics.completion_token_ids, metrics.logprobs
         if held == _NO_TOKENS:
@@ -324,7 +335,7 @@ class Trajectory:
         marks = (bytes(memoryview(raw)[:1]) for raw in held)
         return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
 
-    def _take_input(self, step: Step, time: float, place: steps.Place) -> None:
+    def _take_input(self, step: _Step, time: float, place: steps.Place) -> None:
         """Take what the agent is given to read: by a person first, later also by programs."""
         text = string(step.message)
         ref = self._privacy.reference(step.message)
@@ -340,7 +351,7 @@ class Trajectory:
             self.thread.add(steps.UserInput(time, place, ref=ref))
 
     def _take_call(
-        self, one: Call, call: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
+        self, one: _Call, call: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
     ) -> None:
         use, tool = string(one.tool_call_id), masked(string(one.function_name))
         tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)
@@ -357,7 +368,7 @@ class Trajectory:
         self.calls.setdefault(use, tool_call)
         self.thread.add(tool_call)
 
-    def _take_result(self, result: Result, own: Mapping[str, steps.ToolCall], time: float, place: steps.Place) -> None:
+    def _take_result(self, result: _Result, own: Mapping[str, steps.ToolCall], time: float, place: steps.Place) -> None:
         """Take the result of a call of this step or, as some programs write it, of an earlier one."""
         use = string(result.source_call_id)
         tool_call = own.get(use) or self.calls.get(use)
@@ -374,7 +385,7 @@ class Trajectory:
         if tool_call is not None or use:
             steps.join(tool_call, taken, self._report)
         for reference in result.subagent_trajectory_ref or ():
-            further = reference.extra or Extra()
+            further = reference.extra or _Extra()
             name = string(further.agent_name) or string(further.subagent_name)
             names = string(reference.trajectory_id), string(reference.trajectory_path)
             self.references.append(Delegation(taken, tool_call, *names, masked(name)))
@@ -388,7 +399,7 @@ def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
         waiting += reversed(tree.children)
 
 
-def _stated(metrics: Metrics | None) -> tuple[Any, ...]:
+def _stated(metrics: _Metrics | None) -> tuple[Any, ...]:
     """Return what metrics state: input, output, cache reads, cache writes, reasoning."""
     if metrics is None:
         return _NOTHING
@@ -398,14 +409,7 @@ def _stated(metrics: Metrics | None) -> tuple[Any, ...]:
     return metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning
 
 
-def _totals(value: Any) -> tuple[int, int] | None:
-    """Return the prompt and completion tokens of `final_metrics`; None where one of them is not stated."""
-    totals = mapping(value)
-    prompt, completion = count(totals.get("total_prompt_tokens")), count(totals.get("total_completion_tokens"))
-    return None if prompt is None or completion is None else (prompt, completion)
-
-
-def _invocation(extra: Extra) -> tuple[float, float] | None:
+def _invocation(extra: _Extra) -> tuple[float, float] | None:
     """Return when a call began and ended; None where it is not said."""
     invocation = extra.invocation
     if invocation is None:
