@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.importers.spans.events import trace_of
+from orchtrace_corpus.trace.importers.spans.events import write_events
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span, Task, Usage
 from tests.effort import tries
 from tests.trace.spanlogs import MODULES, checked, fixtures, imported
@@ -233,8 +233,9 @@ def bundles(draw: st.DrawFn) -> Bundle:
 
 
 def _check_bundle(bundle: Bundle) -> None:
+    run = Run("otlp", Privacy(b"salt"))
     with suppress(EmptyLogError):
-        trace = as_data(trace_of(bundle, Run("otlp", Privacy(b"salt"))))
+        trace = as_data(run.trace(topology=write_events(bundle, run)))
         checked(trace)
         assert_ledger_adds_up(trace)
 

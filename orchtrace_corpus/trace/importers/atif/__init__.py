@@ -134,21 +134,29 @@ class _Session:
         self._run, self._trees = run, trees
         self._all = list(below(list(trees.values())))
         self._first = self._all[0]
+        # By the `id` of a trajectory, as references to one another would keep them all in memory:
+        self._homes = {id(child): tree for tree in self._all for child in tree.children}  # what it is embedded in
+        self._heads: dict[int, Trajectory] = {}  # what it continues, from the beginning
+        self._parents: dict[int, Trajectory] = {}  # that of the agent that spawned its agent
         self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the agent spawned
         self._spawning: set[int] = set()  # calls that have spawned an agent, by `id`
         self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # with who delegates, and to whom
         self._continue()
         self._link_subagents()
 
+    def _head(self, tree: Trajectory) -> Trajectory:
+        return self._heads.get(id(tree), tree)
+
     def _continue(self) -> None:
         """Put the steps of a trajectory that continues another behind those of the other."""
         for tree in self._all:
             further = self._trees.get(_path_beside(tree.file, tree.continued))
-            if further is None or further.is_continuation or further in (tree.head, self._first):
+            head = self._head(tree)
+            if further is None or id(further) in self._heads or further in (head, self._first):
                 continue
-            further.head = tree.head
+            self._heads[id(further)] = head
             for step in further.thread.steps:
-                tree.head.thread.add(step)
+                head.thread.add(step)
             further.thread.steps = []
 
     def _link_subagents(self) -> None:
@@ -163,22 +171,22 @@ class _Session:
                     stem = masked_path(os.path.basename(reference.path).removesuffix(".json"))
                     name = masked(reference.id) or reference.name or stem or "agent"
                     self._run.agent(key, name, reference.name)
-                elif child.parent is not None or self._is_above(child, tree):
+                elif id(child) in self._parents or self._is_above(child, tree):
                     continue
                 else:
                     key = child.thread.key
                     self._adopt(tree, child, reference.name)
-                self._delegations.append((tree.head, reference, key))
+                self._delegations.append((self._head(tree), reference, key))
                 self._spawn(tree, key, reference.call, reference.step)
         for tree in self._all:
             for child in tree.children:
-                if child.parent is None:
+                if id(child) not in self._parents:
                     first = child.thread.steps[0] if child.thread.steps else steps.Note(NO_TIME, child.begin)
                     self._run.report.note(Problem.SPAWN_INFERRED, str(first.place))
                     self._adopt(tree, child)
                     self._spawn(tree, child.thread.key, None, steps.Note(first.time, first.place, 1.0))
         for tree in self._all:
-            if tree.thread.key not in self._run.agents and not tree.is_continuation:
+            if tree.thread.key not in self._run.agents and id(tree) not in self._heads:
                 self._add(tree, tree.name or masked(tree.id))
 
     def _add(self, tree: Trajectory, name: str, role: str = "") -> None:
@@ -190,20 +198,20 @@ class _Session:
         child = self._trees.get(_path_beside(tree.file, reference.path))
         home: Trajectory | None = tree
         while child is None and home is not None and reference.id:
-            child, home = home.by_id.get(reference.id), home.home
+            child, home = home.by_id.get(reference.id), self._homes.get(id(home))
         return child
 
     def _is_above(self, tree: Trajectory, other: Trajectory) -> bool:
-        above: Trajectory | None = other.head
+        above: Trajectory | None = self._head(other)
         while above is not None and above is not tree:
-            above = above.parent
-        return above is tree or tree is self._first or tree.is_continuation
+            above = self._parents.get(id(above))
+        return above is tree or tree is self._first or id(tree) in self._heads
 
     def _adopt(self, tree: Trajectory, child: Trajectory, role: str = "") -> None:
         """Make a trajectory that of a sub-agent, which is asked by the agent that spawned it and not by a person."""
         name = child.name if child.name not in ("", self._first.name) else masked(child.id) or child.name
         self._add(child, name, role)
-        child.parent = tree.head
+        self._parents[id(child)] = self._head(tree)
         child.thread.steps = [
             steps.Note(step.time, step.place, step.order) if isinstance(step, steps.UserInput) else step
             for step in child.thread.steps
@@ -211,7 +219,7 @@ class _Session:
 
     def _spawn(self, tree: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
         """Let an agent spawn another, by a call of its own or, where there is none, before a step."""
-        parent = tree.head.thread
+        parent = self._head(tree).thread
         if call is None or id(call) in self._spawning:
             call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
             parent.steps.append(call)
@@ -291,12 +299,12 @@ class _Session:
         """Compare totals, which are never counted: of a trajectory, of all below it, or of all that it continues."""
         sums = {id(tree): tree.spent for tree in self._all}
         for tree in reversed(self._all):
-            if tree.parent is not None:
-                sums[id(tree.parent)] = _sum((sums[id(tree.parent)], sums[id(tree)]))
+            if (parent := self._parents.get(id(tree))) is not None:
+                sums[id(parent)] = _sum((sums[id(parent)], sums[id(tree)]))
         before = (0, 0)
         has_absent = any(not self._run.agents[child].steps for _, _, child in self._delegations)
         for tree in self._all:
-            if tree is self._first or tree.is_continuation:
+            if tree is self._first or id(tree) in self._heads:
                 before = _sum((before, sums[id(tree)]))
             if tree.totals is None:
                 continue

@@ -231,21 +231,13 @@ class Trajectory:
         self.spent = (0, 0)  # the prompt and completion tokens of its own steps
         self.without = 0  # how many model calls have no usage
         self.has_times = False  # whether any step has a time
-        self.home: Trajectory | None = None  # the one that it is embedded in
         self.children: list[Trajectory] = []  # those embedded in it
         self.by_id: dict[str, Trajectory] = {}  # the same by their ids
-        self.head = self  # what it continues from the beginning; itself where it continues none
-        self.parent: Trajectory | None = None  # that of the agent that spawned its agent
         self._embedded = document.subagent_trajectories or []
         self._is_asked = self._has_ancestry = False
         self._report.records_read += len(document.steps)
         for index, step in enumerate(document.steps):
             self._take(step, steps.Place(file.name, next(lines)), index)
-
-    @property
-    def is_continuation(self) -> bool:
-        """Return True if it continues another."""
-        return self.head is not self
 
     @property
     def begin(self) -> steps.Place:
@@ -256,7 +248,6 @@ class Trajectory:
         """Read the trajectories embedded in it."""
         for index, embedded in enumerate(self._embedded):
             child = Trajectory(self.file, embedded, lines, f"{self._pointer}/subagent_trajectories/{index}", self._run)
-            child.home = self
             self.children.append(child)
             self.by_id.setdefault(child.id, child)
 

@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.importers.spans.team import Activation, Failure, Fai
 from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Spending, Tree, merge_twins, tree
 from orchtrace_corpus.trace.model.import_report import Missing
 from orchtrace_corpus.trace.model.terms import AgentKind, EdgeType, EventType, Status, Topology
-from orchtrace_corpus.trace.model.trace import Event, Trace
+from orchtrace_corpus.trace.model.trace import Event
 
 _MOST_COMPARED = 50  # among so many calls of one tool that wait, the one of the same arguments is looked for
 
@@ -42,33 +42,6 @@ class Asked(NamedTuple):
     id: str  # its id, unique in the trace
     cause: str = ""  # the event of the model's answer that asked for it; empty where the log does not tell
     is_made_up: bool = False  # whether the id was made from the span's
-
-
-class CallIds:
-    """The calls of a run, as models ask for them and spans carry them out."""
-
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
-        self._waiting: dict[tuple[int, str], deque[tuple[spans.Call, str]]] = {}
-        self._asked: dict[tuple[int, str], str] = {}
-
-    def ask(self, owner: int, call: spans.Call, event: str) -> None:
-        """Note that a model asks for a call in the event of an activation."""
-        self._waiting.setdefault((owner, call.tool), deque()).append((call, event))
-        if call.id:
-            self._asked[owner, call.id] = event
-
-    def carry_out(self, owner: int, span: spans.Span) -> Asked:
-        """Return the call that a span carries out: by its id, else by tool and arguments, else by tool."""
-        call_id, cause = span.call_id, self._asked.get((owner, span.call_id), "")
-        waiting = self._waiting.get((owner, span.name))
-        if not call_id and waiting:
-            compared = islice(waiting, _MOST_COMPARED)
-            pair = next((pair for pair in compared if pair[0].arguments == span.arguments), waiting[0])
-            waiting.remove(pair)
-            call_id, cause = pair[0].id, pair[1]
-        name = masked(call_id) if call_id else f"span:{masked(span.id)}"
-        return Asked(self._builder.call_id(name, span.where), cause, is_made_up=not call_id)
 
 
 class Act(Struct):
@@ -97,13 +70,6 @@ class Frame(Struct):
         """Note one more event."""
         self.first = self.first or event
         self.last, self.last_span = event, span
-
-
-def draw(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
-    """Draw all edges, and say which answers decide or aggregate."""
-    for frame in frames.values():
-        _Line(builder, frame).draw()
-    _draw_sequence(team, frames, builder)
 
 
 def draw_edge(builder: Builder, source: str, target: str, kind: EdgeType) -> bool:
@@ -223,20 +189,6 @@ def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> No
         heappush(running, (activation.latest, index))
 
 
-def trace_of(bundle: spans.Bundle, run: Run, unread: int | None = None) -> Trace:
-    """Return the trace of a bundle.
-
-    Args:
-        bundle: The spans.
-        run: The run that they are read into.
-        unread: How many lines of the log could not be read; None for those that the report knows.
-
-    Raises:
-        EmptyLogError: Nothing in it is an event.
-    """
-    return run.trace(topology=write_events(bundle, run), unread=unread)
-
-
 def write_events(bundle: spans.Bundle, run: Run) -> Topology:
     """Write the events of a bundle into a run, and return how its agents are arranged."""
     of = tree(bundle.spans, run.report)
@@ -250,7 +202,9 @@ def write_events(bundle: spans.Bundle, run: Run) -> Topology:
     team = Team(of, meanings, bundle, set(spent.by_span), run.report)
     script = _Script(of, meanings, team, spent, run.builder)
     script.write()
-    draw(team, script.frames, run.builder)
+    for frame in script.frames.values():
+        _Line(run.builder, frame).draw()
+    _draw_sequence(team, script.frames, run.builder)
     if spent.by_span:
         run.missing[Missing.CALLS] = spent.uncounted
     spawned = [activation for activation in team.activations if activation.spawner != NOBODY]
@@ -275,7 +229,8 @@ class _Script:
         self.frames: dict[int, Frame] = {index: Frame() for index in range(len(team.activations))}
         self._of, self._meanings, self._kinds = of, meanings, meanings.kinds
         self._team, self._spent, self._builder = team, spending.by_span, builder
-        self._call_ids = CallIds(builder)
+        self._asked_calls: dict[tuple[int, str], deque[tuple[spans.Call, str]]] = {}  # by activation and tool
+        self._asking: dict[tuple[int, str], str] = {}  # the event in which a call is asked for, by activation and id
         self._index_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
         self._base = [NOBODY] * len(of.spans)  # the frame in which a span happens
         self._inner = [NOBODY] * len(of.spans)  # the frame in which its children happen
@@ -381,7 +336,7 @@ class _Script:
                 time = self._of.starts[activation.wrapper]
             if self._kinds[activation.wrapper] is TOOL:
                 tool = masked(caller.name)
-                carried = self._call_ids.carry_out(activation.parent, caller)
+                carried = self._carry_out(activation.parent, caller)
         event = self._add(EventType.SPAWN, activation.parent, min(time, activation.earliest), caller)
         event.target, event.role, event.tool = activation.agent, activation.name, tool
         event.call_id, event.content_ref = carried.id, caller.arguments
@@ -474,7 +429,9 @@ class _Script:
         event.model, event.content_ref = masked(span.model), span.output
         event.tokens, event.token_basis = self._spent.get(index, _UNSPENT)
         for call in span.calls:
-            self._call_ids.ask(owner, call, event.id)
+            self._asked_calls.setdefault((owner, call.tool), deque()).append((call, event.id))
+            if call.id:
+                self._asking[owner, call.id] = event.id
         if span.model and self._models.get(event.agent) != span.model:
             self._models[event.agent] = span.model
             self._builder.agent(event.agent, model=span.model)
@@ -495,7 +452,7 @@ class _Script:
 
     def _call(self, index: int, owner: int) -> None:
         span, start, end = self._extent(index)
-        carried = self._call_ids.carry_out(owner, span)
+        carried = self._carry_out(owner, span)
         works_until = self._meanings.first_act_in(index, self._of) if self._meanings.has_acts[index] else end
         event = self._add(_TOOL_CALL, owner, start, span, works_until, **(span.more or {}))
         event.tool, event.call_id, event.inferred = masked(span.name), carried.id, carried.is_made_up
@@ -504,6 +461,18 @@ class _Script:
         if self._meanings.has_acts[index]:
             self._open(index, event.id)
         self._act(index, Act(TOOL, start, end, event.id, cause=carried.cause))
+
+    def _carry_out(self, owner: int, span: spans.Span) -> Asked:
+        """Return the call that a span carries out: by its id, else by tool and arguments, else by tool."""
+        call_id, cause = span.call_id, self._asking.get((owner, span.call_id), "")
+        waiting = self._asked_calls.get((owner, span.name))
+        if not call_id and waiting:
+            compared = islice(waiting, _MOST_COMPARED)
+            pair = next((pair for pair in compared if pair[0].arguments == span.arguments), waiting[0])
+            waiting.remove(pair)
+            call_id, cause = pair[0].id, pair[1]
+        name = masked(call_id) if call_id else f"span:{masked(span.id)}"
+        return Asked(self._builder.call_id(name, span.where), cause, is_made_up=not call_id)
 
     def _answer(self, index: int, owner: int) -> None:
         (span, _, end), act = self._extent(index), self._acts[index]

@@ -47,7 +47,9 @@ class Gathering:
 
     def traces(self, form: str, system: str) -> Iterator[Trace]:
         """Yield the traces of all bundles that hold an event."""
-        from orchtrace_corpus.trace.importers.spans.events import trace_of  # not to be loaded for other formats' files
+        from orchtrace_corpus.trace.importers.spans.events import (
+            write_events,  # not to be loaded for other formats' files
+        )
 
         report, is_empty = self.report, True
         unread = report.unread  # nobody knows of whose trace these lines were
@@ -56,7 +58,8 @@ class Gathering:
             bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
             bundle.system = bundle.system or system
             with suppress(EmptyLogError):
-                trace = trace_of(bundle, Run(form, self._privacy, report), unread)
+                run = Run(form, self._privacy, report)
+                trace = run.trace(topology=write_events(bundle, run), unread=unread)
                 grade(trace, bundle.scores)
                 yield trace
                 report, is_empty = ImportReport(), False

@@ -87,26 +87,17 @@ _READ = frozenset(
 """The attributes that are read; all others are passed over undecoded."""
 
 
-class Attribute(Struct):
+class _Attribute(Struct):
     """An attribute as OTLP has it, its value undecoded."""
 
     key: str
     value: Raw = NOTHING
 
 
-def describe(
+def _describe(
     span: Span, known: dict[str, Any], status: Mapping[str, Any], events: Raw, privacy: Privacy, report: ImportReport
 ) -> None:
-    """Complete a span by what its attributes say.
-
-    Args:
-        span: A span of which only the ids, the name as logged, the place and the times are known.
-        known: Its attributes, as `plain` has them.
-        status: Whether it failed.
-        events: What happened in it, undecoded.
-        privacy: How contents are referred to.
-        report: Where disagreements are noted.
-    """
+    """Complete a span, of which ids, name, place and times are known, by what its attributes say."""
     title = span.name
     span.kind, span.unknown = _kind(known, title)
     span.agent = agent = first_text(known, _AGENT)
@@ -166,7 +157,7 @@ def _calls(known: dict[str, Any], privacy: Privacy) -> tuple[Call, ...]:
     return calls
 
 
-def plain(attributes: list[Attribute] | None) -> dict[str, Any]:
+def _plain(attributes: list[_Attribute] | None) -> dict[str, Any]:
     """Return the attributes that are read, by name, with plain values; contents, which may be large, stay undecoded."""
     values: dict[str, Any] = {}
     for each in attributes or ():
@@ -225,18 +216,15 @@ def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     return (Kind.INFERENCE if is_model else Kind.CHAIN), ""
 
 
-def _number(value: Any) -> Any:
-    """Return a whole number also where it is written as text, as the JSON of Protobuf has those of 64 bits."""
-    is_digits = type(value) is str and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS
-    return int(value) if is_digits else value
-
-
 def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> Usage | None:
     found: dict[str, int] = {}
     for kind, attributes in names.items():
         for attribute in attributes:
-            if attribute in known and (number := count(_number(known[attribute]))) is not None:
-                found[kind] = number
+            value = known.get(attribute)
+            if type(value) is str and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS:
+                value = int(value)  # as the JSON of Protobuf has numbers of 64 bits
+            if (tokens := count(value)) is not None:
+                found[kind] = tokens
                 break
     return Usage(**found) if found else None
 
@@ -287,7 +275,7 @@ _START = {"startTimeUnixNano", "start_time_unix_nano"}
 
 
 class _Attributed(Struct):
-    attributes: list[Attribute] | None = None
+    attributes: list[_Attribute] | None = None
 
 
 class _Scope(Struct):
@@ -304,7 +292,7 @@ class _Span(Struct, rename="camel"):
     end_time_unix_nano: Any = None
     status: Any = None
     events: Raw = NOTHING
-    attributes: list[Attribute] | None = None
+    attributes: list[_Attribute] | None = None
 
 
 class _ScopeSpans(Struct):
@@ -406,7 +394,7 @@ def _resource(part: Part) -> _Attributed | None:
 
 def _program(resource: _Attributed | None, scope: _Scope | None) -> _Program:
     """Return the program by the name of its service, else by that of its instrumentation."""
-    service = string(plain(resource.attributes).get("service.name")) if resource else ""
+    service = string(_plain(resource.attributes).get("service.name")) if resource else ""
     name, version = (string(scope.name), string(scope.version)) if scope else ("", "")
     return _Program(name if service.startswith("unknown_service") else service, version, name)
 
@@ -420,25 +408,25 @@ def _with_plain(value: Any) -> Any:
 
 
 def _gather(span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, found: Gathering) -> None:
-    name = identifier(span.span_id) if span else ""
+    name = _identifier(span.span_id) if span else ""
     if span is None or not name:
         found.report.drop(Drop.NO_SPAN, file, line)
         return
-    bundle = found.bundle(identifier(span.trace_id))
+    bundle = found.bundle(_identifier(span.trace_id))
     if not bundle.system:
         bundle.system, bundle.version = program.system, program.version
-    known = plain(span.attributes)
-    logged = identifier(span.parent_span_id)
+    known = _plain(span.attributes)
+    logged = _identifier(span.parent_span_id)
     # The next GenAI span above, in files of Visual Studio.
-    virtual = identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
+    virtual = _identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
     start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
     read = Span(name, virtual or logged, CHAIN, string(span.name), file, line, logged, start, end)
     read.library = program.library
-    describe(read, known, mapping(span.status), span.events, privacy, found.report)
+    _describe(read, known, mapping(span.status), span.events, privacy, found.report)
     bundle.spans.append(read)
 
 
-def identifier(value: Any) -> str:
+def _identifier(value: Any) -> str:
     """Return an id in hex, however it is written; empty for none, which is also written as zeros."""
     if not isinstance(value, str):
         return ""

@@ -30,9 +30,6 @@ _PUSH = "__pregel_push"
 _END = "__end__"
 _MOST_PAIRS = 1_000  # of two steps with more pairs of tasks, not every task is joined to every other: edges stay linear
 
-Places = Mapping[int, tuple[int, int]]
-"""The activation of each agent's span, and the tool's span above it."""
-
 
 class Transfer(NamedTuple):
     """Control passes from one activation to another."""
@@ -42,142 +39,6 @@ class Transfer(NamedTuple):
     span: int = NOBODY  # the index of the handoff's span; `NOBODY` where the transfer is concluded
     is_push: bool = False  # whether the target is brought into being by it
     is_routed: bool = False  # whether the source has chosen the target
-
-
-class _Transfers:
-    """Finds where control passes: in graphs, by handoffs, and by the name of who acted before."""
-
-    def __init__(
-        self, of: Tree, meanings: Meanings, owner: Sequence[int], places: Places, report: ImportReport
-    ) -> None:
-        self._of, self._meanings, self._owner = of, meanings, owner
-        self._places, self._report = places, report
-        self._origins: dict[int, list[int]] = {}
-
-    def all(self) -> list[Transfer]:
-        """Return all transfers of a tree."""
-        transfers = [*self._in_graphs(), *self._handoffs()]
-        reached = {transfer.target for transfer in transfers}
-        return [*transfers, *(transfer for transfer in self._by_name() if transfer.target not in reached)]
-
-    def _beside(self, index: int) -> tuple[tuple[int, ...], ...]:
-        """Return where others of a group are looked for: under the same parent first, then in the same agent."""
-        return (self._of.parents[index],), self._places[index]
-
-    def _agents(self, times: Sequence[float]) -> dict[tuple[tuple[int, ...], str], list[tuple[float, int]]]:
-        """Return the agents' spans by where they lie and by name, each with a time, in its order."""
-        agents: dict[tuple[tuple[int, ...], str], list[tuple[float, int]]] = {}
-        for index in self._places:
-            for place in self._beside(index):
-                agents.setdefault((place, masked(self._meanings.names[index])), []).append((times[index], index))
-        for candidates in agents.values():
-            candidates.sort()
-        return agents
-
-    def _handoffs(self) -> Iterator[Transfer]:
-        """Yield handoffs, each to the next agent of that name that begins beside the one that hands over."""
-        of, owner = self._of, self._owner
-        handoffs = [index for index, kind in enumerate(self._meanings.kinds) if kind is HANDOFF]
-        span_of = {owner[index]: index for index in self._places} if handoffs else {}
-        agents = self._agents(of.earliest) if handoffs else {}
-        for index in handoffs:
-            source = span_of.get(owner[index], NOBODY)
-            for place in self._beside(source) if source != NOBODY else ((NOBODY,), (NOBODY, NOBODY)):
-                candidates = agents.get((place, masked(of.spans[index].target)), [])
-                at = bisect_left(candidates, (of.starts[index], NOBODY))
-                if at < len(candidates) and candidates[at][1] != source:
-                    yield Transfer(owner[index], owner[candidates[at][1]], index, is_routed=True)
-                    break
-            else:
-                self._report.note(Problem.HANDOFF_TO_NOBODY, of.spans[index].where)
-
-    def _by_name(self) -> Iterator[Transfer]:
-        """Yield agents that name the one before them: the last of that name that has ended beside them."""
-        of, owner = self._of, self._owner
-        followers = [index for index in self._places if of.spans[index].follows]
-        agents = self._agents([NOBODY if end is None else end for end in of.ends]) if followers else {}
-        for index in followers:
-            for place in self._beside(index):
-                candidates = agents.get((place, masked(of.spans[index].follows)), [])
-                at = bisect_right(candidates, (of.earliest[index], len(of.spans))) - 1
-                if at >= 0 and candidates[at][0] != NOBODY and candidates[at][1] != index:
-                    yield Transfer(owner[candidates[at][1]], owner[index], is_routed=True)
-                    break
-
-    def _in_graphs(self) -> Iterator[Transfer]:
-        graphs: defaultdict[tuple[int, str], list[tuple[int, spans.Task]]] = defaultdict(list)
-        for index in self._of.order:
-            span, kind = self._of.spans[index], self._meanings.kinds[index]
-            is_node = kind is AGENT or index in self._meanings.silent
-            if is_node and span.task is not None and self._meanings.names[index] == span.task.node:
-                parent = self._of.parents[index]
-                missing = span.parent if parent == NOBODY else ""
-                graphs[parent, missing].append((index, span.task))
-        for tasks in graphs.values():
-            yield from self._of_graph(tasks)
-
-    def _of_graph(self, tasks: list[tuple[int, spans.Task]]) -> Iterator[Transfer]:
-        steps: dict[int, list[tuple[int, spans.Task]]] = {}
-        for index, task in tasks:
-            steps.setdefault(task.step, []).append((index, task))
-        nodes = {task.node for _, task in tasks} | {_END}
-        routes = {index: self._routes(index, nodes) for index, _ in tasks}
-        last: dict[str, int] = {}
-        before: list[int] = []
-        for _, step in sorted(steps.items()):
-            leads_to = self._leads_to(before, routes)
-            is_wide = len(before) * len(step) > _MOST_PAIRS
-            for place, (index, task) in enumerate(step):
-                joined = [last[name] for name in _joined(task, last)]
-                sources = joined or leads_to.get(task.node) or leads_to[""]
-                if is_wide and place:
-                    sources = sources[-1:]
-                yield from self._to(index, task, sources, routes)
-            before = [index for index, _ in step]
-            last.update((task.node, index) for index, task in step)
-
-    def _leads_to(self, before: Sequence[int], routes: Mapping[int, set[str] | None]) -> dict[str, list[int]]:
-        """Return the tasks of a step that lead to each node, the last to end last; without a name, to any other."""
-        before = sorted(before, key=lambda each: (self._end(each), each))
-        free = [each for each in before if not routes[each]]
-        chosen: dict[str, list[int]] = {}
-        for each in before:
-            for node in sorted(routes[each] or ()):
-                chosen.setdefault(node, []).append(each)
-        if len(free) * len(chosen) <= _MOST_PAIRS:
-            places = {each: place for place, each in enumerate(before)}
-            chosen = {node: sorted((*free, *sources), key=places.__getitem__) for node, sources in chosen.items()}
-        return {"": free or before, **chosen}
-
-    def _to(
-        self, index: int, task: spans.Task, sources: list[int], routes: Mapping[int, set[str] | None]
-    ) -> Iterator[Transfer]:
-        """Yield the transfers to a task; a task that only computes passes on what led to it."""
-        sources = list(dict.fromkeys(origin for each in sources for origin in self._origins.get(each, (each,))))
-        if index in self._meanings.silent:
-            fits = len(sources) ** 2 <= _MOST_PAIRS
-            self._origins[index] = sources if fits else [max(sources, key=lambda each: (self._end(each), each))]
-            return
-        begin = self._of.earliest[index]
-        before = [source for source in sources if self._end(source) <= begin]
-        if len(before) < len(sources):
-            self._report.note(Problem.OVERLAPPING_TASK, self._of.spans[index].where)
-        is_push = _PUSH in task.triggers
-        if is_push:
-            before = sorted(before, key=lambda each: (self._end(each), each))[-1:]
-        for each in before:
-            is_routed = not is_push and task.node in (routes.get(each) or ())
-            yield Transfer(self._owner[each], self._owner[index], is_push=is_push, is_routed=is_routed)
-
-    def _end(self, index: int) -> float:
-        end = self._of.ends[index]
-        return float("inf") if end is None else end
-
-    def _routes(self, index: int, nodes: set[str]) -> set[str] | None:
-        """Return the nodes that a task says shall run next; None if it does not say."""
-        spans = self._of.spans
-        inside = (child for child in self._of.children[index] if self._meanings.kinds[child] is CHAIN)
-        return {name for each in (index, *inside) for name in spans[each].routes if name in nodes} or None
 
 
 def _joined(task: spans.Task, nodes: Mapping[str, int]) -> list[str]:
@@ -220,17 +81,15 @@ class Team:
         self.owner = [NOBODY] * len(of.spans)
         # the same for spans that bear tokens though they lie in no agent's span and are no act
         self.bearer_owner: dict[int, int] = {}
-        self._of = of
-        self._meanings = meanings
+        self._of, self._meanings, self._report = of, meanings, report
         self._unnamed = masked(bundle.name) or "agent"
         self._spanless: dict[str, int] = {}
         self._find(bearers)
-        places = {
-            activation.span: (activation.parent, activation.wrapper)
-            for activation in self.activations
-            if activation.span != NOBODY
-        }
-        transfers = _Transfers(of, meanings, self.owner, places, report).all()
+        with_spans = [each for each in self.activations if each.span != NOBODY]
+        # for each agent's span the activation that it lies in, and the tool's span between
+        self._places = {each.span: (each.parent, each.wrapper) for each in with_spans}
+        self._origins: dict[int, list[int]] = {}
+        transfers = self._transfers()
         # for each handoff's span the index of the activation that took over
         self.handoffs = {transfer.span: transfer.target for transfer in transfers if transfer.span != NOBODY}
         for transfer in transfers:
@@ -317,6 +176,133 @@ class Team:
         has_finished = bool(queue) and queue[0][0] <= activation.earliest
         return self.activations[heappop(queue)[1]].agent if has_finished else ""
 
+    # Transfers
+
+    def _transfers(self) -> list[Transfer]:
+        """Find where control passes: in graphs, by handoffs, and by the name of who acted before."""
+        transfers = [*self._in_graphs(), *self._handoffs()]
+        reached = {transfer.target for transfer in transfers}
+        return [*transfers, *(transfer for transfer in self._by_name() if transfer.target not in reached)]
+
+    def _beside(self, index: int) -> tuple[tuple[int, ...], ...]:
+        """Return where others of a group are looked for: under the same parent first, then in the same agent."""
+        return (self._of.parents[index],), self._places[index]
+
+    def _agents(self, times: Sequence[float]) -> dict[tuple[tuple[int, ...], str], list[tuple[float, int]]]:
+        """Return the agents' spans by where they lie and by name, each with a time, in its order."""
+        agents: dict[tuple[tuple[int, ...], str], list[tuple[float, int]]] = {}
+        for index in self._places:
+            for place in self._beside(index):
+                agents.setdefault((place, masked(self._meanings.names[index])), []).append((times[index], index))
+        for candidates in agents.values():
+            candidates.sort()
+        return agents
+
+    def _handoffs(self) -> Iterator[Transfer]:
+        """Yield handoffs, each to the next agent of that name that begins beside the one that hands over."""
+        of, owner = self._of, self.owner
+        handoffs = [index for index, kind in enumerate(self._meanings.kinds) if kind is HANDOFF]
+        span_of = {owner[index]: index for index in self._places} if handoffs else {}
+        agents = self._agents(of.earliest) if handoffs else {}
+        for index in handoffs:
+            source = span_of.get(owner[index], NOBODY)
+            for place in self._beside(source) if source != NOBODY else ((NOBODY,), (NOBODY, NOBODY)):
+                candidates = agents.get((place, masked(of.spans[index].target)), [])
+                at = bisect_left(candidates, (of.starts[index], NOBODY))
+                if at < len(candidates) and candidates[at][1] != source:
+                    yield Transfer(owner[index], owner[candidates[at][1]], index, is_routed=True)
+                    break
+            else:
+                self._report.note(Problem.HANDOFF_TO_NOBODY, of.spans[index].where)
+
+    def _by_name(self) -> Iterator[Transfer]:
+        """Yield agents that name the one before them: the last of that name that has ended beside them."""
+        of, owner = self._of, self.owner
+        followers = [index for index in self._places if of.spans[index].follows]
+        agents = self._agents([NOBODY if end is None else end for end in of.ends]) if followers else {}
+        for index in followers:
+            for place in self._beside(index):
+                candidates = agents.get((place, masked(of.spans[index].follows)), [])
+                at = bisect_right(candidates, (of.earliest[index], len(of.spans))) - 1
+                if at >= 0 and candidates[at][0] != NOBODY and candidates[at][1] != index:
+                    yield Transfer(owner[candidates[at][1]], owner[index], is_routed=True)
+                    break
+
+    def _in_graphs(self) -> Iterator[Transfer]:
+        graphs: defaultdict[tuple[int, str], list[tuple[int, spans.Task]]] = defaultdict(list)
+        for index in self._of.order:
+            span, kind = self._of.spans[index], self._meanings.kinds[index]
+            is_node = kind is AGENT or index in self._meanings.silent
+            if is_node and span.task is not None and self._meanings.names[index] == span.task.node:
+                parent = self._of.parents[index]
+                missing = span.parent if parent == NOBODY else ""
+                graphs[parent, missing].append((index, span.task))
+        for tasks in graphs.values():
+            yield from self._of_graph(tasks)
+
+    def _of_graph(self, tasks: list[tuple[int, spans.Task]]) -> Iterator[Transfer]:
+        steps: dict[int, list[tuple[int, spans.Task]]] = {}
+        for index, task in tasks:
+            steps.setdefault(task.step, []).append((index, task))
+        nodes = {task.node for _, task in tasks} | {_END}
+        routes = {index: self._routes(index, nodes) for index, _ in tasks}
+        last: dict[str, int] = {}
+        before: list[int] = []
+        for _, step in sorted(steps.items()):
+            leads_to = self._leads_to(before, routes)
+            is_wide = len(before) * len(step) > _MOST_PAIRS
+            for place, (index, task) in enumerate(step):
+                joined = [last[name] for name in _joined(task, last)]
+                sources = joined or leads_to.get(task.node) or leads_to[""]
+                if is_wide and place:
+                    sources = sources[-1:]
+                yield from self._to(index, task, sources, routes)
+            before = [index for index, _ in step]
+            last.update((task.node, index) for index, task in step)
+
+    def _leads_to(self, before: Sequence[int], routes: Mapping[int, set[str] | None]) -> dict[str, list[int]]:
+        """Return the tasks of a step that lead to each node, the last to end last; without a name, to any other."""
+        before = sorted(before, key=lambda each: (self._end(each), each))
+        free = [each for each in before if not routes[each]]
+        chosen: dict[str, list[int]] = {}
+        for each in before:
+            for node in sorted(routes[each] or ()):
+                chosen.setdefault(node, []).append(each)
+        if len(free) * len(chosen) <= _MOST_PAIRS:
+            places = {each: place for place, each in enumerate(before)}
+            chosen = {node: sorted((*free, *sources), key=places.__getitem__) for node, sources in chosen.items()}
+        return {"": free or before, **chosen}
+
+    def _to(
+        self, index: int, task: spans.Task, sources: list[int], routes: Mapping[int, set[str] | None]
+    ) -> Iterator[Transfer]:
+        """Yield the transfers to a task; a task that only computes passes on what led to it."""
+        sources = list(dict.fromkeys(origin for each in sources for origin in self._origins.get(each, (each,))))
+        if index in self._meanings.silent:
+            fits = len(sources) ** 2 <= _MOST_PAIRS
+            self._origins[index] = sources if fits else [max(sources, key=lambda each: (self._end(each), each))]
+            return
+        begin = self._of.earliest[index]
+        before = [source for source in sources if self._end(source) <= begin]
+        if len(before) < len(sources):
+            self._report.note(Problem.OVERLAPPING_TASK, self._of.spans[index].where)
+        is_push = _PUSH in task.triggers
+        if is_push:
+            before = sorted(before, key=lambda each: (self._end(each), each))[-1:]
+        for each in before:
+            is_routed = not is_push and task.node in (routes.get(each) or ())
+            yield Transfer(self.owner[each], self.owner[index], is_push=is_push, is_routed=is_routed)
+
+    def _end(self, index: int) -> float:
+        end = self._of.ends[index]
+        return float("inf") if end is None else end
+
+    def _routes(self, index: int, nodes: set[str]) -> set[str] | None:
+        """Return the nodes that a task says shall run next; None if it does not say."""
+        spans = self._of.spans
+        inside = (child for child in self._of.children[index] if self._meanings.kinds[child] is CHAIN)
+        return {name for each in (index, *inside) for name in spans[each].routes if name in nodes} or None
+
 
 class Failure(NamedTuple):
     """A span that failed, and the activation that bears it."""
@@ -331,10 +317,9 @@ class Failures:
     """The failures of a tree that no event tells."""
 
     def __init__(self, of: Tree, meanings: Meanings, team: Team) -> None:
-        self.by_span: dict[int, Failure] = {}  # those that are to become an event, by the number of their span
-        self.runs: dict[
-            str, spans.Span
-        ] = {}  # the span with which the whole run has failed, by the agent that stops with it
+        self.by_span: dict[int, Failure] = {}  # those that are to become an event, by the index of their span
+        # the span with which the whole run has failed, by the agent that stops with it
+        self.runs: dict[str, spans.Span] = {}
         self.last: dict[str, float] = {}  # for agents that bear what lies outside their spans: when the last of it was
         self._of, self._meanings, self._team = of, meanings, team
         failed = [index for index, span in enumerate(of.spans) if span.has_failed]
