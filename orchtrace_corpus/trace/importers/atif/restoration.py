@@ -54,11 +54,8 @@ def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
     if (cost := metrics.get("cost_usd")) is not None:
         fields["cost_usd"] = cost
     further = object_field(metrics, "extra")
-    prompt, cached, written = (
-        metrics.get("prompt_tokens"),
-        metrics.get("cached_tokens"),
-        further.get("cache_write_tokens"),
-    )
+    prompt, cached = metrics.get("prompt_tokens"), metrics.get("cached_tokens")
+    written = further.get("cache_write_tokens")
     if type(prompt) is int:
         prompt -= sum(part for part in (cached, written) if type(part) is int)
     kinds = {

@@ -253,8 +253,7 @@ class _Reading:
 
     def _read(self) -> None:
         wrappers, tools = self._wrappers(), set(self._calls.values())
-        root = Span("", "", Kind.CHAIN, string(self._sample.id), self._file, self._line)
-        root.id = "sample"
+        root = Span("sample", "", Kind.CHAIN, string(self._sample.id), self._file, self._line)
         limit = mapping(self._sample.limit)
         root.is_error = bool(self._sample.error or limit)
         if root.is_error:
@@ -279,8 +278,11 @@ class _Reading:
                 called = string(event.approver) or "approval"
                 guard = self._span(f"#{index}", around or root.id, Kind.GUARDRAIL, called, event)
                 guard.end = guard.start
-                guard.is_triggered = string(event.decision) in _REFUSED
-                guard.more = _decision(string(event.decision), called)
+                guard.is_triggered, guard.more = string(event.decision) in _REFUSED, {}
+                if event.decision in tuple(GateDecision):
+                    guard.more["decision"] = GateDecision(event.decision)
+                if called in _APPROVERS:
+                    guard.more["decided_by"] = _APPROVERS[called]
             elif kind == "input":
                 person = self._span(f"#{index}", around or root.id, Kind.PERSON, "", event)
                 person.end, person.output = person.start, self._reference(parts.decoded(event.input))
@@ -341,16 +343,6 @@ class _Reading:
         if isinstance(content, dict):  # of arguments
             return {name: self._resolved(part) if isinstance(part, str) else part for name, part in content.items()}
         return content
-
-
-def _decision(decision: str, approver: str) -> dict[str, Any]:
-    """Return the fields of an approval: its decision, and who took it where the approver is Inspect's own."""
-    fields: dict[str, Any] = {}
-    if decision in tuple(GateDecision):
-        fields["decision"] = GateDecision(decision)
-    if approver in _APPROVERS:
-        fields["decided_by"] = _APPROVERS[approver]
-    return fields
 
 
 def _counts(usage: Any) -> Usage | None:

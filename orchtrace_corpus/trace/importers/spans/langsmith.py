@@ -199,24 +199,14 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
     kind = _KINDS.get(run_type, Kind.CHAIN)
     extra = run.extra or _Extra()
     metadata = mapping(extra.metadata)
-    is_error = bool(run.error) and not string(run.error).startswith(spans.PARENT_COMMAND)
-    error_type = (spans.error_kind(run.error) or "other") if is_error else ""
-    span = Span(
-        id=string(run.id),
-        parent=run.parent,
-        kind=kind,
-        name=string(run.name),
-        file=file,
-        line=line,
-        start=instant(run.start_time),
-        end=instant(run.end_time),
-        agent=string(metadata.get("lc_agent_name")),
-        is_error=is_error,
-        error_type=error_type,
-        is_interrupted=error_type.endswith("Interrupt"),
-        task=spans.langgraph_task(metadata),
-        unknown="" if run_type in _KINDS else f"run of type {masked(run_type)[:50]}",
-    )
+    start, end, agent = instant(run.start_time), instant(run.end_time), string(metadata.get("lc_agent_name"))
+    span = Span(string(run.id), run.parent, kind, string(run.name), file, line, "", start, end, False, agent)
+    span.task = spans.langgraph_task(metadata)
+    if run.error and not string(run.error).startswith(spans.PARENT_COMMAND):
+        span.is_error, span.error_type = True, spans.error_kind(run.error) or "other"
+        span.is_interrupted = span.error_type.endswith("Interrupt")
+    if run_type not in _KINDS:
+        span.unknown = f"run of type {masked(run_type)[:50]}"
     if kind is Kind.CHAIN:
         output = bytes(run.outputs) if span.task else b""
         if b'"output"' in output or b'"goto"' in output:

@@ -108,19 +108,12 @@ def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, found: G
 def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> Span:
     kind = _KINDS.get(string(data.type), Kind.CHAIN)
     message = string(mapping(item.error).get("message"))
-    span = Span(
-        id=item.id,
-        parent=string(item.parent_id),
-        kind=kind,
-        name=string(data.name),
-        file=file,
-        line=line,
-        start=instant(item.started_at),
-        end=instant(item.ended_at),
-        is_error=bool(item.error),
-        error_type=(_ERRORS.get(message) or spans.error_kind(message) or "other") if item.error else "",
-        unknown="" if string(data.type) in _KINDS else f"span of type {masked(string(data.type))[:50] or 'none'}",
-    )
+    span = Span(item.id, string(item.parent_id), kind, string(data.name), file, line)
+    span.start, span.end = instant(item.started_at), instant(item.ended_at)
+    if item.error:
+        span.is_error, span.error_type = True, _ERRORS.get(message) or spans.error_kind(message) or "other"
+    if data.type not in tuple(_KINDS):
+        span.unknown = f"span of type {masked(string(data.type))[:50] or 'none'}"
     if kind is Kind.AGENT:
         span.is_named = True
     elif kind is Kind.INFERENCE:

@@ -220,7 +220,8 @@ def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> U
     found: dict[str, int] = {}
     for kind, attributes in names.items():
         for attribute in attributes:
-            value = known.get(attribute)
+            if (value := known.get(attribute)) is None:
+                continue
             if type(value) is str and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS:
                 value = int(value)  # as the JSON of Protobuf has numbers of 64 bits
             if (tokens := count(value)) is not None:

@@ -40,7 +40,12 @@ class Tree(NamedTuple):
 def tree(logged: Sequence[Span], report: ImportReport) -> Tree:
     """Return the tree of the spans of one trace."""
     spans, indexes = _distinct(logged, report)
-    parents = _parents(spans, indexes, report)
+    parents = []
+    for span in spans:
+        parent = indexes.get(span.parent, indexes.get(span.other_parent, NOBODY)) if span.parent else NOBODY
+        if span.parent and parent == NOBODY:
+            report.note(Problem.NO_PARENT_SPAN, span.where)
+        parents.append(parent)
     children = _children(parents)
     order = _from_roots(parents, children)
     if len(order) < len(spans):
@@ -94,16 +99,6 @@ def _distinct(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span],
             tokens = {"input": copy.usage.input or 0, "output": copy.usage.output or 0}
             report.enter(LedgerLine.COPY, **tokens)
     return spans, indexes
-
-
-def _parents(spans: Sequence[Span], indexes: dict[str, int], report: ImportReport) -> list[int]:
-    parents = []
-    for span in spans:
-        parent = indexes.get(span.parent, indexes.get(span.other_parent, NOBODY)) if span.parent else NOBODY
-        if span.parent and parent == NOBODY:
-            report.note(Problem.NO_PARENT_SPAN, span.where)
-        parents.append(parent)
-    return parents
 
 
 def _children(parents: Sequence[int]) -> list[list[int]]:
@@ -291,7 +286,10 @@ def merge_twins(of: Tree, run: Run) -> None:
     calls = [index for index in of.order if of.spans[index].kind is INFERENCE and of.spans[index].library]
     if len({of.spans[index].library for index in calls}) < 2:
         return
-    depths = _depths(of)
+    depths = [0] * len(of.spans)
+    for index in of.order:
+        if of.parents[index] != NOBODY:
+            depths[index] = depths[of.parents[index]] + 1
     for first, second in _pairs(of, calls):
         inner, outer = (of.spans[n] for n in sorted((first, second), key=lambda n: (-depths[n], of.starts[n], n)))
         run.report.note(Problem.TWIN_CALL, outer.where)
@@ -303,14 +301,6 @@ def merge_twins(of: Tree, run: Run) -> None:
         inner.calls, outer.calls = inner.calls or outer.calls, ()
         inner.model, inner.output = inner.model or outer.model, inner.output or outer.output
         inner.agent = inner.agent or outer.agent
-
-
-def _depths(of: Tree) -> list[int]:
-    depths = [0] * len(of.spans)
-    for index in of.order:
-        if of.parents[index] != NOBODY:
-            depths[index] = depths[of.parents[index]] + 1
-    return depths
 
 
 def _pairs(of: Tree, calls: list[int]) -> Iterator[tuple[int, int]]:
@@ -437,20 +427,22 @@ class Spending:
                 self._run.leave_out(LedgerLine.SHARED_COUNTER, usage)
             else:
                 self._is_counted[index] = True
-                self._bear(self._last_call[index], index, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
+                bearer = index if self._last_call[index] == NOBODY else self._last_call[index]
+                self._bear(bearer, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
 
     def _count(self, index: int, usage: Usage) -> None:
-        span, call = self._of.spans[index], self._last_call[index]
-        if call == index or (call == NOBODY and span.kind is TOOL):
-            self._bear(index, index, usage, LedgerLine.OWN, TokenBasis.REPORTED)
+        """Count the usage of a span, of which nothing below is counted: for its only call, its last one, or itself."""
+        call = self._last_call[index]
+        if call == index or (call == NOBODY and self._of.spans[index].kind is TOOL):
+            self._bear(index, usage, LedgerLine.OWN)
+        elif call == NOBODY:
+            self._bear(index, usage, LedgerLine.BLACK_BOX)
         elif self._calls[index] == 1:
-            self._bear(call, index, usage, LedgerLine.AROUND, TokenBasis.REPORTED)
-        elif call != NOBODY:
-            self._bear(call, index, usage, LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER)
+            self._bear(call, usage, LedgerLine.AROUND)
         else:
-            self._bear(index, index, usage, LedgerLine.BLACK_BOX, TokenBasis.REPORTED)
+            self._bear(call, usage, LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER)
         self._is_counted[index] = self._is_counted_below[index] = True
         self._sums[index] = (usage.input or 0, usage.output or 0)
 
-    def _bear(self, bearer: int, index: int, usage: Usage, line: LedgerLine, basis: TokenBasis) -> None:
-        self.by_span[index if bearer == NOBODY else bearer] = self._run.spend_counts(usage, line), basis
+    def _bear(self, bearer: int, usage: Usage, line: LedgerLine, basis: TokenBasis = TokenBasis.REPORTED) -> None:
+        self.by_span[bearer] = self._run.spend_counts(usage, line), basis
