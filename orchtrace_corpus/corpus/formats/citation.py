@@ -299,12 +299,8 @@ _SAME_PLACE = {"issn": ("issn", "isbn"), "isbn": ("isbn", "issn")}
 def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
     """Return the BibTeX fields of a record, as LaTeX, updated by what another format says of the entry.
 
-    A field that says the same stays as it is written, and so does one that the other format has no place for.
-
-    Args:
-        details: Type and fields in the other format.
-        present: The BibTeX fields of the record so far.
-        venue: The venue that a citation of the record gives.
+    A field that says the same stays as it is written, and so does one that the other format has no place for. The venue
+    is that of a citation of the record.
     """
     kept = dict(present)
     if details.kind and entry_kind(kept.get("type", ""), venue) is not details.kind:

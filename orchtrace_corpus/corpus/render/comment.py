@@ -65,13 +65,10 @@ class DocumentError(ValueError):
 
 
 def comment(document: Document) -> str:
-    """Return the change as a comment, no longer than GitHub takes.
+    """Return the change as a comment, no longer than GitHub takes, of a document that is a difference (see `check`).
 
     What does not fit is counted and linked to its line in its file. What changed of what there was comes before what is
     new, and the longest sections are shortened first, so that no part of the change goes unmentioned.
-
-    Args:
-        document: A document that is a difference; see `check`.
     """
     parts = [MARKER]
     sizes = accumulate(_size([f"{code_span(name[: difference.MAX_PATH])}…, "]) for name in document["outside"]["files"])

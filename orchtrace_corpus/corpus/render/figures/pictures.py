@@ -93,11 +93,7 @@ def label(drawing: Drawing, middle: float, width: float, text: str, fill: str = 
 def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
     """Draw coloured squares with what they stand for, in as many lines as it takes; return where it ends.
 
-    Args:
-        drawing: The picture.
-        y: Where the legend begins.
-        keys: What each colour stands for; the page's own stands for cells without a shade, `HATCHED`
-            for hatching.
+    The page's own colour stands for cells without a shade, `HATCHED` for hatching.
     """
     x, right = MARGIN, drawing.width - MARGIN
     for fill, meaning in keys.items():
@@ -468,16 +464,14 @@ def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
     largest = max((sum(by_level.values()) for by_level in levels.counts.values()), default=0)
     pixels = (drawing.width - MARGIN - start) / max(largest, 1)
     top = y = _level_heads(drawing, head(drawing, caption) + 10, [lines for lines, _ in columns], ends)
-    for index, (text, by_level) in enumerate(zip(labels, disputed, strict=True)):
+    for index, (term, by_level) in enumerate(zip(facet.terms, disputed, strict=True)):
         with drawing.group():
-            label(drawing, y + _RUNG / 2, names, text)
+            label(drawing, y + _RUNG / 2, names, labels[index])
             for (_, numbers), x in zip(columns, ends, strict=True):
                 number, fill = numbers[index], "ink" if numbers[index] else "muted"
                 drawing.text(x, y + _RUNG / 2 + BASE, f"{number:,}", fill, anchor="end", bold=bool(number))
-            pieces = [
-                (numbers[index], by_level.get(level.id, 0))
-                for level, (_, numbers) in zip(facet.levels, columns, strict=False)
-            ]
+            counts = levels.counts[term.id]
+            pieces = [(counts[level.id], by_level.get(level.id, 0)) for level in facet.levels]
             _stack(drawing, start, y + (_RUNG - _THICKNESS) / 2, pixels, pieces)
         y += _RUNG
     drawing.line(start, top, start, y, "rule")
