@@ -606,6 +606,17 @@ def test_any_two_fields_are_drawn_as_svg_and_as_pdf(root: Path, tmp_path: Path) 
         assert pdf.read_bytes().startswith(b"%PDF-1.4\n")
 
 
+def test_terms_of_one_label_are_counted_together(root: Path) -> None:
+    taxonomy = root / "data" / "taxonomy.yaml"
+    taxonomy.write_text(taxonomy.read_text(encoding="utf-8").replace("Meadow", "Cottage"), encoding="utf-8")
+
+    result = run_corpus("--root", str(root), "figures", "--cross", "style", "size")
+
+    words = re.findall(r">([^<>\n]+)</text>", result.stdout)
+    at = words.index("S2 Cottage")
+    assert (result.code, words[at : at + 4]) == (0, ["S2 Cottage", "1", "1", "2"])
+
+
 def test_the_rarer_of_many_texts_are_counted_together(tmp_path: Path) -> None:
     result = run_corpus("--root", str(ROOT), "figures", "--by", "venue", "--where", "published=yes")
 

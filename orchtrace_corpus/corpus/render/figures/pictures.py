@@ -234,7 +234,9 @@ def _groups(values: Sequence[str], attribute: Attribute) -> dict[str, tuple[str,
         groups |= {str(year): (str(year),) for year in range(begin, last + 1)}
     else:
         shown = said if attribute.terms or len(said) <= _MOST_VALUES else said[: _MOST_VALUES - 1]
-        groups = {called(value, attribute.terms): (value,) for value in shown}
+        for value in shown:  # two terms may have one label
+            title = called(value, attribute.terms)
+            groups[title] = (*groups.get(title, ()), value)
         if rest := said[len(shown) :]:
             groups[f"{len(rest):,} others"] = tuple(rest)
     return groups | {called(value, attribute.terms): (value,) for value in aside}
@@ -250,7 +252,7 @@ def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
     if section is not None:
         attributes = paper_attributes(taxonomy)
         crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])
-        sections = {called(value, section.terms): (value,) for value in crosstab.row_values}
+        sections = _groups(crosstab.row_values, crosstab.rows)
         cells = _cells(crosstab, sections, columns)
         rows = {title: sum(cells[title, head] for head in columns) for title in sections}
     matrix = _Matrix(rows, _totals(columns, years.counts), cells, taxonomy.noun.many)
