@@ -378,8 +378,8 @@ def test_the_first_thing_on_a_page_is_a_title_four_figures_and_the_timeline() ->
         ("tokens", "at least 420", "model large"),
         ("cost in USD", "at least 0.7500", "not all costs are known"),
     ]
-    saving = "Bash in w (helper), perhaps waiting: up to 6 min 40 s of 6 min 46 s."
-    assert f'<p class="head">Largest saving: {saving}</p>' in top.replace("\u00a0", " ")
+    saving = "Up to 6 min 40 s of 6 min 46 s could be saved: Bash in w (helper), perhaps waiting."
+    assert f'<p class="head">{saving}</p>' in top.replace("\u00a0", " ")
     assert "<table" not in top
     assert below.index('id="summary"') < below.index('id="calls"') < below.index('id="figures"')
 

@@ -165,8 +165,7 @@ def _run(side: str, run: Diagnosis, sides: str, *, with_content: bool) -> RunPag
     sentences = Sentences(run)
     tables = Tables(run, sentences.names)
     calls, blocks = tuple(tables.calls()), tuple(_blocks(tables))
-    levers = list(sentences.lever())
-    lines = [*sentences.paragraphs(), *levers]
+    lines = [*sentences.paragraphs(), *sentences.lever()]
     data = columns(run, sentences.names, with_content=with_content)
     agents, groups = len(run.view.agents), data["agents"]["group"]
     members = [group for group in groups if group >= 0] if isinstance(groups, list) else []
@@ -178,7 +177,7 @@ def _run(side: str, run: Diagnosis, sides: str, *, with_content: bool) -> RunPag
         _title(run, "" if len(sides) > 1 else "A run of ", with_content=with_content),
         _figures(run),
         _plain(sentences.head()),
-        "".join(_plain(text) for _, text in levers),
+        _plain(sentences.saving()),
         tuple((label, _plain(text)) for label, text in lines if label != findings.MORE),  # the page has links instead
         calls,
         blocks,
@@ -233,8 +232,10 @@ def _figures(run: Diagnosis) -> tuple[Headline, ...]:
             most = "one at work at a time"
     tokens = "unknown" if summary.tokens is None else f"{summary.tokens:,.15g}"
     at_least = "at least " if summary.has_more_tokens and summary.tokens is not None else ""
-    by_model = [name for name, _ in run.tokens.by_model if name]
-    models = f"model {printable(by_model[0], limit=40)}" if len(by_model) == 1 else counted(len(by_model), "model")
+    models = [printable(name, limit=40) for name, _ in run.tokens.by_model if name]
+    by_model = f"model {models[0]}" if len(models) == 1 else counted(len(models), "model")
+    if len(models) < len(run.tokens.by_model):
+        by_model = counted(len(models), "known model")
     failed = counted(summary.errors, "error") if summary.errors or has_statuses(run.view.trace) else ""
     last = Headline("events", f"{summary.events:,}", failed)
     remarks = [most]
@@ -245,7 +246,7 @@ def _figures(run: Diagnosis) -> tuple[Headline, ...]:
     return (
         *times,
         Headline("agent" if summary.agents == 1 else "agents", f"{summary.agents:,}", ", ".join(filter(None, remarks))),
-        Headline("tokens", at_least + tokens, models if by_model else ""),
+        Headline("tokens", at_least + tokens, by_model if models else ""),
         last,
     )
 

@@ -10,7 +10,7 @@ const BAR = 14;
 const AXIS = 22;
 const PROFILE = 48;
 const MOST_ARROWS = 60; // of more, only those of the chosen event are drawn
-const LEAST_MARK = [12, 24]; // marks that are nearer to each other, in pixels, are counted; where there are many
+const LEAST_MARK = [12, 28]; // marks that are nearer to each other, in pixels, are counted; where there are many
 const MANY_MARKS = 100;
 const WORK = 1, OPEN = 2, ASSUMED = 4, OFF_CLOCK = 8;
 const SVG = "http://www.w3.org/2000/svg";
@@ -505,8 +505,9 @@ class Timeline {
         const event = run.lanes[agent][at], start = run.start[event], isBar = run.kind(event) >= 0;
         const failed = run.statuses[run.status[event]] === "error";
         if (start < period.begin || ((isBar || isGroup) && !failed)) continue;
-        const key = Math.floor(this.x(start) / grain), group = groups.get(key), small = run.sign(event) === "•";
-        if (group === undefined) groups.set(key, {event, failed, small, x: this.x(start), number: 1, bars: isBar ? 1 : 0});
+        const key = Math.floor((this.x(start) - this.left) / grain), group = groups.get(key), small = run.sign(event) === "•";
+        const x = grain < LEAST_MARK[1] ? this.x(start) : this.left + (key + 0.5) * grain; // numbers of three digits fit
+        if (group === undefined) groups.set(key, {event, failed, small, x, number: 1, bars: isBar ? 1 : 0});
         else {
           group.number++;
           group.bars += isBar ? 1 : 0;

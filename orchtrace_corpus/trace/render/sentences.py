@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses, perhaps_waiting
-from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
+from orchtrace_corpus.trace.diagnosis.lever import Lever, biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Parallelism, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.terms import Excluded
@@ -66,15 +66,22 @@ class Sentences:
 
     def lever(self) -> Iterator[tuple[str, str]]:
         """Return what would shorten the run most; nothing if nothing took time."""
+        if found := biggest_lever(self._run):
+            yield "Saving", f"{self._lever(found)}: up to {self._time(found.saved)} of {self._time(found.elapsed)}."
+
+    def saving(self) -> str:
+        """Return the same, the time first; empty if nothing took time."""
         found = biggest_lever(self._run)
         if found is None:
-            return
-        named = f"{self._what(found.activity, found.tool)} in {self._name(found.agent)}" if found.agent else "idle time"
-        if found.activity in _OPEN:
-            named += ", perhaps waiting"
+            return ""
+        saved = f"Up to {self._time(found.saved)} of {self._time(found.elapsed)}"
+        return f"{saved} could be saved: {self._lever(found)}."
+
+    def _lever(self, found: Lever) -> str:
         if found.finding is not None:
-            named = findings.NOUNS[found.finding]
-        yield "Saving", f"{named}: up to {self._time(found.saved)} of {self._time(found.elapsed)}."
+            return findings.NOUNS[found.finding]
+        named = f"{self._what(found.activity, found.tool)} in {self._name(found.agent)}" if found.agent else "idle time"
+        return f"{named}, perhaps waiting" if found.activity in _OPEN else named
 
     def _what(self, activity: Activity, tool: str) -> str:
         if activity in OF_TOOLS:
