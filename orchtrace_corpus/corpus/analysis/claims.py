@@ -22,21 +22,9 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     scale_attributes,
 )
 from orchtrace_corpus.corpus.analysis.query import Filter, Query, is_open, parse_conditions
+from orchtrace_corpus.corpus.model import claim_file
 from orchtrace_corpus.corpus.model.candidates import Candidate
-from orchtrace_corpus.corpus.model.claim_file import (
-    Agreement,
-    AuditSheet,
-    Bounds,
-    Claim,
-    ClaimFile,
-    Counts,
-    Keys,
-    Number,
-    Over,
-    PoolName,
-    Share,
-    Values,
-)
+from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, ClaimFile, Over, PoolName
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
@@ -193,6 +181,12 @@ class Filters(NamedTuple):
         """Return the values of a record in the field that counts and values are given by."""
         return (self.by.values(record) or ("",)) if self.by is not None else ()
 
+    def disputed_tags(self, known: Mapping[str, Facet]) -> set[str]:
+        """Return the tags that the filters look at; `known` are those of `disputes.disputable`, each with its facet."""
+        fields = {*self.compared, *(condition.attribute.name for condition in self.conditions)}
+        fields |= {self.by.name} if self.by is not None else set()
+        return {tag for tag, facet in known.items() if tag in fields or facet.field in fields}
+
 
 class Member(NamedTuple):
     """A record that a claim is about: of a share, one of those that it is taken of."""
@@ -214,12 +208,15 @@ class Undecided(NamedTuple):
     tags: frozenset[str]
 
     def variants(self, known: Mapping[str, Facet]) -> list[Member]:
-        """The candidate as each reader reads it who reads all of these tags, where the claim is about it then."""
-        candidate = self.candidate
-        read = (reading for reading in candidate.readings if self.tags.isdisjoint(candidate.open_after(reading, known)))
-        papers = (candidate.read_by(reading, known) for reading in read)
-        about = (paper for paper in papers if self.wanted.scope.matches(paper) and self.wanted.of.matches(paper))
-        return [Member(paper, self.wanted, self.wanted.where.matches(paper)) for paper in about]
+        """Return the candidate in each reading that settles all of these tags, where the claim is about it then."""
+        candidate, variants = self.candidate, []
+        for reading in candidate.readings:
+            if self.tags.isdisjoint(candidate.open_after(reading, known)):
+                paper = candidate.read_by(reading, known)
+                part = self.wanted.part(paper)
+                if part is not None and part.counted:
+                    variants.append(Member(paper, self.wanted, part.selected))
+        return variants
 
 
 def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple[list[Member], list[Undecided]]:
@@ -282,12 +279,12 @@ def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
 
     Of a share that is bounded above, those that only enlarge the whole come first, since they never break it.
     """
-    members = [member for member in members if member.is_selected or isinstance(claim.expect, Share)]
+    members = [member for member in members if member.is_selected or isinstance(claim.expect, claim_file.Share)]
     kept = [member for member in members if member.record.published]
     later = [member for member in members if not member.record.published]
     if not later or not outcome(claim, kept)[0]:
         return ()
-    is_bounded_above = isinstance(claim.expect, Share) and claim.expect.bounds.high is not None
+    is_bounded_above = isinstance(claim.expect, claim_file.Share) and claim.expect.bounds.high is not None
     return _breaking(claim, kept, later, selected_last=is_bounded_above)
 
 
@@ -300,23 +297,23 @@ def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[s
 
 def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[Member]) -> tuple[bool, str]:
     expect = claim.expect
-    if isinstance(expect, Number):
+    if isinstance(expect, claim_file.Number):
         return _is_within(len(rows), 1, expect.bounds), str(len(rows))
-    if isinstance(expect, Share):
+    if isinstance(expect, claim_file.Share):
         if not counted:
             return False, "no record to take a share of"
         share = f"{len(rows)} of {counted} ({100 * len(rows) / counted:.1f}%)"
         return _is_within(len(rows) * 10_000, counted, expect.bounds), share
-    if isinstance(expect, Keys):
+    if isinstance(expect, claim_file.Keys):
         missing = [key for key in expect.keys if key not in rows]
         further = [key for key in rows if key not in expect.keys]
         parts = [f"without {', '.join(missing)}"] * bool(missing) + [f"also {', '.join(further)}"] * bool(further)
         return not parts, "; ".join(parts) or ", ".join(expect.keys)
-    if isinstance(expect, Counts):
+    if isinstance(expect, claim_file.Counts):
         tally = Counter(value for member in selected for value in member.wanted.values(member.record))
         counts = {value: str(tally[value]) for value in expect.counts}
         return _differences(counts, [value for value, count in expect.counts.items() if tally[value] != count])
-    if isinstance(expect, Agreement):
+    if isinstance(expect, claim_file.Agreement):
         cells = Counter(cell for member in selected for cell in member.wanted.values(member.record))
         numbers = {name: agreement_of(name, cells) for name in expect.agreement}
         return numbers == expect.agreement, _agreement_text(numbers)
@@ -338,19 +335,19 @@ def _is_within(value: int, per: int, bounds: Bounds) -> bool:
 def expected_text(claim: Claim) -> str:
     """Return the expectation of a claim in words."""
     expect = claim.expect
-    if isinstance(expect, Number):
+    if isinstance(expect, claim_file.Number):
         low, high = (None if end is None else str(end) for end in expect.bounds)
         if high == "0":
             return "none"
         return low if low == high and low is not None else _bounded(low, high)
-    if isinstance(expect, Share):
+    if isinstance(expect, claim_file.Share):
         percentages = (None if end is None else f"{end / 100:.2f}".rstrip("0").rstrip(".") for end in expect.bounds)
         return _bounded(*(None if end is None else f"{end}%" for end in percentages))
-    if isinstance(expect, Keys):
+    if isinstance(expect, claim_file.Keys):
         return ", ".join(expect.keys)
-    if isinstance(expect, Agreement):
+    if isinstance(expect, claim_file.Agreement):
         return _agreement_text(expect.agreement)
-    pairs: Mapping[str, object] = expect.counts if isinstance(expect, Counts) else expect.values
+    pairs: Mapping[str, object] = expect.counts if isinstance(expect, claim_file.Counts) else expect.values
     return ", ".join(f"{name} {value}" for name, value in pairs.items())
 
 
@@ -376,7 +373,7 @@ def _bounded(low: str | None, high: str | None) -> str:
     return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
 
 
-def cell_attribute(expect: Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
+def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
     """Return the cells of two readers of a paper, for a claim about their sheets; the corpus stands in for a second.
 
     Args:
@@ -409,7 +406,7 @@ def cell_attribute(expect: Agreement, pool: Pool) -> tuple[Attribute, tuple[str,
     return Attribute("agreement", "Agreement", ValueKind.TEXT, values), compared
 
 
-def _read(file: AuditSheet, columns: Sequence[coding.Column], pool: Pool) -> coding.Sheet:
+def _read(file: claim_file.AuditSheet, columns: Sequence[coding.Column], pool: Pool) -> coding.Sheet:
     if file.text is None:
         raise CommandUseError(f"cannot read the sheet {quote(file.path)}")
     sheet, found = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
@@ -464,20 +461,20 @@ class Judge:
             CommandUseError: A filter, field or term of the claim does not exist.
         """
         expect = claim.expect
-        of = expect.of if isinstance(expect, Share) else ()
+        of = expect.of if isinstance(expect, claim_file.Share) else ()
         for condition in (*claim.scope, *claim.where, *of) if len(claim.over) > 1 else ():
             if (error := self.wrong_everywhere(condition, claim.over)) is not None:
                 raise error
         filters = {}
         for kind in claim.over:
             by = None
-            if isinstance(expect, (Counts, Values)):
+            if isinstance(expect, (claim_file.Counts, claim_file.Values)):
                 by = find(expect.by, self.attributes[kind])
-                for value in expect.counts if isinstance(expect, Counts) else expect.values.values():
+                for value in expect.counts if isinstance(expect, claim_file.Counts) else expect.values.values():
                     if by.terms and value not in by.allowed:
                         raise CommandUseError(f"{by.name} has no value {quote(value)}{suggestion(value, by.allowed)}")
             compared: tuple[str, ...] = ()
-            if isinstance(expect, Agreement):
+            if isinstance(expect, claim_file.Agreement):
                 if kind is not Over.PAPERS:
                     raise CommandUseError("readers agree on papers: leave 'over' out")
                 by, compared = self._by_sheets.get(claim.id) or cell_attribute(expect, self.pool)
@@ -530,7 +527,7 @@ class Judge:
         undecided: list[Undecided] = []
         awaiting: list[Member] = []
         if wanted is not None:
-            named = claim.expect.values if isinstance(claim.expect, Values) else None
+            named = claim.expect.values if isinstance(claim.expect, claim_file.Values) else None
             about = [candidate for candidate in self.candidates if named is None or candidate.name in named]
             awaiting, undecided = candidate_members(about, wanted)
             members = [*members, *awaiting]
@@ -547,9 +544,9 @@ class Judge:
             in_scope = self._scoped(claim, kind, filters)
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
             members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
-        if isinstance(claim.expect, Agreement):
+        if isinstance(claim.expect, claim_file.Agreement):
             members = [one for one in members if one.wanted.by is not None and one.wanted.by.values(one.record)]
-        if isinstance(claim.expect, Values):
+        if isinstance(claim.expect, claim_file.Values):
             members = [member for member in members if member.record.name in claim.expect.values]
         return members
 
@@ -582,7 +579,7 @@ class Judge:
         wanted = filters.get(Over.PAPERS)
         if wanted is None or not self._open:
             return ()
-        tags = disputed_tags(wanted, self._disputable)
+        tags = wanted.disputed_tags(self._disputable)
         parts: dict[str, Part | None] = {}
         marked = set()
         for dispute, paper, others in self._open:
@@ -593,25 +590,6 @@ class Judge:
                 if any(wanted.part(other) != parts[key] for other in others):
                     marked.add(key)
         return tuple(key for key in self._papers if key in marked)
-
-
-def disputed_tags(wanted: Filters, known: Mapping[str, Facet]) -> set[str]:
-    """Return the tags that a claim's filters look at.
-
-    Args:
-        wanted: The claim's filters.
-        known: The facet of every disputable tag, as `disputes.disputable` returns them.
-    """
-    fields = {condition.attribute.name for condition in wanted.conditions}
-    fields |= {wanted.by.name} if wanted.by is not None else set()
-    fields.update(wanted.compared)
-    return {tag for tag, facet in known.items() if tag in fields or facet.field in fields}
-
-
-def disputes_on(wanted: Filters, disputes: Iterable[Dispute], known: Mapping[str, Facet]) -> list[Dispute]:
-    """Return the disputes about such a tag; arguments as for `disputed_tags`."""
-    tags = disputed_tags(wanted, known)
-    return [dispute for dispute in disputes if dispute.tag in tags]
 
 
 def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -630,7 +608,7 @@ def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:
     """Return the errors that keep a claim from being evaluated, each at its place."""
     claim = file.claims[index]
     expect = claim.expect
-    of = expect.of if isinstance(expect, Share) else ()
+    of = expect.of if isinstance(expect, claim_file.Share) else ()
     judged = ((judge.wrong_everywhere(one, claim.over), one.location) for one in (*claim.scope, *claim.where, *of))
     found = [(error, place) for error, place in judged if error is not None]
     if not found:

@@ -19,21 +19,12 @@ from orchtrace_corpus.base.identifiers import recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
-from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, Verdict, agreement_of, disputes_on
+from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, Verdict, agreement_of
 from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, parse_rule
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT
+from orchtrace_corpus.corpus.model import claim_file
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
-from orchtrace_corpus.corpus.model.claim_file import (
-    Agreement,
-    Claim,
-    Counts,
-    Keys,
-    Number,
-    Over,
-    PoolName,
-    Share,
-    Values,
-)
+from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, read_by, with_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, ReadingName, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -88,94 +79,75 @@ def near_misses(pool: Pool) -> tuple[Exclusion, ...]:
     return tuple(exclusion for exclusion in pool.exclusions if exclusion.near_miss and not exclusion.promoted_to)
 
 
-MAX_LEVEL_COMBINATIONS = 4096
-"""The ways to give the terms of a facet levels that are all tried; beyond, only those that the filters tell apart."""
-
-
-class Possibilities:
-    """The tags that some filters can tell apart, as far as the taxonomy allows them together.
+def possible_tags(
+    taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None = None
+) -> Iterator[dict[str, Tag]]:
+    """Yield the tags that some filters can tell apart, as far as the taxonomy allows them together, in its order.
 
     Of a facet with several terms as many are given as there are filters on it, which is as many as it takes to pass
     them. Rules of the taxonomy count where these tags decide them; other tags are free to meet the rest.
     """
-
-    def __init__(self, taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None = None) -> None:
-        self._domains = list(_domains(taxonomy, filters, by))
-        self._rules = list(_rules(taxonomy))
-        self._open_tags = paper_attributes(taxonomy).keys() - {n for domain in self._domains for n in domain.given}
-
-    def __iter__(self) -> Iterator[dict[str, Tag]]:
-        """Every combination of tags, in the taxonomy's order."""
-        for values in product(*(domain.values for domain in self._domains)):
-            pairs = zip(self._domains, values, strict=True)
-            tags = {domain.facet.field: value for domain, value in pairs if value != ABSENT}
-            if not any(breaks(rule, Paper(tags=tags), self._open_tags) for rule in self._rules):
-                yield tags
+    rules = list(_rules(taxonomy))
+    domains = list(_domains(taxonomy, filters, by, rules))
+    open_tags = paper_attributes(taxonomy).keys() - {name for domain in domains for name in domain.given}
+    for values in product(*(domain.values for domain in domains)):
+        tags = {domain.field: value for domain, value in zip(domains, values, strict=True) if value != ABSENT}
+        if not any(breaks(rule, Paper(tags=tags), open_tags) for rule in rules):
+            yield tags
 
 
 class _Domain(NamedTuple):
-    """The values that a facet can have; `terms` are those given of a facet with levels, None where any can be."""
+    """The values that a field can have; `given` names the tags that these decide: of all terms, the field, too."""
 
-    facet: Facet
-    terms: tuple[str, ...] | None
+    field: str
+    given: tuple[str, ...]
     values: tuple[Tag, ...]
 
-    @property
-    def given(self) -> tuple[str, ...]:
-        """The names of the tags that a value decides: of all terms, the facet itself, too."""
-        if self.terms is not None:
-            return self.terms
-        return (self.facet.field, *(term.id for term in self.facet.terms))
 
-
-def _domains(taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None) -> Iterator[_Domain]:
+def _domains(
+    taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None, rules: Iterable[tuple[Query, Query]]
+) -> Iterator[_Domain]:
     names = [condition.attribute.name for condition in filters] + ([by.name] if by is not None else [])
+    asked = [*filters, *(condition for rule in rules for query in rule for condition in query.filters)]
     for facet in taxonomy.papers:
+        terms = [term.id for term in facet.terms]
+        whole = (facet.field, *terms)
         absent: tuple[Tag, ...] = () if facet.required else (ABSENT,)
         number = names.count(facet.field)
         if facet.kind is Kind.SINGLE and number:
-            yield _Domain(facet, None, (*facet.values, *absent))
+            yield _Domain(facet.field, whole, (*facet.values, *absent))
         elif facet.kind is Kind.MANY and number:
-            terms = [term.id for term in facet.terms]
             several = (chosen for size in range(1, number + 1) for chosen in combinations(terms, size))
             na_list = ((NOT_APPLICABLE,),) if facet.allows_na else ()
-            yield _Domain(facet, None, (*several, *na_list, *absent))
+            yield _Domain(facet.field, whole, (*several, *na_list, *absent))
         elif facet.kind is Kind.LEVELS:
-            read = tuple(term.id for term in facet.terms if term.id in names)
+            levels = [level.id for level in facet.levels]
+            read = tuple(term for term in terms if term in names)
             if number:
-                size = min(number + len(read), len(facet.terms))
-                yield _Domain(facet, None, tuple(_levels(facet, [term.id for term in facet.terms], size)))
-            elif read and (len(facet.levels) + 1) ** len(read) <= MAX_LEVEL_COMBINATIONS:
-                yield _Domain(facet, read, tuple(_levels(facet, read, len(read))))
+                size = min(number + len(read), len(terms))
+                yield _Domain(facet.field, whole, tuple(_levels(dict.fromkeys(terms, levels), size)))
             elif read:
-                is_by = by is not None and by.name in read
-                of_rules = (query.filters for rule in _rules(taxonomy) for query in rule)
-                asked = [*filters, *chain.from_iterable(of_rules)]
-                levels = {term: _levels_told_apart(facet, term, () if is_by else asked) for term in read}
-                pairs = (zip(read, values, strict=True) for values in product(*levels.values()))
-                given = ({term: level for term, level in tag if level != ABSENT} for tag in pairs)
-                yield _Domain(facet, read, tuple(sorted(given, key=len)))
+                choices = {term: _levels_told_apart(facet, term, asked) for term in read}
+                if by is not None and by.name in choices:
+                    choices[by.name] = levels
+                yield _Domain(facet.field, read, tuple(_levels(choices, len(read))))
 
 
 def _levels_told_apart(facet: Facet, term: str, filters: Sequence[Filter]) -> list[str]:
-    """Return a level of a term, or its absence, for each answer that filters on it can give; all without filters."""
-    values = [ABSENT, *(level.id for level in facet.levels)]
-    if not filters:
-        return values
+    """Return a level of a term for each answer that filters on it can give, but for that on its absence."""
+    about = [condition for condition in filters if condition.attribute.name in (term, facet.field)]
     representatives: dict[tuple[bool, ...], str] = {}
-    for value in values:
-        paper = Paper(tags={facet.field: {} if value == ABSENT else {term: value}})
-        answers = tuple(condition.matches(paper) for condition in filters if condition.attribute.name == term)
-        representatives.setdefault(answers, value)
-    return list(representatives.values())
+    for level in (ABSENT, *(level.id for level in facet.levels)):
+        paper = Paper(tags={facet.field: {} if level == ABSENT else {term: level}})
+        representatives.setdefault(tuple(condition.matches(paper) for condition in about), level)
+    return [level for level in representatives.values() if level != ABSENT]
 
 
-def _levels(facet: Facet, terms: Sequence[str], size: int) -> Iterator[dict[str, str]]:
-    """Every way to give up to `size` of some terms a level."""
-    levels = [level.id for level in facet.levels]
-    for index in range(size + 1):
-        for chosen in combinations(terms, index):
-            for given in product(levels, repeat=index):
+def _levels(choices: Mapping[str, Sequence[str]], size: int) -> Iterator[dict[str, str]]:
+    """Yield every way to give up to `size` of some terms one of their levels."""
+    for count in range(size + 1):
+        for chosen in combinations(choices, count):
+            for given in product(*map(choices.__getitem__, chosen)):
                 yield dict(zip(chosen, given, strict=True))
 
 
@@ -268,7 +240,10 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
         return Robustness(claim, holds=False)
     filters = judge.filters(claim)
     papers, is_exact = _paper_units(filters.get(Over.PAPERS), judge.pool, disputes)
-    units = [*papers, *_exclusion_units(filters, judge.pool), *_scale_units(claim, filters, judge)]
+    units = [*papers, *_exclusion_units(filters, judge.pool)]
+    if (wanted := filters.get(Over.SCALE)) is not None:
+        observations = judge.records(Over.SCALE, claim)
+        units += [_Unit(one.name, (_Variant((), wanted.part(one)), _left_out(one.name))) for one in observations]
     gains = [_Gains(way, units, claim) for way in _ways(claim)]
     flips, taken, left = (_singles(gains, kind) for kind in (ChangeKind.FLIP, ChangeKind.TAKE_IN, ChangeKind.LEAVE_OUT))
     sets = [found for gain in gains if (found := gain.smallest()) is not None]
@@ -280,14 +255,16 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
 
 
 def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Unit], bool]:
-    """The papers, each as it is, in every other reading and left out; and whether these are all readings."""
+    """Return the papers, each as it is, in every other reading and left out; and True if these are all readings."""
     if filters is None:
         return [], True
     units, is_exact = [], True
     known = disputable(pool.taxonomy)
+    tags = filters.disputed_tags(known)
     concerning: dict[str, list[Dispute]] = {}
-    for dispute in disputes_on(filters, disputes, known):
-        concerning.setdefault(dispute.record, []).append(dispute)
+    for dispute in disputes:
+        if dispute.tag in tags:
+            concerning.setdefault(dispute.record, []).append(dispute)
     for paper in pool.papers:
         own = concerning.get(paper.key, [])
         readings, complete = _readings(own)
@@ -304,7 +281,7 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
 
 
 def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bool]:
-    """The combinations of other readings of one record, and whether these are all."""
+    """Return the combinations of other readings of one record, and True if these are all."""
     choices = [
         [
             Change(ChangeKind.FLIP, dispute.record, dispute.tag, value, is_settled=dispute.state is State.SETTLED)
@@ -319,10 +296,10 @@ def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bo
 
 
 def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]:
-    """The near misses, as they are and taken in; where the claim is about exclusions, all of them, also left out."""
+    """Return the near misses, as they are and taken in; of a claim about exclusions all of them, also left out."""
     of_papers, of_exclusions = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
     asked = (of_papers.conditions, of_papers.by) if of_papers else ((), None)
-    possible = list(Possibilities(pool.taxonomy, *asked))
+    possible = list(possible_tags(pool.taxonomy, *asked))
     nearly = near_misses(pool)
     units = []
     for exclusion in pool.exclusions:
@@ -340,35 +317,26 @@ def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]
     return units
 
 
-def _scale_units(claim: Claim, filters: Mapping[Over, Filters], judge: Judge) -> list[_Unit]:
-    """The observations of scale that a claim is about, as they are and left out."""
-    wanted = filters.get(Over.SCALE)
-    if wanted is None:
-        return []
-    records = judge.records(Over.SCALE, claim)
-    return [_Unit(record.name, (_Variant((), wanted.part(record)), _left_out(record.name))) for record in records]
-
-
 def _left_out(name: str) -> _Variant:
     return _Variant((Change(ChangeKind.LEAVE_OUT, name),), None)
 
 
 def _ways(claim: Claim) -> list[_Way]:
-    """Every way to break a claim that holds."""
+    """Return every way to break a claim that holds."""
     expect = claim.expect
-    if isinstance(expect, Number):
+    if isinstance(expect, claim_file.Number):
         return _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
-    if isinstance(expect, Share):
+    if isinstance(expect, claim_file.Share):
         low, high = expect.bounds
         nothing = _Way(lambda _, part: -int(part is not None and part.counted), -1)  # to take a share of
         above = [] if high is None else [_Way(lambda _, part: _excess(part, high), 0)]
         below = [] if low is None else [_Way(lambda _, part: -_excess(part, low), 0)]
         return [nothing, *above, *below]
-    if isinstance(expect, Keys):
+    if isinstance(expect, claim_file.Keys):
         return [_Way(lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0)]
-    if isinstance(expect, Counts):
+    if isinstance(expect, claim_file.Counts):
         return [way for value, number in expect.counts.items() for way in _beyond(_having(value), number, number)]
-    if isinstance(expect, Agreement):
+    if isinstance(expect, claim_file.Agreement):
         ways = []
         for name, (equal, total) in expect.agreement.items():
             for index, number in enumerate((equal, total)):
@@ -405,12 +373,11 @@ class _Gains:
     """The amount that every variant of every record adds to the sum that one way to break a claim goes by."""
 
     def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
-        named: set[str] = set()  # of records that may not be there
-        if isinstance(claim.expect, Keys):
-            named.update(claim.expect.keys)
-        elif isinstance(claim.expect, Values):
-            named.update(claim.expect.values)
-        total = sum(way.weight(name, None) for name in named - {unit.name for unit in units})
+        expect = claim.expect
+        names: set[str] = set()  # of records that may not be there
+        if isinstance(expect, (claim_file.Keys, claim_file.Values)):
+            names.update(expect.keys if isinstance(expect, claim_file.Keys) else expect.values)
+        total = sum(way.weight(name, None) for name in names - {unit.name for unit in units})
         self.variants: list[list[tuple[_Variant, int]]] = []
         for unit in units:
             present = way.weight(unit.name, unit.variants[0].part)
@@ -516,7 +483,8 @@ def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dis
         harmless: list[Dispute] = []
         breaking: list[Dispute] = []
         if holds and not sources.verdict(claim).holds:
-            for dispute in disputes_on(published.filters(claim)[Over.PAPERS], agreed, disputable(pool.taxonomy)):
+            tags = published.filters(claim)[Over.PAPERS].disputed_tags(disputable(pool.taxonomy))
+            for dispute in (dispute for dispute in agreed if dispute.tag in tags):
                 judge = Judge(read_by(pool, (*harmless, dispute), ReadingName.SOURCES))
                 (harmless if judge.verdict(claim).holds else breaking).append(dispute)
         compared[claim.id] = ReadingVerdict(holds, tuple(breaking))
