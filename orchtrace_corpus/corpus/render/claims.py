@@ -6,22 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.text.layout import (
-    MOST_LINES,
-    Line,
-    Span,
-    display_width,
-    entry,
-    first_and_more,
-    first_names_and_more,
-    line,
-    pluralize,
-    wrap,
-)
+from orchtrace_corpus.base.text import layout
+from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
 from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
-from orchtrace_corpus.corpus.model.claim_file import NarrowReading, PoolName, Share
+from orchtrace_corpus.corpus.model.claim_file import Claim, NarrowReading, PoolName, Share
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 from orchtrace_corpus.corpus.model.taxonomy import Noun
@@ -52,6 +42,7 @@ _STRESS_NOTES = (
 _NOT_ASKED = "fails: not tested, since the claim fails already."
 _OVER = {PoolName.TODAY: "over the pool of today", PoolName.CANDIDATES: "with the candidates"}
 _FOUND_OVER = {PoolName.TODAY: "found", PoolName.CANDIDATES: "with candidates found"}
+_HINT = "; see --with candidates"
 _AS_IF = (
     "as if the candidates proposed for inclusion were entries, first those that only enlarge a share's whole, "
     "and each claim were about all entries:"
@@ -81,13 +72,104 @@ class ClaimReport(NamedTuple):
     reading: ReadingName = ReadingName.PUBLISHED
     compared: Mapping[str, "ReadingVerdict"] = {}
 
-    def entries(self, verdict: Verdict) -> list[tuple[str, str]]:
-        """Return everything behind a claim and against it, as labels and texts."""
-        return list(_entries(verdict, self.robust.get(verdict.claim.id), self.compared.get(verdict.claim.id)))
-
     def word(self, verdict: Verdict) -> str:
         """Return the verdict: a claim fails as it is written; it falls by another reading, or over another pool."""
-        return _verdict_word(verdict, self.compared.get(verdict.claim.id))
+        if verdict.holds:
+            return "holds"
+        compared = self.compared.get(verdict.claim.id)
+        return "falls" if compared is not None and compared.published else "fails"
+
+    def entries(self, verdict: Verdict) -> Iterator[tuple[str, str]]:
+        """Yield everything behind a claim and against it, as labels and texts."""
+        claim = verdict.claim
+        compared, robustness = self.compared.get(claim.id), self.robust.get(claim.id)
+        yield "expected", verdict.expected
+        yield "found", verdict.found
+        pools = pools_text(verdict.pools, self.word(verdict))
+        if pools:
+            beyond = (name for name, over in verdict.pools.items() if name in _FOUND_OVER and not over.holds)
+            found = "; ".join(f"{_FOUND_OVER[name]}: {verdict.pools[name].found}" for name in beyond)
+            yield "pools", f"{pools} ({found})" if found else pools
+        if compared is not None:
+            yield "reading", f"sources; published: {'holds' if compared.published else 'fails'}"
+            yield from (("falls by", agreed_text(dispute, sourced=True)) for dispute in compared.falls_by)
+        if len(claim.over) > 1 or claim.over[0] != "papers":
+            yield "over", " and ".join(claim.over)
+        for name, conditions in (("scope", claim.scope), ("share of", _whole(claim)), ("where", claim.where)):
+            if conditions:
+                yield name, " ".join(_filters(conditions))
+        marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
+        rows = ", ".join(marked) or "none"
+        if len(verdict.rows) > _MOST_ROWS:
+            contested = ", ".join(key for key in verdict.rows if key in verdict.contested)
+            rows = f"contested: {contested or 'none'}; all: --format json"
+        yield f"rows ({len(verdict.rows)})", rows
+        beside = [key for key in verdict.contested if key not in verdict.rows]
+        if beside:
+            yield "contested", f"{', '.join(beside)}: would count in another reading on record"
+        for reading in claim.readings:
+            counted, left_out = _counted(reading, verdict)
+            rest = f" Not counted here: {', '.join(left_out)}." if left_out else ""
+            yield f"{reading.name} ({len(counted)})", f"{', '.join(counted) or 'none'}: {reading.why}{rest}"
+        yield "boundary", claim.boundary
+        for counter in claim.counter:
+            about = f"{', '.join(counter.rows)}: " if counter.rows else ""
+            yield "against", f"{counter.strength}; {about}{counter.note} ({counter.source.rstrip('.')})"
+        yield "source", claim.source
+        if robustness is not None and robustness.holds:
+            yield from stress_entries(robustness)
+
+    def mapping(self, verdict: Verdict) -> dict[str, Any]:
+        """Return everything behind a claim and against it for programs."""
+        claim = verdict.claim
+        compared, robustness = self.compared.get(claim.id), self.robust.get(claim.id)
+        pools: dict[str, dict[str, Any]] = {}
+        for name, over in verdict.pools.items():
+            own = pools[name.value] = {"holds": over.holds, "found": over.found, "falls_by": list(over.falls_by)}
+            if name is PoolName.CANDIDATES:
+                own |= {"could_fall_by": list(over.could_fall_by), "counted": list(over.counted)}
+                own |= {"falls_at": over.falls_at or None, "left_out_by_open_tags": over.undecided}
+        readings = []
+        for reading in claim.readings:
+            counted, left_out = _counted(reading, verdict)
+            readings.append({**reading._asdict(), "keys": counted, "not_counted": left_out})
+        mapping: dict[str, Any] = {
+            "id": claim.id,
+            "claim": claim.claim,
+            "holds": verdict.holds,
+            "expected": verdict.expected,
+            "found": verdict.found,
+            "rows": list(verdict.rows),
+            "contested": list(verdict.contested),
+            "pools": pools,
+            "over": list(claim.over),
+            "scope": _filters(claim.scope),
+            "where": _filters(claim.where),
+            "of": _filters(_whole(claim)),
+            "readings": readings,
+            "boundary": claim.boundary,
+            "counter": [{**item._asdict(), "rows": list(item.rows)} for item in claim.counter],
+            "source": claim.source,
+        }
+        if compared is not None:
+            tags = [
+                {"record": dispute.record, "tag": dispute.tag, "published": dispute.stands, **dispute.agreed._asdict()}
+                for dispute in compared.falls_by
+                if dispute.agreed is not None
+            ]
+            mapping["published_reading"] = {"holds": compared.published, "falls_by": tags}
+        if robustness is not None:
+            mapping["stress"] = None
+        if robustness is not None and robustness.holds:
+            flips, misses = _changes(robustness.flips), _changes(robustness.near_misses)
+            mapping["stress"] = {
+                "disputes": {"alone": flips, "all_break_it": robustness.breaks_by_all_flips},
+                "near_misses": {"alone": misses, "all_break_it": robustness.breaks_by_all_near_misses},
+                "left_out": {"alone": _changes(robustness.left_out)},
+                "smallest": _changes(robustness.smallest) or None,
+                "exact": robustness.is_exact,
+            }
+        return mapping
 
 
 def overview(
@@ -108,22 +190,31 @@ def overview(
             together do not fit a screen.
         note: A further line at the foot.
     """
-    verdicts, robust = report.verdicts, report.robust
-    title = _reading_title(report.compared)
+    verdicts, title = report.verdicts, ""
+    if report.compared:
+        from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE  # only for who asks for that reading
+
+        falling = sum(bool(reading.falls_by) for reading in report.compared.values())
+        fall = "falls" if falling == 1 else "fall"
+        title = f"{SOURCES_TITLE}: {falling} of {pluralize(len(report.compared), 'claim')} {fall} by it"
     is_cut = not is_whole and len(verdicts) > _MOST_ON_A_SCREEN
-    flawed = (*_flaw_notes(report.flawed), *_unread_notes(report.unread))
+    flawed = list(_unread_notes(report.unread))
+    if report.flawed:
+        verb = "holds, but names" if len(report.flawed) == 1 else "hold, but name"
+        ids = ", ".join(map(printable, report.flawed))
+        flawed.insert(0, f"{len(report.flawed)} of these {verb} records that are not there, or are not counted: {ids}")
 
     def rank(verdict: Verdict) -> tuple[int, int]:
-        return _stress_rank(robust[verdict.claim.id]) if robust else doubt_rank(verdict)
+        return _stress_rank(report.robust[verdict.claim.id]) if report.robust else doubt_rank(verdict)
 
     shown = sorted((verdict for verdict in verdicts if not is_cut or rank(verdict)[0] < _QUIET), key=rank)
     hidden = len(verdicts) - len(shown)
     others = f"{pluralize(hidden, 'other')} {{}}; --all shows them" if hidden else ""
-    if robust:
-        rows = tuple(_stress_row(verdict, robust[verdict.claim.id]) for verdict in shown)
+    if report.robust:
         columns: tuple[str, ...] = ("claim", "verdict", "fewest", "disputes", "near misses", "rows")
+        rows = tuple(_stress_row(verdict, report.robust[verdict.claim.id]) for verdict in shown)
         notes = [others.format("break by any one record, and by no dispute"), *_STRESS_NOTES]
-        if all(robustness.holds for robustness in robust.values()):
+        if all(robustness.holds for robustness in report.robust.values()):
             rows, columns = tuple((row[0], *row[2:]) for row in rows), ("claim", *columns[2:])
         else:
             notes.append(_NOT_ASKED)
@@ -139,24 +230,21 @@ def overview(
         if verdict.problem:
             failing.append(f"{verdict.claim.id} {verdict.found}")
         elif not verdict.holds:
-            read = report.compared.get(verdict.claim.id)
-            tags = [agreed_text(dispute) for dispute in read.falls_by] if read else []
-            shown_tags = tags if is_whole else first_and_more(tags, _MOST_TAGS, "and {} more")
-            by = f"; by {'; '.join(shown_tags)}" if tags else ""
+            reading = report.compared.get(verdict.claim.id)
+            tags = [agreed_text(dispute) for dispute in reading.falls_by] if reading else []
+            if not is_whole:
+                tags = layout.first_and_more(tags, _MOST_TAGS, "and {} more")
+            by = f"; by {'; '.join(tags)}" if tags else ""
             failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}{by}")
     if not is_whole:
-        failing = first_and_more(failing, MOST_LINES, "and {} more; --all shows them")
-    later = [
-        text
-        for name in pools
-        if name is not PoolName.PUBLISHED
-        for text in pool_summary(verdicts, name, is_named=not is_cut)
-    ]
+        failing = layout.first_and_more(failing, layout.MOST_LINES, "and {} more; --all shows them")
+    later: list[str] = []
+    for name in pools:
+        later += pool_summary(verdicts, name, is_named=not is_cut) if name is not PoolName.PUBLISHED else ()
     if later and any(name not in verdict.pools for verdict in shown for name in pools):
         later[0] += " (-: not about that pool)"  # no line more: all is to fit a screen
     quiet = others.format("hold, and no reading on record contests them")
-    summary = _summary(verdicts, report.compared)
-    notes = [*failing, *filter(None, (summary,)), *later, *filter(None, (quiet, note)), *flawed]
+    notes = [*failing, *filter(None, (_summary(report), *later, quiet, note)), *flawed]
     heads = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
     if (width or (_NARROW if is_cut else _WIDTH_FOR_SENTENCES)) < _WIDTH_FOR_SENTENCES:
         notes.append("corpus claims ID shows a claim with its sentence")
@@ -187,16 +275,14 @@ def _stress_rank(robustness: "Robustness") -> tuple[int, int]:
 
 def _stress_row(verdict: Verdict, robustness: "Robustness") -> tuple[Cell, ...]:
     if not robustness.holds:
-        return (verdict.claim.id, *(_verdict_word(verdict),) * 5)
+        return (verdict.claim.id, *("holds" if verdict.holds else "fails",) * 5)
     fewest = str(len(robustness.smallest)) if robustness.smallest else "none"
-    return (
-        verdict.claim.id,
-        _verdict_word(verdict),
-        fewest if robustness.is_exact or not robustness.smallest else f"up to {fewest}",
-        _tally(len(robustness.flips), robustness.breaks_by_all_flips),
-        _tally(len(robustness.near_misses), robustness.breaks_by_all_near_misses, robustness.near_miss_number),
-        _tally(len(robustness.left_out), bool(robustness.left_out), len(verdict.rows)),
-    )
+    if robustness.smallest and not robustness.is_exact:
+        fewest = f"up to {fewest}"
+    flips = _tally(len(robustness.flips), robustness.breaks_by_all_flips)
+    misses = _tally(len(robustness.near_misses), robustness.breaks_by_all_near_misses, robustness.near_miss_number)
+    rows = _tally(len(robustness.left_out), bool(robustness.left_out), len(verdict.rows))
+    return (verdict.claim.id, "holds" if verdict.holds else "fails", fewest, flips, misses, rows)
 
 
 def _tally(alone: int, at_once: bool | None, total: int = 0) -> str:
@@ -213,51 +299,40 @@ def _tally(alone: int, at_once: bool | None, total: int = 0) -> str:
 def flat(report: ClaimReport) -> Table:
     """Return every claim with everything known in one row."""
     columns = ["claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source"]
-    shown = [name for name in pools_of(report.verdicts) if name is not PoolName.PUBLISHED]
-    for name in shown:
+    later = [name for name in pools_of(report.verdicts) if name is not PoolName.PUBLISHED]
+    for name in later:
         columns += _POOL_COLUMNS[name]
     columns += ("published_reading", "falls_by_readings") if report.compared else ()
     columns += ("smallest_break",) if report.robust else ()
+    words = {True: "yes", False: "no"}
     rows = []
     for verdict in report.verdicts:
         claim = verdict.claim
-        row: list[Cell] = [claim.id, _yes_or_no(verdict.holds), claim.claim, verdict.expected, verdict.found]
+        row: list[Cell] = [claim.id, words[verdict.holds], claim.claim, verdict.expected, verdict.found]
         row += (verdict.rows, verdict.contested, claim.boundary, claim.source)
-        for name in shown:
+        for name in later:
             over = verdict.pools.get(name)
-            row += (None, ()) if over is None else (_yes_or_no(over.holds), over.falls_by)
-            if name is PoolName.CANDIDATES:
-                row.append(over.could_fall_by if over else ())
+            cells: tuple[Cell, ...] = (None, (), ())
+            if over is not None:
+                cells = (words[over.holds], over.falls_by, over.could_fall_by)
+            row += cells[: len(_POOL_COLUMNS[name])]
         if reading := report.compared.get(claim.id):
-            row += (_yes_or_no(reading.published), tuple(map(agreed_text, reading.falls_by)))
+            row += (words[reading.published], tuple(map(agreed_text, reading.falls_by)))
         if robustness := report.robust.get(claim.id):
             row.append(tuple(map(str, robustness.smallest)))
         rows.append(tuple(row))
     return Table("claims", "", tuple(columns), tuple(rows))
 
 
-def _yes_or_no(value: bool) -> str:
-    return "yes" if value else "no"
-
-
-def _summary(verdicts: Sequence[Verdict], compared: Mapping[str, "ReadingVerdict"]) -> str:
+def _summary(report: ClaimReport) -> str:
     """Return how many hold, in words; nothing where all that do not fall by a reading, which the title says."""
-    failing = [verdict.claim.id for verdict in verdicts if not verdict.holds]
-    if failing and compared and all(compared[name].falls_by for name in failing):
-        return ""
-    count = pluralize(len(verdicts), "claim")
+    failing = [verdict.claim.id for verdict in report.verdicts if not verdict.holds]
+    count = pluralize(len(report.verdicts), "claim")
     if not failing:
-        return f"{count} hold{'s' * (len(verdicts) == 1)}"
+        return f"{count} hold{'s' * (len(report.verdicts) == 1)}"
+    if report.compared and all(report.compared[name].falls_by for name in failing):
+        return ""
     return f"{len(failing)} of {count} fail{'s' * (len(failing) == 1)}: {', '.join(failing)}"
-
-
-def _flaw_notes(ids: Sequence[str]) -> tuple[str, ...]:
-    """Name the claims that hold although something else in them is wrong; nothing without any."""
-    if not ids:
-        return ()
-    verb = "holds, but names" if len(ids) == 1 else "hold, but name"
-    named = ", ".join(map(printable, ids))
-    return (f"{len(ids)} of these {verb} records that are not there, or are not counted: {named}",)
 
 
 def _unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
@@ -276,10 +351,10 @@ def cards(report: ClaimReport, width: int | None) -> list[Line]:
         style = "explicit" if verdict.holds else "warning"
         lines += [(), (Span(verdict.claim.id, "key"), Span("  "), Span(report.word(verdict), style))]
         lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
-        entries = report.entries(verdict)
-        label_width = max(display_width(label) for label, _ in entries) + 2
+        entries = list(report.entries(verdict))
+        label_width = max(layout.display_width(label) for label, _ in entries) + 2
         for label, text in entries:
-            lines += entry(label, text, label_width, available)
+            lines += layout.entry(label, text, label_width, available)
     for note in _unread_notes(report.unread):
         lines += [(), line(note)]
     return lines[1:]
@@ -299,60 +374,13 @@ def data(report: ClaimReport) -> str:
     """Return claims for programs: the verdict, what is behind it, and what breaks it."""
     holding = sum(verdict.holds for verdict in report.verdicts)
     numbers = {"hold": holding, "fail": len(report.verdicts) - holding, "unread": len(report.unread)}
-    mappings = []
-    for verdict in report.verdicts:
-        name = verdict.claim.id
-        mappings.append(_mapping(verdict, report.robust.get(name), report.compared.get(name)))
     head = {"reading": report.reading.value, **numbers, "flawed": list(report.flawed)}
-    return envelope("claims", {**head, "claims": mappings})
+    return envelope("claims", {**head, "claims": list(map(report.mapping, report.verdicts))})
 
 
-def _verdict_word(verdict: Verdict, compared: "ReadingVerdict | None" = None) -> str:
-    if verdict.holds:
-        return "holds"
-    return "falls" if compared is not None and compared.published else "fails"
-
-
-def _entries(
-    verdict: Verdict, robustness: "Robustness | None", compared: "ReadingVerdict | None"
-) -> Iterator[tuple[str, str]]:
-    claim = verdict.claim
-    of = claim.expect.of if isinstance(claim.expect, Share) else ()
-    yield "expected", verdict.expected
-    yield "found", verdict.found
-    pools = pools_text(verdict.pools, _verdict_word(verdict, compared))
-    if pools:
-        beyond = (name for name, over in verdict.pools.items() if name in _FOUND_OVER and not over.holds)
-        found = "; ".join(f"{_FOUND_OVER[name]}: {verdict.pools[name].found}" for name in beyond)
-        yield "pools", f"{pools} ({found})" if found else pools
-    if compared is not None:
-        yield "reading", f"sources; published: {'holds' if compared.published else 'fails'}"
-        yield from (("falls by", agreed_text(dispute, sourced=True)) for dispute in compared.falls_by)
-    if len(claim.over) > 1 or claim.over[0] != "papers":
-        yield "over", " and ".join(claim.over)
-    for name, conditions in (("scope", claim.scope), ("share of", of), ("where", claim.where)):
-        if conditions:
-            yield name, " ".join(_filters(conditions))
-    if len(verdict.rows) > _MOST_ROWS:
-        contested = ", ".join(key for key in verdict.rows if key in verdict.contested)
-        yield f"rows ({len(verdict.rows)})", f"contested: {contested or 'none'}; all: --format json"
-    else:
-        marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
-        yield f"rows ({len(verdict.rows)})", ", ".join(marked) or "none"
-    beside = [key for key in verdict.contested if key not in verdict.rows]
-    if beside:
-        yield "contested", f"{', '.join(beside)}: would count in another reading on record"
-    for reading in claim.readings:
-        counted, left_out = _counted(reading, verdict)
-        rest = f" Not counted here: {', '.join(left_out)}." if left_out else ""
-        yield f"{reading.name} ({len(counted)})", f"{', '.join(counted) or 'none'}: {reading.why}{rest}"
-    yield "boundary", claim.boundary
-    for counter in claim.counter:
-        about = f"{', '.join(counter.rows)}: " if counter.rows else ""
-        yield "against", f"{counter.strength}; {about}{counter.note} ({counter.source.rstrip('.')})"
-    yield "source", claim.source
-    if robustness is not None and robustness.holds:
-        yield from stress_entries(robustness)
+def _whole(claim: Claim) -> Sequence[Condition]:
+    """Return the filters that a share is taken of."""
+    return claim.expect.of if isinstance(claim.expect, Share) else ()
 
 
 def _counted(reading: NarrowReading, verdict: Verdict) -> tuple[list[str], list[str]]:
@@ -369,20 +397,16 @@ def stress_entries(robustness: "Robustness") -> Iterator[tuple[str, str]]:
         sure = "" if robustness.is_exact else "at most "
         yield "breaks by", f"{sure}{pluralize(len(robustness.smallest), 'change')}: {_said(robustness.smallest)}"
     else:
-        yield (
-            "breaks by",
-            "no set of these changes" if robustness.is_exact else "no set of these changes that was tried",
-        )
+        yield "breaks by", f"no set of these changes{'' if robustness.is_exact else ' that was tried'}"
     groups = (
-        ("disputes", robustness.flips, robustness.breaks_by_all_flips, "no dispute concerns it"),
-        ("near misses", robustness.near_misses, robustness.breaks_by_all_near_misses, "no near miss concerns it"),
+        ("dispute", "disputes", robustness.flips, robustness.breaks_by_all_flips),
+        ("near miss", "near misses", robustness.near_misses, robustness.breaks_by_all_near_misses),
     )
-    for label, alone, at_once, nothing in groups:
+    for noun, label, alone, at_once in groups:
         if at_once is None:
-            yield label, nothing
-            continue
-        together = "all at once break it" if at_once else "all at once do not break it"
-        yield label, f"{_alone(alone)}; {together}"
+            yield label, f"no {noun} concerns it"
+        else:
+            yield label, f"{_alone(alone)}; all at once {'break' if at_once else 'do not break'} it"
     yield "rows left out", _alone(robustness.left_out)
 
 
@@ -404,66 +428,6 @@ def _said(changes: Sequence["Change"]) -> str:
     return "; ".join(f"{', '.join(records)}{what}" for what, records in groups.items())
 
 
-def _mapping(verdict: Verdict, robustness: "Robustness | None", compared: "ReadingVerdict | None") -> dict[str, Any]:
-    claim = verdict.claim
-    readings = []
-    for reading in claim.readings:
-        counted, left_out = _counted(reading, verdict)
-        readings.append({**reading._asdict(), "keys": counted, "not_counted": left_out})
-    mapping: dict[str, Any] = {
-        "id": claim.id,
-        "claim": claim.claim,
-        "holds": verdict.holds,
-        "expected": verdict.expected,
-        "found": verdict.found,
-        "rows": list(verdict.rows),
-        "contested": list(verdict.contested),
-        "pools": {
-            name.value: _pool_mapping(pool, is_awaited=name is PoolName.CANDIDATES)
-            for name, pool in verdict.pools.items()
-        },
-        "over": list(claim.over),
-        "scope": _filters(claim.scope),
-        "where": _filters(claim.where),
-        "of": _filters(claim.expect.of if isinstance(claim.expect, Share) else ()),
-        "readings": readings,
-        "boundary": claim.boundary,
-        "counter": [{**item._asdict(), "rows": list(item.rows)} for item in claim.counter],
-        "source": claim.source,
-    }
-    if compared is not None:
-        tags = [
-            {"record": dispute.record, "tag": dispute.tag, "published": dispute.stands, **dispute.agreed._asdict()}
-            for dispute in compared.falls_by
-            if dispute.agreed is not None
-        ]
-        mapping["published_reading"] = {"holds": compared.published, "falls_by": tags}
-    if robustness is not None:
-        mapping["stress"] = None
-    if robustness is not None and robustness.holds:
-        flips, misses = _changes(robustness.flips), _changes(robustness.near_misses)
-        mapping["stress"] = {
-            "disputes": {"alone": flips, "all_break_it": robustness.breaks_by_all_flips},
-            "near_misses": {"alone": misses, "all_break_it": robustness.breaks_by_all_near_misses},
-            "left_out": {"alone": _changes(robustness.left_out)},
-            "smallest": _changes(robustness.smallest) if robustness.smallest else None,
-            "exact": robustness.is_exact,
-        }
-    return mapping
-
-
-def _pool_mapping(verdict: PoolVerdict, *, is_awaited: bool) -> dict[str, Any]:
-    mapping = {"holds": verdict.holds, "found": verdict.found, "falls_by": list(verdict.falls_by)}
-    if not is_awaited:
-        return mapping
-    return mapping | {
-        "could_fall_by": list(verdict.could_fall_by),
-        "counted": list(verdict.counted),
-        "falls_at": verdict.falls_at or None,
-        "left_out_by_open_tags": verdict.undecided,
-    }
-
-
 def _filters(conditions: Sequence[Condition]) -> list[str]:
     """Return conditions as they are written on the command line."""
     written = []
@@ -474,27 +438,12 @@ def _filters(conditions: Sequence[Condition]) -> list[str]:
 
 
 def _changes(changes: Sequence["Change"]) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": change.kind.value,
-            "record": change.record,
-            **({"tag": change.tag, "value": change.value} if change.tag else {}),
-            **({"tags": dict(change.tags)} if change.tags else {}),
-            **({"settled": True} if change.is_settled else {}),
-        }
-        for change in changes
-    ]
-
-
-def _reading_title(compared: Mapping[str, "ReadingVerdict"]) -> str:
-    """Return a title that says how many claims fall by the reading of the sources; an empty one without."""
-    if not compared:
-        return ""
-    from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE  # only for who asks for that reading
-
-    falling = sum(bool(reading.falls_by) for reading in compared.values())
-    fall = "falls" if falling == 1 else "fall"
-    return f"{SOURCES_TITLE}: {falling} of {pluralize(len(compared), 'claim')} {fall} by it"
+    mappings = []
+    for change in changes:
+        fields = change._asdict() | {"kind": change.kind.value, "tags": dict(change.tags)}
+        fields["settled"] = fields.pop("is_settled")
+        mappings.append({name: value for name, value in fields.items() if value})
+    return mappings
 
 
 def disputed_text(contested: int, agreed: int, noun: Noun) -> str:
@@ -523,16 +472,13 @@ def pools_of(verdicts: Sequence[Verdict]) -> tuple[PoolName, ...]:
     return () if names == (PoolName.TODAY,) else names
 
 
-def pool_summary(
-    verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True, hint: str = "; see --with candidates"
-) -> tuple[str, ...]:
+def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True) -> tuple[str, ...]:
     """Return how many claims hold over a later pool, and which do not; over today, those about the published one.
 
     Args:
         verdicts: The claims with their verdicts.
         name: The later pool.
         is_named: True to name those that fall with the candidates.
-        hint: Where a reader learns which candidates they are.
     """
     is_awaited = name is PoolName.CANDIDATES
     asked = {name} if is_awaited else {PoolName.PUBLISHED, name}
@@ -551,9 +497,9 @@ def pool_summary(
             text += f": {'; '.join(named)}"
     notes = [text]
     if is_awaited and any(verdict.pools[name].falls_at for verdict in judged):
-        notes.append(f"falls at N/M: the first N of M candidates make it fall{hint}")
+        notes.append(f"falls at N/M: the first N of M candidates make it fall{_HINT}")
     if is_awaited and (could := sum(bool(verdict.pools[name].could_fall_by) for verdict in judged)):
-        notes.append(f"{could} could fall through open tags{hint}")
+        notes.append(f"{could} could fall through open tags{_HINT}")
     return tuple(notes)
 
 
