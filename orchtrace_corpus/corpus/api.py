@@ -232,9 +232,9 @@ class Corpus:
             CommandUseError: A field is missing, unknown, or has no vocabulary.
         """
         axes = statistics.gap_axes(rows, columns, self.taxonomy)
-        impossible, noun = cannot_arise(self.taxonomy, *axes), self.taxonomy.noun
-        coverage = statistics.coverage(self.papers, *axes, sparse_limit=sparse_limit, impossible=impossible, noun=noun)
-        return Gaps(coverage._replace(reading=self._reading))
+        impossible = cannot_arise(self.taxonomy, *axes)
+        coverage = statistics.coverage(self.papers, *axes, sparse_limit=sparse_limit, impossible=impossible)
+        return Gaps(coverage._replace(reading=self._reading, noun=self.taxonomy.noun))
 
     def claims(self) -> Verdicts:
         """Evaluate what the corpus claims about itself for these papers; for a selection, without candidates.

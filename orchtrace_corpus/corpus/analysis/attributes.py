@@ -14,14 +14,8 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.field_table import (
-    CANDIDATE_FIELDS,
-    EXCLUSION_FIELDS,
-    FieldKind,
-    RecordField,
-    field_label,
-    value_texts,
-)
+from orchtrace_corpus.corpus.model import field_table
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, value_texts
 from orchtrace_corpus.corpus.model.fields import bare_author
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, evidence_facets, evidence_values
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -110,7 +104,7 @@ def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
 
 def exclusion_attributes(taxonomy: Taxonomy) -> Attributes:
     """The attributes of exclusions, by name."""
-    return _attributes(EXCLUSION_FIELDS, taxonomy.exclusions)
+    return _attributes(field_table.EXCLUSION_FIELDS, taxonomy.exclusions)
 
 
 def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
@@ -127,9 +121,8 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
     papers = _attributes((field for field in taxonomy.paper_fields if field.in_candidates), taxonomy.papers)
     del papers["published"]
     attributes = {name: attribute._replace(values=of_paper(attribute.values)) for name, attribute in papers.items()}
-    attributes |= {
-        field.name: _field_attribute(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS
-    }
+    own = (field for field in field_table.CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS)
+    attributes |= {field.name: _field_attribute(field) for field in own}
     decisions = tuple(Term(decision.value, decision.capitalize(), "") for decision in Decision)
     attributes["proposal"] = attributes["proposal"]._replace(terms=decisions)
     for facet in screening_facets(taxonomy):
@@ -223,12 +216,13 @@ def _field_attribute(field: RecordField) -> Attribute:
     kind = _KINDS.get(field.kind, ValueKind.TEXT)
     values = _member_values(field.name) if field.name in _MEMBERS else _mapped_values("more", field.name)
     if field.kind is FieldKind.AUTHORS:
-        values = _author_values(values)
-    return Attribute(field.name, field_label(field), kind, values, terms, field=field, has_several=field.is_list)
+        names = values
 
+        def values(record: Any) -> tuple[str, ...]:
+            return tuple(map(bare_author, names(record)))
 
-def _author_values(names: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], tuple[str, ...]]:
-    return lambda record: tuple(map(bare_author, names(record)))
+    label = field_table.field_label(field)
+    return Attribute(field.name, label, kind, values, terms, field=field, has_several=field.is_list)
 
 
 def _mapped_values(mapping: str, name: str) -> Callable[[Any], tuple[str, ...]]:

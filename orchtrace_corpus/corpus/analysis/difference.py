@@ -10,18 +10,10 @@ from enum import StrEnum
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
+from orchtrace_corpus.corpus.analysis import record_changes
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, exclusion_attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict, falling_today
-from orchtrace_corpus.corpus.analysis.record_changes import (
-    Action,
-    FileDifference,
-    RecordChange,
-    ToJudge,
-    Value,
-    compare_files,
-    signs,
-    to_judge,
-)
+from orchtrace_corpus.corpus.analysis.record_changes import Action, FileDifference, RecordChange, ToJudge
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
@@ -169,7 +161,7 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
     unordered = {"tags", *(facet.field for facet in facets if facet.kind is Kind.MANY)}
     paths = dict.fromkeys((*names, *sorted({*before.files, *after.files})))
     files = tuple(
-        compare_files(path, before.files.get(path), after.files.get(path), names.get(path), unordered)
+        record_changes.compare_files(path, before.files.get(path), after.files.get(path), names.get(path), unordered)
         for path in paths
         if before.files.get(path) != after.files.get(path)
     )
@@ -205,7 +197,7 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
         claims=turned,
         claims_falling=falling,
         claims_left=left,
-        to_judge=tuple(to_judge(files, old, new)),
+        to_judge=tuple(record_changes.to_judge(files, old, new)),
         remarks=(*before.remarks, *after.remarks),
         vocabulary=new.taxonomy,
     )
@@ -213,10 +205,10 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
 
 def _signs(record: RecordChange) -> list[Hashable]:
     """Return the signs of a record that is new or gone, all of whose fields are in its changes."""
-    fields: dict[str, Value] = {
+    fields: dict[str, record_changes.Value] = {
         change.path[0]: change.after if change.before is None else change.before for change in record.values
     }
-    return signs(fields)
+    return record_changes.signs(fields)
 
 
 def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tuple[str, ...]]:

@@ -5,13 +5,13 @@ at all, such as the level `explicit` of `stop`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, product, zip_longest
+from itertools import product
 
 from orchtrace_corpus.base.findings import Severity
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.statistics import MOST_NEAREST, NO_CELLS, count, coverage, fills
+from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS, count, coverage, fills, first_in_turn
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Over
 from orchtrace_corpus.corpus.model.disputes import Dispute, State
@@ -109,10 +109,8 @@ def empty_values(
         close = sorted(places, key=lambda other: abs(places[other] - places[value]))
         own = (key for other in close for key in holding[other])
         alike = (paper.key for paper in newest if any(value in other.values(paper) for other in beside))
-        in_turn = (key for key in chain.from_iterable(zip_longest(own, alike)) if key is not None)
-        nearest = tuple(islice(dict.fromkeys(in_turn), MOST_NEAREST))
         pair = (value, value)
-        moved = tuple(moving.get(pair, ()))
+        nearest, moved = first_in_turn(own, alike), tuple(moving.get(pair, ()))
         yield EmptyCell((Wanted(attribute, value),), "", 0.0, nearest, filling.get(pair, ()), moved)
 
 

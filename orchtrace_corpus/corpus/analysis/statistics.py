@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice, product, zip_longest
 from math import isclose
 from typing import TYPE_CHECKING
@@ -158,10 +159,8 @@ class Coverage(NamedTuple):
     def unused(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The terms of the rows, and those of the columns, that no paper has: no total says what to expect of them."""
         totals = self.crosstab.row_totals, self.crosstab.column_totals
-        rows, columns = ([value for value in by_value if not by_value[value]] for by_value in totals)
-        return tuple(row for row in rows if row not in NO_CELLS), tuple(
-            column for column in columns if column not in NO_CELLS
-        )
+        rows, columns = (tuple(n for n, total in by.items() if not total and n not in NO_CELLS) for by in totals)
+        return rows, columns
 
 
 class Summary(NamedTuple):
@@ -234,9 +233,7 @@ def coverage(
     columns: Attribute,
     *,
     sparse_limit: int = 2,
-    impossible: Mapping[tuple[str, str], str] | None = None,
-    reading: ReadingName = ReadingName.PUBLISHED,
-    noun: Noun = PAPER_NOUN,
+    impossible: Mapping[tuple[str, str], str] = {},
 ) -> Coverage:
     """The empty and sparse cells of two attributes, unused terms included.
 
@@ -246,18 +243,16 @@ def coverage(
         columns: The other.
         sparse_limit: Up to how many papers make a cell sparse.
         impossible: The cells that cannot arise, and why; one that holds papers is counted like any other.
-        reading: The reading of disputed tags that the papers are by.
-        noun: The survey's name for its records.
     """
     crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if NO_CELLS.isdisjoint(pair)]
-    forbidden = tuple(pair for pair in pairs if pair in (impossible or {}) and not crosstab.number(*pair))
+    forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.number(*pair))
     possible = [pair for pair in pairs if pair not in forbidden]
     empty = tuple(pair for pair in possible if not crosstab.number(*pair))
     sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
     gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
-    reasons = tuple(dict.fromkeys((impossible or {})[pair] for pair in forbidden))
-    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reading, reasons=reasons, noun=noun)
+    reasons = tuple(dict.fromkeys(impossible[pair] for pair in forbidden))
+    return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reasons=reasons)
 
 
 def fills(
@@ -285,25 +280,21 @@ def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> 
     proportional fitting (Deming and Stephan 1940). Where every cell can arise, it is row total times column total
     divided by the total.
     """
-    row_factors = dict.fromkeys((row for row, _ in possible), 1.0)
-    column_factors = dict.fromkeys((column for _, column in possible), 1.0)
-    row_totals, column_totals = Counter[str](), Counter[str]()
-    for row, column in possible:
-        row_totals[row] += crosstab.number(row, column)
-        column_totals[column] += crosstab.number(row, column)
+    factors = [dict.fromkeys((pair[side] for pair in possible), 1.0) for side in (0, 1)]
+    totals = [Counter[str](), Counter[str]()]
+    for pair in possible:
+        for side in (0, 1):
+            totals[side][pair[side]] += crosstab.number(*pair)
     for _ in range(_MOST_ROUNDS):
-        before = [*row_factors.values()]
-        sums = dict.fromkeys(row_factors, 0.0)
-        for row, column in possible:
-            sums[row] += column_factors[column]
-        row_factors = {row: row_totals[row] / weight if weight else 0.0 for row, weight in sums.items()}
-        sums = dict.fromkeys(column_factors, 0.0)
-        for row, column in possible:
-            sums[column] += row_factors[row]
-        column_factors = {one: column_totals[one] / weight if weight else 0.0 for one, weight in sums.items()}
-        if all(isclose(one, other, rel_tol=1e-9) for one, other in zip(before, row_factors.values(), strict=True)):
+        before = [*factors[0].values()]
+        for side in (0, 1):
+            sums = dict.fromkeys(factors[side], 0.0)
+            for pair in possible:
+                sums[pair[side]] += factors[1 - side][pair[1 - side]]
+            factors[side] = {value: totals[side][value] / weight if weight else 0.0 for value, weight in sums.items()}
+        if all(map(partial(isclose, rel_tol=1e-9), before, factors[0].values())):
             break
-    return {(row, column): row_factors[row] * column_factors[column] for row, column in possible}
+    return {(row, column): factors[0][row] * factors[1][column] for row, column in possible}
 
 
 _MOST_ROUNDS = 200
@@ -326,12 +317,16 @@ def _gaps(
         in_column = [pair for pair in filled if pair[1] == column]
         in_row.sort(key=lambda pair: abs(column_place[pair[1]] - column_place[column]))
         in_column.sort(key=lambda pair: abs(row_place[pair[0]] - row_place[row]))
-        keys = ([key for pair in pairs for key in held[pair]] for pairs in (in_row, in_column))
-        in_turn = chain.from_iterable(zip_longest(*keys))
-        return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
+        return first_in_turn(*([key for pair in pairs for key in held[pair]] for pairs in (in_row, in_column)))
 
-    found = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in cells]
-    return tuple(sorted(found, key=lambda gap: round(gap.papers - gap.expected, 2)))
+    gaps = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in cells]
+    return tuple(sorted(gaps, key=lambda gap: round(gap.papers - gap.expected, 2)))
+
+
+def first_in_turn(*keys: Iterable[str]) -> tuple[str, ...]:
+    """Return the first `MOST_NEAREST` keys of several lists, taken from each in turn."""
+    in_turn = chain.from_iterable(zip_longest(*keys))
+    return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
 
 
 def heat(number: int, largest: int) -> int:

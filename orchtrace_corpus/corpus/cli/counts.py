@@ -270,9 +270,8 @@ def gaps(
         session.note_no_paper(query, as_published, reading)
         return ExitCode.DONE
     impossible = cannot_arise(pool.taxonomy, *axes)
-    found = coverage(
-        papers, *axes, sparse_limit=sparse, impossible=impossible, reading=reading, noun=pool.taxonomy.noun
-    )
+    found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible)
+    found = found._replace(reading=reading, noun=pool.taxonomy.noun)
     if taken_in:
         from orchtrace_corpus.corpus.model.candidates import select_proposed
 

@@ -68,16 +68,15 @@ def _reasons(coverage: Coverage) -> list[str]:
 
 def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
     crosstab = coverage.crosstab
-    awaiting = coverage.candidates
-    last, said = (
-        ("nearest", f"{coverage.noun.many} of the closest cells") if awaiting is None else ("candidates", _AWAITED)
-    )
+    last, meaning = "candidates", _AWAITED
+    if coverage.candidates is None:
+        last, meaning = "nearest", f"{coverage.noun.many} of the closest cells"
     columns = (crosstab.rows.name, crosstab.columns.name, coverage.noun.many, "expected", last)
-    keys = (gap.nearest if awaiting is None else awaiting.get(gap[:2], ()) for gap in gaps)
+    keys = (gap.nearest if coverage.candidates is None else coverage.candidates.get(gap[:2], ()) for gap in gaps)
     rows = tuple((*gap[:3], round(gap.expected, 1), ", ".join(named)) for gap, named in zip(gaps, keys, strict=True))
     others = len(coverage.gaps) - len(gaps)
     more = (f"{others:,} more empty or sparse cells; --format csv lists all",) * bool(others)
-    notes = (f"expected: if both tags were independent; {last}: {said}.", *more)
+    notes = (f"expected: if both tags were independent; {last}: {meaning}.", *more)
     title = "Furthest below the number expected from the sums of rows and columns"
     return Table("gaps", title, columns, rows, notes, wrapped=last)
 
@@ -86,13 +85,17 @@ def table(coverage: Coverage) -> Table:
     """Every cell of the matrix, as rows; with what to expect, and the nearest papers, of those empty or sparse."""
     crosstab = coverage.crosstab
     found = {(gap.row, gap.column): gap for gap in coverage.gaps}
+    states = {"empty": coverage.empty, "sparse": coverage.sparse, "impossible": coverage.impossible}
     rows: list[tuple[Cell, ...]] = []
     for row, numbers in cells(crosstab).items():
         for column, number in numbers.items():
             gap = found.get((row, column))
             further: tuple[Cell, ...] = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
             further += (coverage.candidates.get((row, column), ()),) if coverage.candidates is not None else ()
-            rows.append((row, column, number, _state(row, column, coverage), *further))
+            state = next((state for state, pairs in states.items() if (row, column) in pairs), "covered")
+            if not NO_CELLS.isdisjoint((row, column)):
+                state = "not applicable"
+            rows.append((row, column, number, state, *further))
     last = ("candidates",) * (coverage.candidates is not None)
     columns = (crosstab.rows.name, crosstab.columns.name, "count", "state", "expected", "nearest", *last)
     return Table("cells", _coverage_title(coverage), columns, tuple(rows))
@@ -192,7 +195,7 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
     is_numbered = label_width + sum(max(display_width(head), narrowest) + 1 for head in heads) > width
     if is_numbered:
         place = columns.index(None)
-        heads = [_SUM if index == place else f"({index + (index < place)})" for index, _ in enumerate(columns)]
+        heads = [_SUM if index == place else f"({index + (index < place)})" for index in range(len(columns))]
     widths = [max(display_width(head), narrowest) for head in heads]
     if label_width + sum(widths) + len(widths) > width:
         return []
@@ -224,11 +227,3 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
         named = " ".join(f"{head}\0{label}" for head, label in zip(heads, labels, strict=True) if label != _SUM)
         lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(named, width))]
     return lines
-
-
-def _state(row: str, column: str, coverage: Coverage) -> str:
-    states = {"empty": coverage.empty, "sparse": coverage.sparse, "impossible": coverage.impossible}
-    for state, pairs in states.items():
-        if (row, column) in pairs:
-            return state
-    return "not applicable" if {row, column} & NO_CELLS else "covered"

@@ -3,21 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from orchtrace_corpus.base.text.layout import (
-    UNICODE,
-    Glyphs,
-    Line,
-    Span,
-    bar,
-    beside,
-    clip,
-    display_width,
-    entry,
-    line,
-    pad,
-    pluralize,
-    wrap,
-)
+from orchtrace_corpus.base.text import layout
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
@@ -69,13 +56,11 @@ def page(
     label_width = min(max(map(display_width, labels), default=0), chart_width // 2)  # what is left is for the bars
     # One scale for all charts, so that equal bars mean equal counts.
     largest = max((n for counts in summary.axes for v, n in counts.counts.items() if v != NOT_APPLICABLE), default=0)
-    charts = [
-        _chart(counts, glyphs, chart_width, label_width, largest, others.get(counts.attribute.name))
-        for counts in summary.axes
-    ]
+    sizes = chart_width, label_width, largest
+    charts = [_chart(counts, glyphs, *sizes, others.get(counts.attribute.name)) for counts in summary.axes]
     lines.append(line())
     if len(charts) == 2 and width >= _TWO_COLUMNS_WIDTH:
-        lines += beside(charts[0], charts[1], (width - 4) // 2 + 4)
+        lines += layout.beside(charts[0], charts[1], chart_width + 4)
     else:
         for chart in charts:
             lines += [*chart, line()]
@@ -92,16 +77,9 @@ def page(
 
 
 def _beside(number: int, value: str, published: _CountsByValue | None) -> str:
-    """The published count in brackets, where it is another one."""
+    """Return the published count in brackets, where it is another one."""
     other = number if published is None else published.get(value, 0)
     return f" ({other})" if other != number else ""
-
-
-def _counted(counts: Counts, published: _CountsByValue | None) -> list[str]:
-    """The values that occur in a reading, each with its count and the published one where that is another."""
-    numbers = counts.counts | {value: counts.counts.get(value, 0) for value in published or ()}
-    shown = {value: f"{number}{_beside(number, value, published)}" for value, number in numbers.items()}
-    return [f"{value or ABSENT_LABEL} {text}" for value, text in shown.items() if text != "0"]
 
 
 def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str, _CountsByValue]) -> list[Line]:
@@ -112,7 +90,11 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str,
     lines.append(line())
     years = [value for value in summary.years.counts if value != ABSENT]
     descriptions = {counts.attribute.name: counts for counts in summary.descriptions}
-    described = [(name, _counted(counts, others.get(name))) for name, counts in descriptions.items()]
+    described = []
+    for name, counts in descriptions.items():
+        numbers = counts.counts | {value: counts.counts.get(value, 0) for value in others.get(name, ())}
+        texts = {value: f"{number}{_beside(number, value, others.get(name))}" for value, number in numbers.items()}
+        described.append((name, [f"{value or ABSENT_LABEL} {text}" for value, text in texts.items() if text != "0"]))
     if years:
         recent = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
         earlier = sum(summary.years.counts[year] for year in years[:-4])
@@ -123,8 +105,8 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str,
         # Blanks inside a part must not break, nor must the separator begin a line.
         joined = glyphs.separator.rstrip().join(part.replace(" ", "\0") for part in parts)
         words = joined.replace(glyphs.separator.rstrip(), glyphs.separator)
-        texts = wrap(words, width, first=pad(name, label_width), rest=" " * label_width)
-        for index, text in enumerate(part.replace("\0", " ") for part in texts):
+        wrapped = wrap(words, width, first=pad(name, label_width), rest=" " * label_width)
+        for index, text in enumerate(part.replace("\0", " ") for part in wrapped):
             lines.append((Span(text[:label_width], "muted" if index == 0 else ""), Span(text[label_width:])))
     return lines
 
@@ -148,12 +130,12 @@ def _chart(
     for name in labels:
         number = counts.counts.get(name, 0)
         # What does not apply is not part of the picture: its bar would dwarf the others.
-        drawn = "" if name == NOT_APPLICABLE else bar(number, largest, bar_width, glyphs.bar)
+        drawn = "" if name == NOT_APPLICABLE else layout.bar(number, largest, bar_width, glyphs.bar)
         shown = (str(number) if number else glyphs.empty) + others[name]
         style = "" if number else "warning"
         if name == NOT_APPLICABLE:
             style = "muted"
-        label = clip(labels[name], label_width, glyphs.ellipsis)
+        label = layout.clip(labels[name], label_width, glyphs.ellipsis)
         text = f"{pad(label, label_width)} {pad(shown, number_width, right=True)} "
         lines.append((Span(text, style), Span(drawn, "bar")))
     return lines
@@ -161,15 +143,13 @@ def _chart(
 
 def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) -> list[Line]:
     facet = levels.facet
-    code_width = max(display_width(term.code) for term in facet.terms)
-    code_width += 1 if code_width else 0
+    code_width = max(display_width(term.code) + bool(term.code) for term in facet.terms)
     widest = max(code_width + display_width(term.id) for term in facet.terms)
     label_width = min(widest, max(width // 4, _SHORT_LABEL_WIDTH))
     ids = [level.id for level in facet.levels]
     drawn = [glyphs.shades[index % len(glyphs.shades)] for index in range(len(ids))]
-    heads = [f"{level} {glyph}" for level, glyph in zip(ids, drawn, strict=True)]
-    if label_width + sum(len(head) + 2 for head in heads) + 4 > width:
-        heads = [f"{level[:3]} {glyph}" for level, glyph in zip(ids, drawn, strict=True)]
+    is_short = label_width + sum(len(level) + 4 for level in ids) + 4 > width
+    heads = [f"{level[:3] if is_short else level} {glyph}" for level, glyph in zip(ids, drawn, strict=True)]
     widths = [display_width(head) for head in heads]
     largest = max((sum(by_level.values()) for by_level in levels.counts.values()), default=0)
     bar_width = width - label_width - sum(w + 2 for w in widths) - 2 - len(ids)
@@ -183,8 +163,8 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) ->
             number = levels.counts[term.id][level]
             text = "  " + pad(str(number or glyphs.empty), cell_width, right=True)
             cells.append(Span(text, "" if number else "warning"))
-            bars.append(Span(bar(number, largest, bar_width, glyph), level))
-        label = clip(pad(term.code, code_width) + term.id, label_width, glyphs.ellipsis)
+            bars.append(Span(layout.bar(number, largest, bar_width, glyph), level))
+        label = layout.clip(pad(term.code, code_width) + term.id, label_width, glyphs.ellipsis)
         lines.append((Span(pad(label, label_width)), *cells, Span("  "), *bars))
     return lines
 
@@ -192,9 +172,8 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) ->
 def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs) -> list[Line]:
     entries: list[tuple[str, str]] = []
     for counts in summary.axes:
-        few = [(number, name) for name, number in counts.counts.items() if number <= _SPARSE_LIMIT]
-        few.sort(key=lambda pair: pair[0])
-        parts = [f"{name} {number}" for number, name in few if name not in NO_CELLS]
+        few = [name for name, number in counts.counts.items() if number <= _SPARSE_LIMIT and name not in NO_CELLS]
+        parts = [f"{name} {counts.counts[name]}" for name in sorted(few, key=counts.counts.__getitem__)]
         if parts:
             entries.append((counts.attribute.name, glyphs.separator.join(parts)))
     for levels in (levels for levels in summary.levels if levels.facet.role is Role.AXIS):
@@ -212,7 +191,7 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
         if label_width > width // 2:  # too narrow for two columns
             lines += [line(name, "muted"), *(line(part) for part in wrap(text, width, first="  ", rest="  "))]
         else:
-            lines += entry(name, text, label_width, width)
+            lines += layout.entry(name, text, label_width, width)
     return lines
 
 
