@@ -337,7 +337,7 @@ def test_only_what_was_measured_is_said_to_be(
 def test_programs_are_given_the_evidence() -> None:
     found = json.loads(run_corpus("trace", "credit", SWARM, "--unit", "turn", "--format", "json").stdout)
 
-    assert found["version"] == 2
+    assert found["version"] == 1
     assert found["finds_faults"]["basis"] == "proxy"
     assert found["finds_faults"]["runs_of_a_fault"] == 100
     assert found["finds_faults"]["faults"][2] == {

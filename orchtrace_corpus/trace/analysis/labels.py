@@ -75,41 +75,41 @@ def labels(trace: Trace | TraceView, asked: Collection[int] | None = None) -> li
     view = TraceView.of(trace)
     events, among = view.trace.events, set(steps(view.trace) if asked is None else asked)
     names = _fired(view)
-    for number in _joins(view.graph, among):
-        names[number] = (*names.get(number, ()), "join")
-    for number in _last_steps(view, among):
-        names[number] = (*names.get(number, ()), "last-step")
-    found = {number: [Label(number, RULES[name][0], name) for name in fired] for number, fired in names.items()}
-    for number, event in enumerate(events):
+    for index in _joins(view.graph, among):
+        names[index] = (*names.get(index, ()), "join")
+    for index in _last_steps(view, among):
+        names[index] = (*names.get(index, ()), "last-step")
+    found = {index: [Label(index, RULES[name][0], name) for name in fired] for index, fired in names.items()}
+    for index, event in enumerate(events):
         if event.sub_decisions:
             rules = event.sub_decision_rules or {}
-            found[number] = [Label(number, decision, rules.get(decision, GIVEN)) for decision in event.sub_decisions]
-    return [label for number in sorted(found) for label in found[number]]
+            found[index] = [Label(index, decision, rules.get(decision, GIVEN)) for decision in event.sub_decisions]
+    return [label for index in sorted(found) for label in found[index]]
 
 
 def _fired(view: TraceView) -> dict[int, tuple[str, ...]]:
     """The rules that events by themselves, and who spawned whom, fire; no two of an event give the same."""
     events, of_type = view.graph.events, view.graph.of_type
     found: dict[int, tuple[str, ...]] = {}
-    for number in of_type.get(_SPAWN, ()):
-        found[number] = ("spawn", "spawn-target") if events[number].role or events[number].content_ref else ("spawn",)
-    for number in of_type.get(_MESSAGE, ()):
-        event = events[number]
+    for index in of_type.get(_SPAWN, ()):
+        found[index] = ("spawn", "spawn-target") if events[index].role or events[index].content_ref else ("spawn",)
+    for index in of_type.get(_MESSAGE, ()):
+        event = events[index]
         if event.target:
             is_down = view.lineage.is_above(event.sender or event.agent, event.target)
-            found[number] = ("send-down",) if is_down else ("message",)
-    for number in of_type.get(_DECISION, ()):
-        if events[number].target or events[number].tool:
-            found[number] = ("decide-target",)
+            found[index] = ("send-down",) if is_down else ("message",)
+    for index in of_type.get(_DECISION, ()):
+        if events[index].target or events[index].tool:
+            found[index] = ("decide-target",)
     found.update(dict.fromkeys(of_type.get(_AGGREGATE, ()), ("aggregate",)))
     found.update(dict.fromkeys(of_type.get(_STOP, ()), ("stop",)))
-    for number in of_type.get(_DESPAWN, ()):
-        event = events[number]
+    for index in of_type.get(_DESPAWN, ()):
+        event = events[index]
         if event.target not in ("", event.agent) and not event.inferred:
-            found[number] = ("end-other",)
-    for number in of_type.get(_SAFETY, ()):
-        if events[number].status in (_ERROR, _CANCELLED):
-            found[number] = ("abort",)
+            found[index] = ("end-other",)
+    for index in of_type.get(_SAFETY, ()):
+        if events[index].status in (_ERROR, _CANCELLED):
+            found[index] = ("abort",)
     return found
 
 
@@ -132,7 +132,7 @@ def _last_steps(view: TraceView, asked: set[int]) -> Iterator[int]:
     last: dict[str, int] = {}
     agents, of_type = view.graph.agents, view.graph.of_type
     acting = asked.union(*[of_type.get(kind, ()) for kind in _ACTS])
-    for number in view.sequence:
-        if number in acting and (agent := agents[number]) not in parents and agent not in stops:
-            last[agent] = number
-    yield from (number for number in last.values() if number in asked)
+    for index in view.sequence:
+        if index in acting and (agent := agents[index]) not in parents and agent not in stops:
+            last[agent] = index
+    yield from (index for index in last.values() if index in asked)

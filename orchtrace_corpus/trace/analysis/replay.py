@@ -89,10 +89,10 @@ def replay(trace: Trace | TraceView) -> Iterator[State]:
         elif edge.type is EdgeType.TOOL and of.events[source].type is EventType.TOOL_CALL:
             answers.setdefault(target, []).append(source)
     team = _Team()
-    for step, number in enumerate(view.sequence, 1):
-        messages = [of.events[source].id for source in read.get(number, ())]
-        answered = [_call(of.events[source]) for source in answers.get(number, ())]
-        yield team.after(step, of.events[number], messages, answered)
+    for step, index in enumerate(view.sequence, 1):
+        messages = [of.events[source].id for source in read.get(index, ())]
+        answered = [_call(of.events[source]) for source in answers.get(index, ())]
+        yield team.after(step, of.events[index], messages, answered)
 
 
 class _Presence:

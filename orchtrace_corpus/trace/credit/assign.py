@@ -233,10 +233,10 @@ def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> A
         hint = f"Give them: --values FILE with {STEPS}."
         raise CommandUseError(f"{method} needs the estimated value of each step, which no log holds", hint)
     asked = set(steps(trace))
-    numbers = [number for number in view.sequence if number in asked]
-    if not numbers:
+    indices = [index for index in view.sequence if index in asked]
+    if not indices:
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no step that credit could go to")
-    known, path = _known_steps(choices, [trace.events[number].id for number in numbers]), quote(choices.values_path)
+    known, path = _known_steps(choices, [trace.events[index].id for index in indices]), quote(choices.values_path)
     basis = f"rewards and values of steps from {path}"
     rewards = [one.reward or 0.0 for one in known]
     if all(one.reward is None for one in known):
@@ -244,12 +244,12 @@ def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> A
         basis = f"values of steps from {path}; the reward {quote(choices.channel)} at the last step"
     values = [one.value for one in known]
     advantage = methods.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
-    found = {trace.events[number].id: one for number, one in zip(numbers, advantage, strict=True)}
+    found = {trace.events[index].id: one for index, one in zip(indices, advantage, strict=True)}
     if method is Method.MEAN:
         groups: dict[str, list[str]] = {}
         roles = roles_of(trace)
-        for number in numbers:
-            event = trace.events[number]
+        for index in indices:
+            event = trace.events[index]
             name = roles.get(event.agent, "") if unit == "role" else event.agent
             if name:
                 groups.setdefault(name, []).append(event.id)

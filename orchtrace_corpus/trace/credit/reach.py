@@ -47,17 +47,17 @@ class Reach:
         self._incoming: list[list[int]] = [[] for _ in trace.events]
         for source, target in zip(of.sources, of.targets, strict=True):
             self._incoming[target].append(source)
-        last = {trace.events[number].type: number for number in view.sequence}
+        last = {trace.events[index].type: index for index in view.sequence}
         result = last.get(EventType.AGGREGATE, last.get(EventType.RETURN, view.sequence[-1]))
         self._ordered = _making(result, self._incoming)
         self.players = list(players)
         self._owner = [-1] * len(trace.events)
-        self._is_single = [len(numbers) == 1 for numbers in players.values()]
-        for player, numbers in enumerate(players.values()):
-            for number in numbers:
-                self._owner[number] = player
+        self._is_single = [len(indices) == 1 for indices in players.values()]
+        for player, indices in enumerate(players.values()):
+            for index in indices:
+                self._owner[index] = player
         self._outcome = outcome
-        self.owned = sum(self._owner[number] >= 0 for number in self._ordered)
+        self.owned = sum(self._owner[index] >= 0 for index in self._ordered)
 
     @property
     def whole(self) -> float:
@@ -89,18 +89,18 @@ class Reach:
         """
         needs = _Needs(self._incoming, self._ordered)
         weights: dict[int, float] = {}
-        for number in self._ordered:
-            player = self._owner[number]
-            needed = needs.add(number, player, is_new=player >= 0 and self._is_single[player])
-            weights[number] = weigh(needed) if player >= 0 else 0.0
+        for index in self._ordered:
+            player = self._owner[index]
+            needed = needs.add(index, player, is_new=player >= 0 and self._is_single[player])
+            weights[index] = weigh(needed) if player >= 0 else 0.0
         sums = [0.0] * len(self.players)
-        for number in reversed(self._ordered):
-            weight = weights.pop(number)
+        for index in reversed(self._ordered):
+            weight = weights.pop(index)
             if weight:
-                for player in needs.more[number]:
+                for player in needs.more[index]:
                     sums[player] += weight
-                if needs.base[number] >= 0:
-                    weights[needs.base[number]] += weight
+                if needs.base[index] >= 0:
+                    weights[needs.base[index]] += weight
         return {
             name: Share(self._outcome * (one / self.owned) if self.owned else 0.0)
             for name, one in zip(self.players, sums, strict=True)
@@ -118,20 +118,20 @@ class _Needs:
         self._sets: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
         self._waiting: dict[int, int] = dict.fromkeys(ordered, 0)
-        for number in ordered:
-            for source in incoming[number]:
+        for index in ordered:
+            for source in incoming[index]:
                 self._waiting[source] += 1
         self._bytes = 0
         self._joined = 0
         self.base: dict[int, int] = {}
         self.more: dict[int, Sequence[int]] = {}
 
-    def add(self, number: int, player: int, *, is_new: bool) -> int:
+    def add(self, index: int, player: int, *, is_new: bool) -> int:
         """Find out whom an event needs, after all that it depends on; how many they are.
 
         Its owner is -1 where it has none, and new where it is known to own nothing that came before.
         """
-        sources = self._incoming[number]
+        sources = self._incoming[index]
         base = max(sources, key=self._sizes.__getitem__, default=-1)
         needed = first = self._sets[base] if base >= 0 else 0
         for source in sources:
@@ -142,9 +142,9 @@ class _Needs:
         if player >= 0 and (is_new or not needed >> player & 1):
             needed |= 1 << player
             more.append(player)
-        self.base[number], self.more[number] = base, tuple(more)
-        self._sizes[number] = size = (self._sizes[base] if base >= 0 else 0) + len(more)
-        self._sets[number] = needed  # kept as long as an event waits for it
+        self.base[index], self.more[index] = base, tuple(more)
+        self._sizes[index] = size = (self._sizes[base] if base >= 0 else 0) + len(more)
+        self._sets[index] = needed  # kept as long as an event waits for it
         self._bytes += needed.bit_length() // 8
         for source in sources:
             self._waiting[source] -= 1
@@ -173,13 +173,13 @@ def _making(result: int, incoming: Sequence[Sequence[int]]) -> list[int]:
     entered = {result}
     path = [(result, iter(incoming[result]))]
     while path:
-        number, sources = path[-1]
+        index, sources = path[-1]
         for source in sources:
             if source not in entered:
                 entered.add(source)
                 path.append((source, iter(incoming[source])))
                 break
         else:
-            found[number] = None
+            found[index] = None
             path.pop()
     return list(found)

@@ -188,12 +188,12 @@ def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> val
         return None
     return values.Parallelism(
         max(profile),
-        sum(time for number, time in profile.items() if number > 1) / wall,
+        sum(time for index, time in profile.items() if index > 1) / wall,
         profile.get(1, 0.0) / wall,
         profile.get(0, 0.0) / wall,
         sum(times.works),
-        sum(times.works[number] for number in times.of.of_type.get(EventType.TOOL_CALL, ())),
-        sum(times.works[number] for number in assumed),
+        sum(times.works[index] for index in times.of.of_type.get(EventType.TOOL_CALL, ())),
+        sum(times.works[index] for index in assumed),
         sum(times.works[open_call.number] for open_call in view.open_calls),
     )
 
@@ -210,8 +210,8 @@ def _path(view: TraceView, assumed: frozenset[int]) -> values.CriticalPath:
     def work_path(times: Timing) -> values.WorkPath:
         path = longest_path(times, times.works, overlapping=True)
         parts = [times.works[event] for event in path.events]
-        for place, (number, later) in enumerate(pairwise(path.events)):  # work that goes on beside its successor
-            parts[place] -= max(times.starts[number] + times.works[number] - times.starts[later], 0.0)
+        for place, (index, later) in enumerate(pairwise(path.events)):  # work that goes on beside its successor
+            parts[place] -= max(times.starts[index] + times.works[index] - times.starts[later], 0.0)
         no_gaps = Chain(path.events, parts, [0.0] * len(parts), 0.0)
         return values.WorkPath(path.length, tuple(path.events), stretches(no_gaps, 0.0))
 
@@ -236,12 +236,12 @@ def _stretches(
 ) -> Iterator[values.Stretch]:
     pieces: list[tuple[str, Activity, str, float, float]] = []  # agent, activity, tool, how long, since when
     at = times.begin
-    for number, part, gap in zip([*chain.events, -1], [*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
+    for index, part, gap in zip([*chain.events, -1], [*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
         if gap >= least and gap > 0:
             pieces.append(("", Activity.IDLE, "", gap, at))
         if part > 0:
-            event = times.of.events[number]
-            activity = activity_of(event, is_assumed=number in assumed, is_open=number in opened)
+            event = times.of.events[index]
+            activity = activity_of(event, is_assumed=index in assumed, is_open=index in opened)
             pieces.append((event.agent, activity, event.tool if activity in OF_TOOLS else "", part, at))
         at += gap + part
     for agent, group in groupby(pieces, key=lambda piece: piece[0]):

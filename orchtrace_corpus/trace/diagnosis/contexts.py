@@ -79,8 +79,8 @@ def contexts(view: TraceView) -> tuple[Context, ...]:
         if not sizes:
             continue
         largest: dict[str, float] = {}
-        for number, size in sizes.items():
-            largest[events[number].model] = max(size, largest.get(events[number].model, 0))
+        for index, size in sizes.items():
+            largest[events[index].model] = max(size, largest.get(events[index].model, 0))
         windows = {model: window(model, size, report.context_windows) for model, size in largest.items()}
         past = tuple(n for n, size in sizes.items() if size > (windows[events[n].model][0] or 2 * size) / 2)
         top = max(sizes, key=sizes.__getitem__)

@@ -164,45 +164,45 @@ class _Team:
     def unread_messages(self) -> Iterator[TeamFinding]:
         """Messages after which their target took no step, and those that could not be delivered."""
         unread: dict[tuple[str, str], list[int]] = {}
-        for number in self._of_type(EventType.MESSAGE):
-            event, target = self._events[number], self._events[number].target
+        for index in self._of_type(EventType.MESSAGE):
+            event, target = self._events[index], self._events[index].target
             if not target or target == event.agent or target in self._people or target in self._scripts:
                 continue
-            is_read = any(self._events[later].agent == target for later in self._outgoing.get(number, ()))
-            is_read = is_read or (event.status not in _FAILED and self._may_have_read(target, number))
+            is_read = any(self._events[later].agent == target for later in self._outgoing.get(index, ()))
+            is_read = is_read or (event.status not in _FAILED and self._may_have_read(target, index))
             if not is_read:
-                unread.setdefault((event.agent, target), []).append(number)
+                unread.setdefault((event.agent, target), []).append(index)
         for agents, numbers in unread.items():
             cost_events = self._causes(numbers) | self._answers_awaited(numbers)
             yield self.finding(FindingKind.UNREAD_MESSAGE, agents, numbers, cost_events)
 
-    def _may_have_read(self, target: str, number: int) -> bool:
+    def _may_have_read(self, target: str, index: int) -> bool:
         """Return True if an agent took a step after a message, ends with it, or does nothing that the log shows."""
-        event = self._events[number]
+        event = self._events[index]
         for end in self._view.lifecycle.despawns.get(target, ()):
             despawn = self._events[end]
             if not despawn.inferred and despawn.agent != target and despawn.t >= event.t:
                 return True  # ended by another: the message said goodbye
-        return target not in self._steps or self._acts_after(target, number)
+        return target not in self._steps or self._acts_after(target, index)
 
-    def _acts_after(self, agent: str, number: int) -> bool:
+    def _acts_after(self, agent: str, index: int) -> bool:
         """Return True if an agent begins a step at the time of an event or later; clocks may differ by their skew."""
         steps = self._steps.get(agent, [])
         clock = self._view.trace.clock
-        return bool(steps) and steps[-1] >= self._times.starts[number] - clock.skew * SECONDS[clock.unit]
+        return bool(steps) and steps[-1] >= self._times.starts[index] - clock.skew * SECONDS[clock.unit]
 
     def _last_end(self, agent: str) -> float:
         """Return the end of an agent's last step."""
         numbers = self._times.finished.get(agent, ())
         return max((self._times.ends[n] for n in numbers if self._events[n].type in WORKING), default=-1.0)
 
-    def _causes(self, numbers: Iterable[int]) -> set[int]:
+    def _causes(self, indices: Iterable[int]) -> set[int]:
         """The answers of models that led to some events of the same agent."""
         return {
             source
-            for number in numbers
-            for source in self._times.incoming[number]
-            if self._events[source].type in ASKED and self._events[source].agent == self._events[number].agent
+            for index in indices
+            for source in self._times.incoming[index]
+            if self._events[source].type in ASKED and self._events[source].agent == self._events[index].agent
         }
 
     def _answers_awaited(self, messages: Iterable[int]) -> set[int]:
@@ -239,19 +239,19 @@ class _Team:
         used = {n for n in returns if any(self._events[m].agent == receivers[n] for m in self._outgoing.get(n, ()))}
         before: dict[str, float] = {}
         ends: dict[str, float] = {}
-        for number in returns:
-            event, receiver = self._events[number], receivers[number]
-            since, until = before.get(event.agent, self._times.begin), self._times.starts[number]
+        for index in returns:
+            event, receiver = self._events[index], receivers[index]
+            since, until = before.get(event.agent, self._times.begin), self._times.starts[index]
             before[event.agent] = until
             is_seen = receiver in self._steps and receiver not in self._people and receiver not in self._scripts
-            if number in used or event.status in _FAILED or not is_seen:
+            if index in used or event.status in _FAILED or not is_seen:
                 continue
             if receiver not in ends:
                 ends[receiver] = self._last_end(receiver)
             if not used and ends[receiver] > until:
                 continue  # this trace has no edges from returns: whoever goes on may have used them
             below = [n for n in self._work_below(event.agent) if since <= self._times.starts[n] < until]
-            found = self.finding(FindingKind.UNUSED_RESULT, (event.agent, receiver), (number,), below)
+            found = self.finding(FindingKind.UNUSED_RESULT, (event.agent, receiver), (index,), below)
             yield found._replace(seconds=found.seconds or 0.0)
 
     def without_return(self) -> Iterator[TeamFinding]:
@@ -259,26 +259,26 @@ class _Team:
         for agent, spawns in self._view.lifecycle.spawns.items():
             if agent in self._people:
                 continue
-            number = spawns[-1]
-            since = self._times.starts[number]
+            index = spawns[-1]
+            since = self._times.starts[index]
             if any(self._times.starts[n] >= since for n in self._answers(agent)):
                 continue
             below = [n for n in self._work_below(agent) if self._times.starts[n] >= since]
-            yield self.finding(FindingKind.NO_RETURN, (agent, self._events[number].agent), (number,), below)
+            yield self.finding(FindingKind.NO_RETURN, (agent, self._events[index].agent), (index,), below)
 
     def _answers(self, agent: str) -> Iterator[int]:
         """The events by which something of an agent reaches others."""
         own = self._times.by_agent.get(agent, ())
-        for number in own:
-            event = self._events[number]
+        for index in own:
+            event = self._events[index]
             is_message = event.type is EventType.MESSAGE and event.target not in (agent, "")
             if is_message or event.type in (EventType.RETURN, EventType.STOP):
-                yield number
+                yield index
             elif event.type is not EventType.DESPAWN:
-                for later in self._outgoing.get(number, ()):
+                for later in self._outgoing.get(index, ()):
                     other = self._events[later].agent
                     if other != agent and not self._view.lineage.is_above(agent, other):
-                        yield number
+                        yield index
 
     def repeated_calls(self) -> Iterator[TeamFinding]:
         """Calls of one tool with the same arguments by agents of one parent, none of which failed."""
@@ -286,19 +286,19 @@ class _Team:
             self._events[n].call_id for n in self._of_type(EventType.TOOL_RESULT) if self._events[n].status in _FAILED
         }
         groups: dict[tuple[str, str, str], list[int]] = {}
-        for number in self._of_type(EventType.TOOL_CALL):
-            event = self._events[number]
+        for index in self._of_type(EventType.TOOL_CALL):
+            event = self._events[index]
             parent = self._parents.get(event.agent, "")
             is_failed = event.status in _FAILED or (event.call_id and event.call_id in failed)
             if parent and event.tool and event.tool not in CLOSING_TOOLS and event.content_ref and not is_failed:
-                groups.setdefault((parent, event.tool, event.content_ref), []).append(number)
-        for (_, tool, _), numbers in groups.items():
-            siblings = tuple(dict.fromkeys(self._events[n].agent for n in numbers))
+                groups.setdefault((parent, event.tool, event.content_ref), []).append(index)
+        for (_, tool, _), indices in groups.items():
+            siblings = tuple(dict.fromkeys(self._events[n].agent for n in indices))
             if len(siblings) > 1:
                 first: dict[str, int] = {}
-                for number in numbers:
-                    first.setdefault(self._events[number].agent, number)
-                again = [n for n in first.values() if n != numbers[0]]
+                for index in indices:
+                    first.setdefault(self._events[index].agent, index)
+                again = [n for n in first.values() if n != indices[0]]
                 found = self.finding(FindingKind.REPEATED_CALL, siblings, tuple(first.values()), again)
                 yield found._replace(tool=tool)
 
@@ -345,14 +345,14 @@ class _Team:
     def _engaged(self, one: AgentSpan) -> Iterator[tuple[float, float]]:
         """Return the intervals of an agent's work: its steps, and the time between two that no report divides."""
         starts, ends, free = self._times.starts, self._times.ends, -1.0
-        for number in self._times.by_agent.get(one.agent, ()):
-            kind = self._events[number].type
-            if kind in WORKING and 0 <= free < starts[number]:
-                yield free, starts[number]
-            if ends[number] > starts[number]:
-                yield starts[number], ends[number]
+        for index in self._times.by_agent.get(one.agent, ()):
+            kind = self._events[index].type
+            if kind in WORKING and 0 <= free < starts[index]:
+                yield free, starts[index]
+            if ends[index] > starts[index]:
+                yield starts[index], ends[index]
             if kind in WORKING and kind not in _REPORTS:
-                free = max(free, ends[number])
+                free = max(free, ends[index])
             elif kind in _REPORTS:
                 free = -1.0
 
@@ -364,20 +364,20 @@ class _Team:
         """
         found: dict[tuple[str, str], list[tuple[float, int]]] = {}
         starts, ends, incoming = self._times.starts, self._times.ends, self._times.incoming
-        for agent, numbers in self._times.by_agent.items():
+        for agent, indices in self._times.by_agent.items():
             if agent in self._people:
                 continue
             free = -1.0  # when all that it has begun has ended; below 0 while it waits for nothing
-            for number in numbers:
-                others = [n for n in incoming[number] if self._events[n].agent not in (agent, *self._people)]
+            for index in indices:
+                others = [n for n in incoming[index] if self._events[n].agent not in (agent, *self._people)]
                 if others and free >= 0:
-                    last = max(others, key=lambda n: min(ends[n], starts[number]))
-                    seconds = min(ends[last], starts[number]) - free
+                    last = max(others, key=lambda n: min(ends[n], starts[index]))
+                    seconds = min(ends[last], starts[index]) - free
                     if seconds > 0:
-                        found.setdefault((agent, self._events[last].agent), []).append((seconds, number))
-                free = -1.0 if self._events[number].type in _ENDS else max(free, ends[number])
+                        found.setdefault((agent, self._events[last].agent), []).append((seconds, index))
+                free = -1.0 if self._events[index].type in _ENDS else max(free, ends[index])
         waits = [
-            Wait(agent, awaited, sum(seconds for seconds, _ in all_), tuple(number for _, number in all_))
+            Wait(agent, awaited, sum(seconds for seconds, _ in all_), tuple(index for _, index in all_))
             for (agent, awaited), all_ in found.items()
         ]
         return sorted(waits, key=lambda one: (-one.seconds, one.agent, one.awaited))
@@ -394,9 +394,9 @@ class _Team:
         for name in (agent, *(one.agent for one in below if agent in self._places)):
             yield from self._times.by_agent.get(name, ())
 
-    def _is_stand_in(self, number: int) -> bool:
+    def _is_stand_in(self, index: int) -> bool:
         """Return True if an event only represents an agent without records of its own."""
-        event = self._events[number]
+        event = self._events[index]
         return event.inferred and not (event.model or isinstance(event.tokens, Tokens) or event.content_ref)
 
 

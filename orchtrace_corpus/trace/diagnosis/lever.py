@@ -67,13 +67,13 @@ def _most_saved(levers: Sequence[tuple[Lever, Collection[int]]], diagnosis: Diag
     leaves of the elapsed time.
     """
     best, times = None, diagnosis.view.timing
-    for lever, numbers in sorted(levers, key=lambda pair: -pair[0].seconds)[:_MOST_TRIED]:
+    for lever, indices in sorted(levers, key=lambda pair: -pair[0].seconds)[:_MOST_TRIED]:
         if best is not None and lever.seconds <= best.saved:
             break
         weights = list(times.works)
-        for number in numbers:
-            weights[number] = 0.0
-        left = longest_path(times, weights, overlapping=True).length if numbers else 0.0
+        for index in indices:
+            weights[index] = 0.0
+        left = longest_path(times, weights, overlapping=True).length if indices else 0.0
         saved = min(lever.seconds, max(lever.elapsed - left, 0.0))
         if best is None or saved > best.saved:
             best = lever._replace(saved=saved)
@@ -86,11 +86,11 @@ def _numbers_on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], li
 
     events, opened = diagnosis.view.trace.events, perhaps_waiting(diagnosis.view)
     numbers: dict[tuple[str, Activity, str], list[int]] = {}
-    for number in diagnosis.path.chain.events:
-        event = events[number]
-        activity = activity_of(event, is_assumed=number in diagnosis.assumed, is_open=number in opened)
+    for index in diagnosis.path.chain.events:
+        event = events[index]
+        activity = activity_of(event, is_assumed=index in diagnosis.assumed, is_open=index in opened)
         of = event.agent, activity, event.tool if activity in OF_TOOLS else ""
-        numbers.setdefault(of, []).append(number)
+        numbers.setdefault(of, []).append(index)
     return numbers
 
 
@@ -103,7 +103,7 @@ def on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
     parts = dict(zip(chain.events, chain.parts, strict=True))
     gaps = sum((*chain.gaps, chain.after))
     took = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
-    took |= {of: sum(parts[number] for number in numbers) for of, numbers in _numbers_on_path(diagnosis).items()}
+    took |= {of: sum(parts[index] for index in indices) for of, indices in _numbers_on_path(diagnosis).items()}
     return took
 
 

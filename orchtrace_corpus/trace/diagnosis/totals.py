@@ -325,7 +325,7 @@ class Totals:
             _worked(group.work),
             any(cell.has_more_tokens for cell in cells),
             any(cell.costs_more for cell in cells),
-            any(self._sessions[number].has_more_time for number in sessions),
+            any(self._sessions[index].has_more_time for index in sessions),
         )
 
 

@@ -210,35 +210,35 @@ def trajectories(
         DataFileError: Tokens cannot be read.
     """
     groups: dict[str, list[int]] = {}
-    for number, view in enumerate(views):
-        groups.setdefault(view.trace.task_id, []).append(number)
+    for index, view in enumerate(views):
+        groups.setdefault(view.trace.task_id, []).append(index)
     found = []
-    for numbers in groups.values():
-        known = methods.group_relative({number: payments[number].total for number in numbers}) if numbers[1:] else {}
-        for repetition, number in enumerate(numbers):
-            turns = _turns(views[number], division, tokens, payments[number])
-            trace, total = views[number].trace, payments[number].total
-            found.append(Trajectory(trace.trace_id, trace.task_id, repetition, total, known.get(number), turns))
+    for indices in groups.values():
+        known = methods.group_relative({index: payments[index].total for index in indices}) if indices[1:] else {}
+        for repetition, index in enumerate(indices):
+            turns = _turns(views[index], division, tokens, payments[index])
+            trace, total = views[index].trace, payments[index].total
+            found.append(Trajectory(trace.trace_id, trace.task_id, repetition, total, known.get(index), turns))
     return found
 
 
 def _turns(view: TraceView, division: Division, tokens: TokenFiles, payment: Payment) -> tuple[Turn, ...]:
     trace, roles = view.trace, roles_of(view.trace)
-    steps = {number for numbers in parts(view, "turn").values() for number in numbers}
-    ordered = [number for number in view.sequence if number in steps]
+    steps = {index for indices in parts(view, "turn").values() for index in indices}
+    ordered = [index for index in view.sequence if index in steps]
     rewards = dict.fromkeys(ordered, 0.0)
     home = _homes(view, ordered)
-    last = {trace.events[number].agent: number for number in ordered}
-    for number, amount in payment.events.items():
-        rewards[home[number]] += amount
+    last = {trace.events[index].agent: index for index in ordered}
+    for index, amount in payment.events.items():
+        rewards[home[index]] += amount
     for name, amount in payment.agents.items():
         rewards[last.get(name, ordered[-1])] += amount
-    for number, amount in _divided(view, division, payment.whole, ordered).items():
-        rewards[number] += amount
+    for index, amount in _divided(view, division, payment.whole, ordered).items():
+        rewards[index] += amount
     of_agents: dict[str, float] = {}
-    for number in ordered:
-        of_agents[trace.events[number].agent] = of_agents.get(trace.events[number].agent, 0.0) + rewards[number]
-    events = ((trace.events[number], rewards[number]) for number in ordered)
+    for index in ordered:
+        of_agents[trace.events[index].agent] = of_agents.get(trace.events[index].agent, 0.0) + rewards[index]
+    events = ((trace.events[index], rewards[index]) for index in ordered)
     return tuple(
         Turn(event, roles.get(event.agent, ""), tokens.of(event), reward, of_agents[event.agent])
         for event, reward in events
@@ -252,13 +252,13 @@ def _homes(view: TraceView, ordered: Sequence[int]) -> dict[int, int]:
     """
     events, steps = view.trace.events, set(ordered)
     latest: dict[str, int] = {}
-    for number in reversed(ordered):
-        latest[events[number].agent] = number
+    for index in reversed(ordered):
+        latest[events[index].agent] = index
     found = {}
-    for number in view.sequence:
-        if number in steps:
-            latest[events[number].agent] = number
-        found[number] = latest.get(events[number].agent, ordered[-1])
+    for index in view.sequence:
+        if index in steps:
+            latest[events[index].agent] = index
+        found[index] = latest.get(events[index].agent, ordered[-1])
     return found
 
 
@@ -272,7 +272,7 @@ def _divided(view: TraceView, division: Division, whole: float, ordered: Sequenc
         hint = "Give the last turn the whole reward: --credit team."
         raise CommandUseError(f"nothing that led to the result of {name} belongs to any {whom}", hint)
     events = view.trace.events
-    last = {events[number].id if division is Division.TURN else events[number].agent: number for number in ordered}
+    last = {events[index].id if division is Division.TURN else events[index].agent: index for index in ordered}
     shares = dict.fromkeys(ordered, 0.0)
     for name, share in game.shapley().items():
         shares[last.get(name, ordered[-1])] += share.credit

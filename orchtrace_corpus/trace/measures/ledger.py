@@ -262,9 +262,9 @@ def cost(run: Run) -> Measure:
     stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:
         return Measure(None, "no event has a cost")
-    asked = [number for kind in ASKED for number in run.times.of.of_type.get(kind, ())]
-    asked = [number for number in asked if not events[number].copied_context]
-    lacking = sorted(number for number in asked if events[number].cost_usd is None)
+    asked = [index for kind in ASKED for index in run.times.of.of_type.get(kind, ())]
+    asked = [index for index in asked if not events[index].copied_context]
+    lacking = sorted(index for index in asked if events[index].cost_usd is None)
     if lacking:
         reason = f"{len(lacking)} of {len(asked)} inferences state no cost: {cite(run.trace, lacking)}"
         return Measure(None, reason, at_least=stated)

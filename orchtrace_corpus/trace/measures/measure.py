@@ -176,7 +176,7 @@ def positive(figure: float) -> float | None:
     return figure if figure > 0 else None
 
 
-def cite(trace: Trace, numbers: Sequence[int], most: int = 5) -> str:
+def cite(trace: Trace, indices: Sequence[int], most: int = 5) -> str:
     """A few of some events by their ids, for a reason."""
-    shown = ", ".join(trace.events[number].id for number in numbers[:most])
-    return f"{shown}, …" if len(numbers) > most else shown
+    shown = ", ".join(trace.events[index].id for index in indices[:most])
+    return f"{shown}, …" if len(indices) > most else shown

@@ -46,12 +46,12 @@ def error_spread(run: Run) -> Measure:
     failed = {n for n, event in enumerate(events) if event.status is _ERROR and not event.copied_context}
     tainted: set[int] = set()
     roots: list[str] = []
-    for number in times.sequence:
-        if not tainted.isdisjoint(times.incoming[number]):
-            tainted.add(number)
-        elif number in failed:
-            tainted.add(number)
-            roots.append(events[number].id)
+    for index in times.sequence:
+        if not tainted.isdisjoint(times.incoming[index]):
+            tainted.add(index)
+        elif index in failed:
+            tainted.add(index)
+            roots.append(events[index].id)
     return Measure((len(failed) - len(roots)) / len(roots), events=tuple(roots))
 
 
@@ -67,7 +67,7 @@ def late_steps(run: Run) -> tuple[int | None, list[int]]:
         return None, []
     # Without the waiting for people, results of several moments may stand at one: then the moments themselves decide.
     moments = {n: (events[n].t_end or events[n].t, events[n].t, events[n].seq or 0) for n in results}
-    last = max(results, key=lambda number: (ends[number], starts[number], *moments[number], events[number].id))
+    last = max(results, key=lambda index: (ends[index], starts[index], *moments[index], events[index].id))
     late = [step for step in run.steps if starts[step] > ends[last]]
     if ends[last] == starts[last]:  # at one instant, `seq` may say what came later
         late += [n for n in run.steps if starts[n] == starts[last] and is_after(events[n], events[last], 0.0)]

@@ -62,12 +62,12 @@ class Shared:
         copies = []
         events, known = trace.events, self._known
         counted = 0
-        for number, of in ids.items():
-            event = events[number]
+        for index, of in ids.items():
+            event = events[index]
             if event.copied_context or not isinstance(event.tokens, Tokens):
                 continue
             counted += 1
-            place = places.get(number, ()) if places else ()
+            place = places.get(index, ()) if places else ()
             one, mark = Spent(event.tokens, event.model, event.cost_usd, place), hash(of)
             before = known.get(mark)
             if before is not None:

@@ -50,13 +50,13 @@ def critical_steps(run: Run) -> Measure:
     return Measure(float(most))
 
 
-def _steps_before(number: int, taken: Sequence[tuple[float, int]], run: Run) -> int:
+def _steps_before(index: int, taken: Sequence[tuple[float, int]], run: Run) -> int:
     """Count the steps, given by time, before an event; for steps at its instant, `seq` decides."""
-    start, events = run.times.starts[number], run.trace.events
+    start, events = run.times.starts[index], run.trace.events
     place = before = bisect_right(taken, (start, inf))
     while place and taken[place - 1][0] == start:
         place -= 1
-        before -= is_after(events[taken[place][1]], events[number], 0.0)
+        before -= is_after(events[taken[place][1]], events[index], 0.0)
     return before
 
 
@@ -108,19 +108,19 @@ def fan_out(run: Run) -> Measure:
         return Measure(None, "nothing is spawned")
     decisions: dict[int, int | tuple[str, float]] = {}
     following: dict[int, int] = {}
-    for number in spawns:
-        spawn = events[number]
-        own = [source for source in times.incoming[number] if events[source].agent == spawn.agent]
+    for index in spawns:
+        spawn = events[index]
+        own = [source for source in times.incoming[index] if events[source].agent == spawn.agent]
         if len(own) > 1:
             own = [source for source in own if events[source].type is not _SPAWN] or own
             own = [max(own, key=lambda source: (events[source].t, events[source].seq or 0, events[source].id))]
         if own and events[own[0]].type is _SPAWN:
-            following[number] = own[0]
+            following[index] = own[0]
         else:
-            decisions[number] = own[0] if own else (spawn.agent, spawn.t)
-    for number in times.sequence if following else ():
-        if number in following:
-            decisions[number] = decisions[following[number]]
+            decisions[index] = own[0] if own else (spawn.agent, spawn.t)
+    for index in times.sequence if following else ():
+        if index in following:
+            decisions[index] = decisions[following[index]]
     return Measure(len(spawns) / len(set(decisions.values())))
 
 

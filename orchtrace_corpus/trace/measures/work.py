@@ -44,15 +44,15 @@ def span(run: Run) -> Measure:
 def waited(run: Run) -> Measure:
     """Time in which the run waited for people: found in the trace, else as stated; 0 if nobody is seen to intervene."""
     events, stated = run.trace.events, run.trace.excluded_human_wait_s
-    numbers = run.times.of.of_type.get(_HUMAN, ())
-    endless = [number for number in numbers if events[number].t_end is None]
-    if numbers and not endless:
+    indices = run.times.of.of_type.get(_HUMAN, ())
+    endless = [index for index in indices if events[index].t_end is None]
+    if indices and not endless:
         return Measure(run.times.waited)
     if stated is not None:
         if stated and run.times.unit == "step":
             return Measure(None, "the wait is stated in seconds, and the trace counts steps")
         return Measure(max(stated, run.times.waited))
-    lacking = f"{len(endless)} of {len(numbers)} human interventions have no end"
+    lacking = f"{len(endless)} of {len(indices)} human interventions have no end"
     return Measure(None, f"{lacking}: {cite(run.trace, endless)}") if endless else Measure(run.times.waited)
 
 
@@ -63,7 +63,7 @@ def elapsed(run: Run) -> Measure:
     known = positive(times.elapsed - further)
     if times.unknown and not any(times.works):
         return Measure(None, "no event says when it ended", at_least=known)
-    last = [number for number in times.unknown if times.starts[number] >= times.end]
+    last = [index for index in times.unknown if times.starts[index] >= times.end]
     if last and times.unit != "step":
         return Measure(None, f"the last event has no end: {cite(run.trace, last)}", at_least=known)
     if people.value is None and run.trace.excluded_human_wait_s is not None:

@@ -131,7 +131,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "elapsed": elapsed,
         "waited": diagnosis.waited,
         "worked": {"if_working": worked, "if_waiting": if_waiting, **is_least},
-        "worked_assumed": sum(works[number] for number in diagnosis.assumed),
+        "worked_assumed": sum(works[index] for index in diagnosis.assumed),
         "unknown_durations": path.unknown,
         "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **is_least},
         "speed_up": {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed, **is_least}
@@ -167,14 +167,14 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         ],
         "critical_path": [
             {
-                "event": events[number].id,
-                "agent": events[number].agent,
+                "event": events[index].id,
+                "agent": events[index].agent,
                 "worked": part,
                 "gap_before": gap,
-                "assumed": number in diagnosis.assumed,
-                "open": number in opened,
+                "assumed": index in diagnosis.assumed,
+                "open": index in opened,
             }
-            for number, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True)
+            for index, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True)
         ],
         "critical_path_gap_after": chain.after,
         "tokens": {

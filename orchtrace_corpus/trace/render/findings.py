@@ -91,9 +91,9 @@ def _places(run: Diagnosis, found: Sequence[TeamFinding]) -> str:
     return " to ".join(shown) if len(numbers) > 2 else ", ".join(shown)
 
 
-def _begin(run: Diagnosis, number: int) -> float:
+def _begin(run: Diagnosis, index: int) -> float:
     times = run.view.timing
-    return max(times.starts[number] - times.begin, 0.0)
+    return max(times.starts[index] - times.begin, 0.0)
 
 
 def _unread(_: Diagnosis, found: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
@@ -190,15 +190,15 @@ def as_data(run: Diagnosis) -> dict[str, Any]:
 
     def finding(one: TeamFinding) -> dict[str, Any]:
         figures = {**one._asdict(), "kind": one.kind.value, "agents": list(one.agents), "tool": one.tool or None}
-        begin = min((_begin(run, number) for number in one.events), default=None)
-        concerned = {"events": [ids[number] for number in one.events], "begin": begin}
+        begin = min((_begin(run, index) for index in one.events), default=None)
+        concerned = {"events": [ids[index] for index in one.events], "begin": begin}
         return {**figures, **concerned, "cost_events": [ids[cost_event] for cost_event in one.cost_events]}
 
     def wait(one: Wait) -> dict[str, Any]:
-        return {**one._asdict(), "events": [ids[number] for number in one.events]}
+        return {**one._asdict(), "events": [ids[index] for index in one.events]}
 
     def context(one: Context) -> dict[str, Any]:
-        return {**one._asdict(), "source": one.source.value, "past_half": [ids[number] for number in one.past_half]}
+        return {**one._asdict(), "source": one.source.value, "past_half": [ids[index] for index in one.past_half]}
 
     return {
         "findings": [finding(one) for one in run.between.findings],

@@ -86,13 +86,13 @@ def dot(trace: Trace | TraceView) -> str:
         f'  label={_quoted(view.trace.trace_id)[:-1]}\\n{text}";',
     ]
     names = names_in(view)
-    for place, (agent, numbers) in enumerate(_by_agent(view.trace).items()):
+    for place, (agent, indices) in enumerate(_by_agent(view.trace).items()):
         lines += [f"  subgraph cluster_{place} {{", f"    label={_quoted(names[agent])};"]
-        for number in numbers:
-            event = events[number]
+        for index in indices:
+            event = events[index]
             look = ", color=red, style=dashed" if event.status is Status.ERROR else ""
-            look += ", penwidth=4" if number in thick else ""
-            lines.append(f"    e{number} [label={_quoted(_caption(event))}{look}];")
+            look += ", penwidth=4" if index in thick else ""
+            lines.append(f"    e{index} [label={_quoted(_caption(event))}{look}];")
         lines.append("  }")
     of = view.graph
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
@@ -197,23 +197,23 @@ def _draw_lane(
     drawn: set[tuple[int, int, str]] = set()  # of bars that would lie on each other, one is enough
     underlined: list[tuple[float, float]] = []
     marks: list[tuple[float, bool]] = []
-    for number in lane.events:
-        event = trace.events[number]
-        x = place(times.starts[number])
-        if event.status is Status.ERROR or times.works[number] == 0:
+    for index in lane.events:
+        event = trace.events[index]
+        x = place(times.starts[index])
+        if event.status is Status.ERROR or times.works[index] == 0:
             marks.append((x, event.status is Status.ERROR))
-        if times.works[number] == 0:
+        if times.works[index] == 0:
             continue
         fill = "series1" if event.type is EventType.TOOL_CALL else "series0"
-        fill = "series2" if number in opened else fill
-        width = place(times.ends[number]) - x
+        fill = "series2" if index in opened else fill
+        width = place(times.ends[index]) - x
         if width < _LEAST_BAR:
             x, width = x - x % _LEAST_BAR, _LEAST_BAR
         bar = (round(x), round(width), fill)
         if bar not in drawn:
             drawn.add(bar)
             drawing.rect(x, middle - _BAR / 2, width, _BAR, fill, radius=2)
-        if number in critical:
+        if index in critical:
             underlined.append((x, x + width))
     for begin, end in _joined(underlined):
         drawing.rect(begin, middle + _BAR / 2 + 1, end - begin, 3, "ink")

@@ -87,32 +87,32 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     found = found or [place for place, one in enumerate(events) if one.call_id == name]
     if not found:
         raise CommandUseError(f"there is no event {quote(name)}", "corpus trace replay lists all.")
-    number, event, diagnosis, times = found[0], events[found[0]], diagnose(view), view.timing
-    pair = [n for n, one in enumerate(events) if n != number and event.call_id and one.call_id == event.call_id]
+    index, event, diagnosis, times = found[0], events[found[0]], diagnose(view), view.timing
+    pair = [n for n, one in enumerate(events) if n != index and event.call_id and one.call_id == event.call_id]
     names = Sentences(diagnosis).names
 
     def others(numbers: list[int]) -> str:
         shown = [f"{printable(events[n].id, limit=40)} ({_act(events[n], names)})" for n in numbers]
         return first_names_and_more(shown, 5, ", and {:,} more") or "nothing"
 
-    came_before = [source for source, target in zip(of.sources, of.targets, strict=True) if target == number]
-    follows = [target for source, target in zip(of.sources, of.targets, strict=True) if source == number]
-    took = duration(times.works[number], times.unit) if times.works[number] else "no time"
-    called = min((times.starts[n] for n in pair), default=times.starts[number])
-    if event.type is EventType.TOOL_RESULT and times.starts[number] > called:
-        took = f"{duration(times.starts[number] - called, times.unit)} after its call"
-    opened = not {number, *pair}.isdisjoint(perhaps_waiting(view))
+    came_before = [source for source, target in zip(of.sources, of.targets, strict=True) if target == index]
+    follows = [target for source, target in zip(of.sources, of.targets, strict=True) if source == index]
+    took = duration(times.works[index], times.unit) if times.works[index] else "no time"
+    called = min((times.starts[n] for n in pair), default=times.starts[index])
+    if event.type is EventType.TOOL_RESULT and times.starts[index] > called:
+        took = f"{duration(times.starts[index] - called, times.unit)} after its call"
+    opened = not {index, *pair}.isdisjoint(perhaps_waiting(view))
     ended = next((one for one in (event, *(events[n] for n in pair)) if one.status is not Status.UNKNOWN), event)
     kinds = [
         NOUNS[finding.kind]
         for finding in diagnosis.between.findings
-        if number in (*finding.events, *finding.cost_events)
+        if index in (*finding.events, *finding.cost_events)
     ]
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
     words = KINDS | PARTS
     spent = [f"{amount:,.10g} {words[kind]}" for kind, amount in by_kind(tokens).items() if amount]
     rows = {
-        "Time": f"at {duration(max(times.starts[number] - times.begin, 0.0), times.unit)}, {took}",
+        "Time": f"at {duration(max(times.starts[index] - times.begin, 0.0), times.unit)}, {took}",
         "Model": printable(event.model, limit=60),
         "Tokens": ", ".join(spent),
         "Cost": "" if event.cost_usd is None else f"{money(event.cost_usd)} USD",
@@ -123,8 +123,8 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
         "Finding": ", ".join(dict.fromkeys(kinds)),
     }
     rows["Time"] += ", perhaps waiting" if opened else ""
-    idle = times.begins[number] - times.starts[number]
-    notes = _notes_on_time(event, idle, times.stated.people.get(number, []), times.unit)
+    idle = times.begins[index] - times.starts[index]
+    notes = _notes_on_time(event, idle, times.stated.people.get(index, []), times.unit)
     rows["Time"] += "".join(f", {note}" for note in notes)
     lines = [line(clip(f"{printable(event.id, limit=60)}: {_act(event, names)}", room), "heading")]
     for label, text in rows.items():
@@ -229,25 +229,25 @@ def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) 
 
     characters = [" "] * cells
     styles = [""] * cells
-    if one.events and all(trace.events[number].warm_up for number in one.events):
+    if one.events and all(trace.events[index].warm_up for index in one.events):
         return [Span(_WARM_UP.ljust(cells), "heading")]
     for place in range(cell(one.begin), cell(one.end) + 1):
         characters[place], styles[place] = glyphs.empty, "muted"
-    for number in one.events:
-        event = trace.events[number]
-        if times.works[number] > 0:
+    for index in one.events:
+        event = trace.events[index]
+        if times.works[index] > 0:
             tool = event.type is EventType.TOOL_CALL
-            first = cell(times.begins[number])
-            for place in range(first, max(cell(times.ends[number]) - 1, first) + 1):
-                shade = glyphs.shades[2 if tool else 1 if number in diagnosis.assumed else 0]
-                characters[place] = _OPEN if number in opened else shade
+            first = cell(times.begins[index])
+            for place in range(first, max(cell(times.ends[index]) - 1, first) + 1):
+                shade = glyphs.shades[2 if tool else 1 if index in diagnosis.assumed else 0]
+                characters[place] = _OPEN if index in opened else shade
                 styles[place] = "implicit" if tool else "bar"
-    for number in one.events:
-        event = trace.events[number]
-        place = cell(times.starts[number])
+    for index in one.events:
+        event = trace.events[index]
+        place = cell(times.starts[index])
         if event.status is Status.ERROR:
             characters[place], styles[place] = _FAILED, "warning"
-        elif times.works[number] == 0 and characters[place] in (glyphs.empty, " "):
+        elif times.works[index] == 0 and characters[place] in (glyphs.empty, " "):
             if event.type in _MARKS:
                 characters[place], styles[place] = _MARKS[event.type], "heading"
             elif event.type in WORKING and characters[place] == glyphs.empty:

@@ -190,8 +190,8 @@ class Sentences:
         while_waiting = f", or {self._time(longest)} if it went on during waits for people" if longest > most else ""
         return f"{self._call(call.number)} {keep(self._range(least, most))}{while_waiting}"
 
-    def _call(self, number: int) -> str:
-        event = self._run.view.trace.events[number]
+    def _call(self, index: int) -> str:
+        event = self._run.view.trace.events[index]
         name = self._name(event.agent)
         return keep(name if event.type in ASKED else f"{_tool(event.tool)} of {name}")
 
@@ -329,8 +329,8 @@ class Sentences:
 
     def _start(self, event: Event) -> float:
         times = self._run.view.timing
-        number = next(n for n in times.of.of_type[event.type] if times.of.events[n] is event)
-        return max(times.starts[number] - times.begin, 0.0)
+        index = next(n for n in times.of.of_type[event.type] if times.of.events[n] is event)
+        return max(times.starts[index] - times.begin, 0.0)
 
     def _log(self) -> Iterator[tuple[str, str]]:
         """Return what is missing in the log, and what was not understood."""

@@ -107,13 +107,13 @@ def _term(team: Team, of: TermSpec, score: Score) -> Term:
         return Term(of.name, of.family, of.weight, None, score.refusal, {}, {})
     value = _fitted(score.value, of)
     events, agents = team.trace.events, team.times.of.agents
-    by_event = {events[number].id: share for number, share in score.events.items()}
+    by_event = {events[index].id: share for index, share in score.events.items()}
     by_agent: dict[str, float] = {}
     if score.agents is not None:
         by_agent = dict(score.agents)
     else:
-        for number, share in score.events.items():
-            agent = agents[number]
+        for index, share in score.events.items():
+            agent = agents[index]
             by_agent[agent] = by_agent.get(agent, 0.0) + share
     return Term(
         of.name,

@@ -64,17 +64,17 @@ def compare(first: Sequence[float | None], second: Sequence[float | None], tasks
     """
     groups: dict[str, list[int]] = {}
     both: list[tuple[float, float] | None] = []
-    for number, (one, other) in enumerate(zip(first, second, strict=True)):
+    for index, (one, other) in enumerate(zip(first, second, strict=True)):
         both.append(None if one is None or other is None else (one, other))
         if both[-1] is not None:
-            groups.setdefault(tasks[number], []).append(number)
+            groups.setdefault(tasks[index], []).append(index)
     runs: dict[int, Ranked] = {}
     pairs = discordant = tied_first = tied_second = tied_both = 0
-    for numbers in groups.values():
-        values = [value for number in numbers if (value := both[number]) is not None]
+    for indices in groups.values():
+        values = [value for index in indices if (value := both[index]) is not None]
         ones, others = [one for one, _ in values], [other for _, other in values]
-        ranks = zip(numbers, ones, _ranks(ones), others, _ranks(others), strict=True)
-        runs |= {number: Ranked(number, (one, rank), (other, place)) for number, one, rank, other, place in ranks}
+        ranks = zip(indices, ones, _ranks(ones), others, _ranks(others), strict=True)
+        runs |= {index: Ranked(index, (one, rank), (other, place)) for index, one, rank, other, place in ranks}
         pairs += _choose(len(values))
         tied_first += _tied(ones)
         tied_second += _tied(others)

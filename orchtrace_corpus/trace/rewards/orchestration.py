@@ -72,22 +72,22 @@ def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all
     lives: dict[str, list[tuple[float, float, int]]] = {}
     for child, spawns_of_child in team.spawned.items():
         own, despawns = team.times.finished.get(child, ()), team.view.lifecycle.despawns.get(child, ())
-        for number, again in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
-            place = bisect_left(despawns, events[number].t, key=lambda one: events[one].t)
-            last = team.returned.get(number, despawns[place] if place < len(despawns) else None)
-            end = starts[last] if last is not None else max(ends[own[-1]] if own else 0.0, ends[number])
+        for index, again in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
+            place = bisect_left(despawns, events[index].t, key=lambda one: events[one].t)
+            last = team.returned.get(index, despawns[place] if place < len(despawns) else None)
+            end = starts[last] if last is not None else max(ends[own[-1]] if own else 0.0, ends[index])
             end = end if again is None else min(end, starts[again])
-            lives.setdefault(events[number].agent, []).append((starts[number], end, number))
+            lives.setdefault(events[index].agent, []).append((starts[index], end, index))
     beside: list[int] = []
     for siblings in lives.values():
         siblings.sort()
         latest, before = -inf, -1
         paired = set()
-        for start, end, number in siblings:
+        for start, end, index in siblings:
             if start < latest and before >= 0:
-                paired |= {number, before}
+                paired |= {index, before}
             if end > latest:
-                latest, before = end, number
+                latest, before = end, index
         beside += paired
     return share_of(beside, team.spawns)
 
@@ -98,7 +98,7 @@ def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
         return Score(0.0)
     events = team.trace.events
     back = team.returned.items()
-    return share_of([spawn for spawn, number in back if events[number].status not in FAILED], team.spawns)
+    return share_of([spawn for spawn, index in back if events[index].status not in FAILED], team.spawns)
 
 
 def returned(team: Team, options: Options) -> Score:  # noqa: ARG001
@@ -128,13 +128,13 @@ def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
         return refused("the trace states no `subtasks`, so nothing says what the task consists of")
     assigned: dict[str, int] = {}
     for kind in (EventType.SPAWN, EventType.MESSAGE):
-        for number in team.of_type(kind):
-            subtask = team.trace.events[number].subtask
+        for index in team.of_type(kind):
+            subtask = team.trace.events[index].subtask
             if subtask in stated:
-                assigned.setdefault(subtask, number)
+                assigned.setdefault(subtask, index)
     shares: dict[int, float] = {}
-    for number in assigned.values():
-        shares[number] = 1 / len(stated)
+    for index in assigned.values():
+        shares[index] = 1 / len(stated)
     return Score(len(assigned) / len(stated), "", shares)
 
 
@@ -144,11 +144,11 @@ def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
     calls = [call for call in team.calls if events[call].agent in parents]
     if not calls:
         return refused("no spawned agent calls a tool, so nothing tells subtasks apart")
-    if lacking := [number for number in calls if not events[number].content_ref]:
+    if lacking := [index for index in calls if not events[index].content_ref]:
         return refused(f"{len(lacking)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, lacking)}")
     makers: dict[tuple[str, str, str], set[str]] = {}
-    for number in calls:
-        event = events[number]
+    for index in calls:
+        event = events[index]
         makers.setdefault((parents[event.agent], event.tool, event.content_ref), set()).add(event.agent)
     alone = [n for n in calls if len(makers[parents[events[n].agent], events[n].tool, events[n].content_ref]) == 1]
     return share_of(alone, calls)
@@ -168,20 +168,20 @@ def _merged(team: Team, measure: Any) -> Score:
     if not team.merges:
         return refused("no aggregate merges what two or more agents say")
     shares = {}
-    for number, inputs in team.merges.items():
-        known = {one: team.outcome_of(one) for one in (number, *inputs)}
+    for index, inputs in team.merges.items():
+        known = {one: team.outcome_of(one) for one in (index, *inputs)}
         if lacking := [one for one, outcome in known.items() if outcome is None]:
             named = team.trace.events[lacking[0]].id
             said = f"{len(lacking)} of {len(known)} outcomes of a merge and its parts are unknown"
             return refused(f"{said}: {cite(team.trace, lacking)}; give them with --outcomes, as `event.{named}`")
         parts = [known[one] for one in inputs]
-        shares[number] = (known[number] - measure(parts)) / len(team.merges)
+        shares[index] = (known[index] - measure(parts)) / len(team.merges)
     return paid(shares)
 
 
-def _counted(team: Team, numbers: Any, options: Options) -> dict[int, float]:
+def _counted(team: Team, indices: Any, options: Options) -> dict[int, float]:
     agents = team.with_roles(options["roles"])
-    return {number: 1.0 for number in numbers if team.trace.events[number].agent in agents}
+    return {index: 1.0 for index in indices if team.trace.events[index].agent in agents}
 
 
 def spawns(team: Team, options: Options) -> Score:
@@ -237,7 +237,7 @@ def _restriction(team: Team, options: Options) -> Callable[[int], bool] | None:
     if not roles and not types:
         return None
     events, agents = team.trace.events, team.with_roles(roles)
-    return lambda number: events[number].agent in agents and (not types or events[number].type in types)
+    return lambda index: events[index].agent in agents and (not types or events[index].type in types)
 
 
 def longest_answer(team: Team, options: Options) -> Score:
@@ -272,16 +272,16 @@ def choice_cost(team: Team, options: Options) -> Score:
     spent = tokens(team, _SPENDING)
     if spent.value is None:
         return spent
-    chosen = {number: used for number, used in spent.events.items() if team.trace.events[number].agent in team.spawned}
+    chosen = {index: used for index, used in spent.events.items() if team.trace.events[index].agent in team.spawned}
     sizes = _model_sizes(team, chosen, options["model_sizes"])
     if isinstance(sizes, Score):
         return sizes
     cost_by_choice = dict.fromkeys(team.spawns, 0.0)
-    for number, used in chosen.items():
-        event = team.trace.events[number]
+    for index, used in chosen.items():
+        event = team.trace.events[index]
         choices = team.spawned[event.agent]
         place = bisect_right(choices, event.t, key=lambda choice: team.trace.events[choice].t)
-        cost_by_choice[choices[max(place - 1, 0)]] += 2 * sizes[number] * used
+        cost_by_choice[choices[max(place - 1, 0)]] += 2 * sizes[index] * used
     steps_of_choices = _choice_steps(team)
     return paid(
         {
@@ -321,12 +321,12 @@ def _choice_rate(step: int, options: Options) -> float:
     return rate
 
 
-def _model_sizes(team: Team, numbers: Iterable[int], sizes: Mapping[str, float]) -> dict[int, float] | Score:
+def _model_sizes(team: Team, indices: Iterable[int], sizes: Mapping[str, float]) -> dict[int, float] | Score:
     """Return the size of the model of each event, in billions of parameters; a refusal where one is unknown."""
     events = team.trace.events
     models = {agent.id: agent.model for agent in team.trace.agents}
-    model_of = {number: events[number].model or models.get(events[number].agent, "") for number in numbers}
-    if unnamed := [number for number, model in model_of.items() if not model]:
+    model_of = {index: events[index].model or models.get(events[index].agent, "") for index in indices}
+    if unnamed := [index for index, model in model_of.items() if not model]:
         return refused(f"{len(unnamed)} events state no model: {cite(team.trace, unnamed)}; add `model`")
     absent = sorted({model for model in model_of.values() if model not in sizes})
     if absent:
@@ -334,7 +334,7 @@ def _model_sizes(team: Team, numbers: Iterable[int], sizes: Mapping[str, float])
         return refused(
             f"no size is given for the model {names}: add it to `model_sizes` of a copy of the specification"
         )
-    return {number: sizes[model] for number, model in model_of.items()}
+    return {index: sizes[model] for index, model in model_of.items()}
 
 
 def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001

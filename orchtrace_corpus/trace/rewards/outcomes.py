@@ -112,16 +112,16 @@ def shaping(team: Team, options: Options) -> Score:
             return refused("nothing is spawned, so nothing can return")
         first = set(team.returned.values())
         back = [result for result in team.results if result in first]
-        changes = {number: (place + 1) / len(team.spawns) for place, number in enumerate(back)}
+        changes = {index: (place + 1) / len(team.spawns) for place, index in enumerate(back)}
     marks = set(team.steps).union(changes)
-    order = [number for number in team.times.sequence if number in marks]
+    order = [index for index in team.times.sequence if index in marks]
     gamma, discount, before = options["gamma"], 1.0, 0.0
     shares = {}
-    for number in order:
-        after = changes.get(number, before)
-        phi = 0.0 if number == order[-1] else after
+    for index in order:
+        after = changes.get(index, before)
+        phi = 0.0 if index == order[-1] else after
         if share := discount * (gamma * phi - before):
-            shares[number] = share
+            shares[index] = share
         discount, before = discount * gamma, phi
     return paid(shares)
 
@@ -139,14 +139,14 @@ def _calls(team: Team, options: Options) -> list[int]:
 
 
 def _ended(team: Team, options: Options, *, well: bool) -> Score:
-    numbers = _calls(team, options)
-    if not numbers:
+    indices = _calls(team, options)
+    if not indices:
         return refused("no tool is called")
-    unknown = [number for number in numbers if team.calls[number] is None]
+    unknown = [index for index in indices if team.calls[index] is None]
     if unknown:
-        lacking = f"{len(unknown)} of {len(numbers)} tool calls have no known end"
+        lacking = f"{len(unknown)} of {len(indices)} tool calls have no known end"
         return refused(f"{lacking}: {cite(team.trace, unknown)}; state the `status` of their results")
-    return share_of([number for number in numbers if team.calls[number] is well], numbers)
+    return share_of([index for index in indices if team.calls[index] is well], indices)
 
 
 def tool_success(team: Team, options: Options) -> Score:
@@ -200,20 +200,20 @@ def tool_calls(team: Team, options: Options) -> Score:
 def tool_repeats(team: Team, options: Options) -> Score:
     """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
     events = team.trace.events
-    numbers = [number for number in _calls(team, options) if events[number].tool not in CLOSING_TOOLS]
-    if not numbers:
+    indices = [index for index in _calls(team, options) if events[index].tool not in CLOSING_TOOLS]
+    if not indices:
         return refused("no tool is called")
-    if lacking := [number for number in numbers if not events[number].content_ref]:
+    if lacking := [index for index in indices if not events[index].content_ref]:
         return refused(
-            f"{len(lacking)} of {len(numbers)} tool calls have no `content_ref`: {cite(team.trace, lacking)}"
+            f"{len(lacking)} of {len(indices)} tool calls have no `content_ref`: {cite(team.trace, lacking)}"
         )
     known, again = set(), []
-    for number in sorted(numbers, key=lambda number: (events[number].t, events[number].seq or 0, events[number].id)):
-        call = events[number].tool, events[number].content_ref
+    for index in sorted(indices, key=lambda index: (events[index].t, events[index].seq or 0, events[index].id)):
+        call = events[index].tool, events[index].content_ref
         if call in known:
-            again.append(number)
+            again.append(index)
         known.add(call)
-    return share_of(again, numbers)
+    return share_of(again, indices)
 
 
 def tool_use(team: Team, options: Options) -> Score:
@@ -228,10 +228,10 @@ def verdicts(team: Team, options: Options) -> Score:
     if not judges:
         return refused(f"no agent has the role {' or '.join(options['roles'])}: name the roles that judge")
     events = team.trace.events
-    numbers = [n for n, event in enumerate(events) if event.reward is not None and event.agent in judges]
-    if not numbers:
+    indices = [n for n, event in enumerate(events) if event.reward is not None and event.agent in judges]
+    if not indices:
         return refused("no event of a judge states a reward: give it with --outcomes, as `event.ID`")
-    return paid({number: (events[number].reward or 0.0) / len(numbers) for number in numbers})
+    return paid({index: (events[index].reward or 0.0) / len(indices) for index in indices})
 
 
 def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all functions of rewards take both)
@@ -239,14 +239,14 @@ def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all func
     if not team.merges:
         return refused("no aggregate merges what two or more agents say")
     inputs = team.merges[max(team.merges, key=team.results.index)]
-    contents = {number: team.trace.events[number].content_ref for number in inputs}
-    if lacking := [number for number in inputs if not contents[number]]:
+    contents = {index: team.trace.events[index].content_ref for index in inputs}
+    if lacking := [index for index in inputs if not contents[index]]:
         return refused(
             f"{len(lacking)} of {len(inputs)} merged events have no `content_ref`: {cite(team.trace, lacking)}"
         )
     same = Counter(contents.values())
     pairs = len(inputs) * (len(inputs) - 1) / 2
-    return paid({number: (same[content] - 1) / 2 / pairs for number, content in contents.items()})
+    return paid({index: (same[content] - 1) / 2 / pairs for index, content in contents.items()})
 
 
 def wins(team: Team, options: Options) -> Score:

@@ -173,7 +173,7 @@ class Team(Run):
     @Derived
     def spawns(self) -> list[int]:
         """The spawns that name an agent."""
-        return [number for number in self.of_type(_SPAWN) if self.trace.events[number].target]
+        return [index for index in self.of_type(_SPAWN) if self.trace.events[index].target]
 
     @Derived
     def spawned(self) -> dict[str, list[int]]:
@@ -194,12 +194,12 @@ class Team(Run):
         """Of each spawn whose agent returned before it was spawned again, the first such return."""
         events = self.trace.events
         back: dict[str, list[int]] = {}
-        for number in self.returns:
-            back.setdefault(events[number].agent, []).append(number)
+        for index in self.returns:
+            back.setdefault(events[index].agent, []).append(index)
         found: dict[int, int] = {}
         for agent, spawns in self.spawned.items():
             waiting = in_time(back.get(agent, ()), events)[::-1]
-            ends = [*[events[number].t for number in spawns[1:]], inf]
+            ends = [*[events[index].t for index in spawns[1:]], inf]
             for spawn, end in zip(spawns, ends, strict=True):
                 while waiting and events[waiting[-1]].t < events[spawn].t:
                     waiting.pop()
@@ -212,8 +212,8 @@ class Team(Run):
         """The tool calls of agents, each with whether it succeeded: by its result, else by itself; None if unknown."""
         events, of = self.trace.events, self.times.of
         people = self.people
-        numbers = [number for number in self.of_type(_TOOL_CALL) if events[number].agent not in people]
-        if not numbers:
+        indices = [index for index in self.of_type(_TOOL_CALL) if events[index].agent not in people]
+        if not indices:
             return {}
         results = {events[n].call_id: n for n in self.of_type(_TOOL_RESULT) if events[n].call_id}
         joined = {
@@ -222,14 +222,14 @@ class Team(Run):
             if events[target].type is _TOOL_RESULT and events[source].type is _TOOL_CALL
         }
         found: dict[int, bool | None] = {}
-        for number in numbers:
-            own = events[number].status
-            result = results.get(events[number].call_id) if events[number].call_id else joined.get(number)
+        for index in indices:
+            own = events[index].status
+            result = results.get(events[index].call_id) if events[index].call_id else joined.get(index)
             end = events[result].status if result is not None else Status.UNKNOWN
             if own in FAILED or end in FAILED:
-                found[number] = False
+                found[index] = False
             else:
-                found[number] = True if Status.OK in (own, end) else None
+                found[index] = True if Status.OK in (own, end) else None
         return found
 
     @Derived
@@ -259,21 +259,21 @@ class Team(Run):
         """The aggregates that two or more events of other agents lead to, each with these."""
         events = self.trace.events
         found = {}
-        for number in self.of_type(_AGGREGATE):
-            others = [n for n in dict.fromkeys(self.times.incoming[number]) if events[n].agent != events[number].agent]
+        for index in self.of_type(_AGGREGATE):
+            others = [n for n in dict.fromkeys(self.times.incoming[index]) if events[n].agent != events[index].agent]
             if len(others) > 1:
-                found[number] = others
+                found[index] = others
         return found
 
-    def outcome_of(self, number: int) -> float | None:
+    def outcome_of(self, index: int) -> float | None:
         """The outcome of what an event brings: as the event states it, else its agent; of the run's result, the team's.
 
         None where nothing states it.
         """
-        event = self.trace.events[number]
+        event = self.trace.events[index]
         if event.reward is not None:
             return event.reward
-        if self.results and number == self.results[-1]:
+        if self.results and index == self.results[-1]:
             return self.trace.rewards.get("team")
         return self.outcomes.get(event.agent) if event.type is not _AGGREGATE else None
 

@@ -22,29 +22,29 @@ def check_spawns(view: TraceView) -> Iterator[Problem]:
     acting = set(view.graph.agents) if spawns else set()
     declared = {agent.id: agent.parent for agent in view.trace.agents if agent.parent}
     spawned_by: dict[str, set[str]] = {}
-    for number in spawns:
-        event = events[number]
+    for index in spawns:
+        event = events[index]
         if not event.target:
             message = "a spawn names the agent that comes into being; add it as `to`"
-            yield Problem("T205", message, ("events", number))
+            yield Problem("T205", message, ("events", index))
             continue
         spawned_by.setdefault(event.target, set()).add(event.agent)
         if event.target not in acting:
             message = f"{quote(event.target)} is spawned, but no event is its own"
-            yield Problem("T206", message, ("events", number, "to"))
+            yield Problem("T206", message, ("events", index, "to"))
         elif declared.get(event.target, event.agent) != event.agent:
             parent = declared[event.target]
             message = f"{quote(event.agent)} spawns {quote(event.target)}, whose parent is {quote(parent)} in $.agents"
-            yield Problem("T219", message, ("events", number, "agent"))
+            yield Problem("T219", message, ("events", index, "agent"))
     if len(spawned_by) < len(spawns):
         several = [name for name, by in spawned_by.items() if len(by) > 1 and name not in declared]
         yield from _check_spawners(view, several)
-    for number, parent in view.graph.above.items():
-        agent = events[number].agent
+    for index, parent in view.graph.above.items():
+        agent = events[index].agent
         if parent not in spawned_by.get(agent, (parent,)):
             spawner = events[view.lifecycle.spawns[agent][0]].agent
             message = f"{quote(agent)} was spawned by {quote(spawner)}"
-            yield Problem("T219", message, ("events", number, "parent_agent"))
+            yield Problem("T219", message, ("events", index, "parent_agent"))
 
 
 def _check_spawners(view: TraceView, names: Iterable[str]) -> Iterator[Problem]:
@@ -53,14 +53,14 @@ def _check_spawners(view: TraceView, names: Iterable[str]) -> Iterator[Problem]:
     for name in names:
         first, *further = view.lifecycle.spawns[name]
         spawner = events[first]
-        for number in further:
-            other = events[number].agent
+        for index in further:
+            other = events[index].agent
             if other != spawner.agent:
                 message = (
                     f"{quote(other)} spawns {quote(name)}, and so does {quote(spawner.agent)}, by {quote(spawner.id)}; "
                     "give each agent a name of its own, or correct who spawns it"
                 )
-                yield Problem("T219", message, ("events", number, "agent"))
+                yield Problem("T219", message, ("events", index, "agent"))
 
 
 def check_parents(view: TraceView) -> Iterator[Problem]:
@@ -122,8 +122,8 @@ def check_returns(view: TraceView) -> Iterator[Problem]:
     if known.stops:
         stops = {name: in_time((*ends.get(name, ()), *own), events) for name, own in known.stops.items()}
         ends = {**ends, **stops}
-    for number in returns:
-        event = events[number]
+    for index in returns:
+        event = events[index]
         target, sender = event.target, event.sender or event.agent
         if not target:
             continue
@@ -131,13 +131,13 @@ def check_returns(view: TraceView) -> Iterator[Problem]:
         if parent not in (None, target) and not view.lineage.is_above(target, sender):
             shown = ", ".join(map(quote, islice(ancestors(sender, known.parents), 5)))
             message = f"{quote(target)} is not an ancestor of {quote(sender)}, but {shown} is"
-            yield Problem("T212", message, ("events", number, "to"))
+            yield Problem("T212", message, ("events", index, "to"))
         elif target in ends:
             ended = ends_before(event, known.spawns.get(target, ()), ends[target], events, skew)
             if ended is not None:
                 how = "stopped" if ended.type is _STOP else "ended it"
                 message = f"{quote(target)} no longer lives: {quote(ended.id)} {how} at {ended.t:g}"
-                yield Problem("T212", message, ("events", number, "to"))
+                yield Problem("T212", message, ("events", index, "to"))
 
 
 def check_stops(view: TraceView) -> Iterator[Problem]:

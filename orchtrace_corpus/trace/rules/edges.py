@@ -37,16 +37,16 @@ def check_ids(view: TraceView) -> Iterator[Problem]:
     """Two events of one id, or two agents: nothing could be said of either."""
     trace, of = view.trace, view.graph
     if len(of.numbers) < len(trace.events):
-        for number, event in enumerate(trace.events):
+        for index, event in enumerate(trace.events):
             first = of.numbers[event.id]
-            if first != number:
+            if first != index:
                 message = f"{quote(event.id)} is the id of $.events[{first}], too; give each event its own"
-                yield Problem("T201", message, ("events", number, "id"))
+                yield Problem("T201", message, ("events", index, "id"))
     seen: dict[str, int] = {}
-    for number, agent in enumerate(trace.agents):
-        first = seen.setdefault(agent.id, number)
-        if first != number:
-            yield Problem("T201", f"{quote(agent.id)} is $.agents[{first}], too; keep one", ("agents", number, "id"))
+    for index, agent in enumerate(trace.agents):
+        first = seen.setdefault(agent.id, index)
+        if first != index:
+            yield Problem("T201", f"{quote(agent.id)} is $.agents[{first}], too; keep one", ("agents", index, "id"))
 
 
 def check_edges(view: TraceView) -> Iterator[Problem]:
@@ -94,7 +94,7 @@ def check_cycles(view: TraceView) -> Iterator[Problem]:
 
 def _back(edge: Edge, of: Graph) -> tuple[float, float]:
     """Return how far an edge leads back in time, and in the order of the log."""
-    source, target = (of.events[number] for number in _numbers_of(edge.src, edge.dst, of))
+    source, target = (of.events[index] for index in _numbers_of(edge.src, edge.dst, of))
     return source.t - target.t, (source.seq or 0) - (target.seq or 0)
 
 
@@ -103,14 +103,14 @@ def check_times(view: TraceView) -> Iterator[Problem]:
     of = view.graph
     if not view.is_timely:
         yield from _check_back(view)
-    for number, end in enumerate(of.ends):
-        if end is not None and end < of.times[number]:
-            message = f"the event ends at {end:g}, before it begins at {of.times[number]:g}"
-            yield Problem("T218", message, ("events", number, "t_end"))
-    for number, turn in enumerate(view.trace.turns):
+    for index, end in enumerate(of.ends):
+        if end is not None and end < of.times[index]:
+            message = f"the event ends at {end:g}, before it begins at {of.times[index]:g}"
+            yield Problem("T218", message, ("events", index, "t_end"))
+    for index, turn in enumerate(view.trace.turns):
         if turn.t_end < turn.t:
             message = f"the turn ends at {turn.t_end:g}, before it begins at {turn.t:g}"
-            yield Problem("T218", message, ("turns", number, "t_end"))
+            yield Problem("T218", message, ("turns", index, "t_end"))
 
 
 def _check_back(view: TraceView) -> Iterator[Problem]:
@@ -194,8 +194,8 @@ def _check_returned(view: TraceView, returns: Sequence[int]) -> Iterator[Problem
             last[event.agent] = event
     above: dict[str, Event | None] = {}
     latest = sorted(last.values(), key=_moment, reverse=True)[:2]
-    for number in returns:
-        event = events[number]
+    for index in returns:
+        event = events[index]
         sender = event.sender or event.agent
         receiver = event.target or parents.get(sender, "")
         if receiver:
@@ -215,7 +215,7 @@ def _check_returned(view: TraceView, returns: Sequence[int]) -> Iterator[Problem
                 f"no event depends on what {quote(sender)} returns, though {quote(going_on)} goes on; "
                 "add an edge to the event that goes on with it"
             )
-            yield Problem("T224", message, ("events", number))
+            yield Problem("T224", message, ("events", index))
 
 
 def _moment(event: Event) -> tuple[float, float]:
@@ -254,32 +254,32 @@ def check_calls(view: TraceView) -> Iterator[Problem]:
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
     for what, kind, seen in (("call", _TOOL_CALL, calls), ("result", _TOOL_RESULT, results)):
-        for number in of_type.get(kind, ()):
-            call_id = events[number].call_id
-            if call_id and seen.setdefault(call_id, number) != number:
+        for index in of_type.get(kind, ()):
+            call_id = events[index].call_id
+            if call_id and seen.setdefault(call_id, index) != index:
                 message = f"call_id {quote(call_id)} is that of the {what} $.events[{seen[call_id]}], too"
-                yield Problem("T210", message, ("events", number, "call_id"))
+                yield Problem("T210", message, ("events", index, "call_id"))
     if results.keys() != calls.keys():
         unanswered = [call_id for call_id in calls if call_id not in results]
         waiting = f" (calls without a result: {', '.join(map(quote, unanswered[:3]))})" if unanswered else ""
-        for call_id, number in results.items():
+        for call_id, index in results.items():
             if call_id not in calls:
                 message = f"no call has the call_id {quote(call_id)}{waiting}; correct it, or add the call"
-                yield Problem("T209", message, ("events", number, "call_id"))
-        for call_id, number in calls.items():
+                yield Problem("T209", message, ("events", index, "call_id"))
+        for call_id, index in calls.items():
             if call_id not in results:
                 message = f"the call {quote(call_id)} has no result"
-                yield Problem("T211", message, ("events", number, "call_id"))
+                yield Problem("T211", message, ("events", index, "call_id"))
     skew = view.trace.clock.skew
-    for call_id, number in results.items():
+    for call_id, index in results.items():
         called = calls.get(call_id)
         if called is None:
             continue
-        call, result = events[called], events[number]
+        call, result = events[called], events[index]
         if call.t >= result.t and is_after(call, result, skew):
             step, place = ("t", f"at {call.t:g}") if call.t > result.t else ("seq", f"of seq {call.seq}")
             message = f"the result comes before its call {quote(call.id)} {place}; correct the times or the call_id"
-            yield Problem("T228", message, ("events", number, step))
+            yield Problem("T228", message, ("events", index, step))
         if result.tool and call.tool not in ("", result.tool):
             message = f"the call {quote(call_id)} is one of {quote(call.tool)}, its result one of {quote(result.tool)}"
-            yield Problem("T226", message, ("events", number, "tool"))
+            yield Problem("T226", message, ("events", index, "tool"))

@@ -94,7 +94,7 @@ def by_time(of: Graph) -> list[int]:
     """The numbers of the events by time, then by `seq`, then as they come."""
     found = list(range(len(of.events)))
     if of.seqs:
-        found.sort(key=lambda number: of.seqs[number] or 0)
+        found.sort(key=lambda index: of.seqs[index] or 0)
     if of.seqs or not all(map(le, of.times, islice(of.times, 1, None))):
         found.sort(key=of.times.__getitem__)
     return found
@@ -103,6 +103,6 @@ def by_time(of: Graph) -> list[int]:
 def ranks(timely: Sequence[int]) -> list[int]:
     """For each event its place among the numbers of the events by time."""
     found = [0] * len(timely)
-    for at, number in enumerate(timely):
-        found[number] = at
+    for at, index in enumerate(timely):
+        found[index] = at
     return found

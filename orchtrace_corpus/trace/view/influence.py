@@ -164,10 +164,10 @@ def _distances(sources: Iterable[int], links: list[list[int]], blocked: frozense
     distances = dict.fromkeys(sources, 0)
     queue = deque(distances)
     while queue:
-        number = queue.popleft()
-        for target in links[number]:
+        index = queue.popleft()
+        for target in links[index]:
             if target not in distances and target not in blocked:
-                distances[target] = distances[number] + 1
+                distances[target] = distances[index] + 1
                 queue.append(target)
     return distances
 
@@ -179,14 +179,14 @@ def _fewest_changes(
     changes = dict.fromkeys(sources, 0)
     queue = deque(changes)
     while queue:
-        number = queue.popleft()
-        for target in links[number]:
+        index = queue.popleft()
+        for target in links[index]:
             if target in blocked:
                 continue
-            changed = changes[number] + (agents[target] != agents[number])
+            changed = changes[index] + (agents[target] != agents[index])
             if target not in changes or changed < changes[target]:
                 changes[target] = changed
-                if changed > changes[number]:
+                if changed > changes[index]:
                     queue.append(target)
                 else:
                     queue.appendleft(target)
@@ -197,13 +197,13 @@ def _next_of_agent(of: Graph, sequence: list[int], blocked: frozenset[int]) -> d
     """Return the next event of the same agent after each event; gates are passed over."""
     following: dict[int, tuple[int]] = {}
     latest: dict[str, int] = {}
-    for number in sequence:
-        if number in blocked:
+    for index in sequence:
+        if index in blocked:
             continue
-        agent = of.agents[number]
+        agent = of.agents[index]
         if agent in latest:
-            following[latest[agent]] = (number,)
-        latest[agent] = number
+            following[latest[agent]] = (index,)
+        latest[agent] = index
     return following
 
 
@@ -216,14 +216,14 @@ def _members(trace: Trace) -> frozenset[str]:
 
 def effectful_calls(trace: Trace, of: Graph) -> tuple[EffectfulCall, ...]:
     """Return the calls with side effects, each with its gates and what became of it."""
-    numbers = [n for n in of.of_type.get(EventType.TOOL_CALL, ()) if is_effectful(trace, of.events[n].tool)]
-    if not numbers:
+    indices = [n for n in of.of_type.get(EventType.TOOL_CALL, ()) if is_effectful(trace, of.events[n].tool)]
+    if not indices:
         return ()
     asked: dict[int, list[int]] = {}
     results = {
-        of.events[number].call_id: of.events[number]
-        for number in of.of_type.get(EventType.TOOL_RESULT, ())
-        if of.events[number].call_id
+        of.events[index].call_id: of.events[index]
+        for index in of.of_type.get(EventType.TOOL_RESULT, ())
+        if of.events[index].call_id
     }
     joined: dict[int, Event] = {}
     for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
@@ -235,15 +235,15 @@ def effectful_calls(trace: Trace, of: Graph) -> tuple[EffectfulCall, ...]:
         elif after is EventType.TOOL_RESULT:
             joined[source] = of.events[target]
     calls = []
-    for number in numbers:
-        call = of.events[number]
+    for index in indices:
+        call = of.events[index]
         if call.copied_context:
             continue
-        result = results.get(call.call_id) if call.call_id else joined.get(number)
+        result = results.get(call.call_id) if call.call_id else joined.get(index)
         executed = None if result is None else not _is_refused(result)
-        gates = tuple(sorted(_reach(number, asked, of)))
+        gates = tuple(sorted(_reach(index, asked, of)))
         outcome = _outcome([of.events[gate] for gate in gates], executed)
-        calls.append(EffectfulCall(number, executed, gates, outcome))
+        calls.append(EffectfulCall(index, executed, gates, outcome))
     return tuple(calls)
 
 

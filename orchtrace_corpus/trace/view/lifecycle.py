@@ -43,8 +43,8 @@ def lifecycle(trace: Trace, of: Graph) -> Lifecycle:
     despawns = _by_agent(of, _DESPAWN, lambda event: event.target or event.agent)
     stops = _by_agent(of, _STOP, lambda event: event.agent)
     parents: dict[str, str] = {}
-    for number, parent in of.above.items():
-        parents.setdefault(of.agents[number], parent)
+    for index, parent in of.above.items():
+        parents.setdefault(of.agents[index], parent)
     parents.update({agent.id: agent.parent for agent in trace.agents if agent.parent})
     parents.update({agent: of.events[numbers[0]].agent for agent, numbers in spawns.items()})
     circular = {}
@@ -57,15 +57,15 @@ def lifecycle(trace: Trace, of: Graph) -> Lifecycle:
 def _by_agent(of: Graph, kind: EventType, whose: Callable[[Event], str]) -> dict[str, list[int]]:
     """The events of a type that begins or ends a life, by the agent whose life it is, each list by time."""
     found: dict[str, list[int]] = {}
-    for number in of.of_type.get(kind, ()):
-        if agent := whose(of.events[number]):
-            found.setdefault(agent, []).append(number)
+    for index in of.of_type.get(kind, ()):
+        if agent := whose(of.events[index]):
+            found.setdefault(agent, []).append(index)
     return {agent: numbers if len(numbers) == 1 else in_time(numbers, of.events) for agent, numbers in found.items()}
 
 
 def in_time(numbers: Iterable[int], events: Sequence[Event]) -> list[int]:
     """Some events by time; at one time those without a `seq` come first, as no other is certainly earlier."""
-    return sorted(numbers, key=lambda number: _moment(events[number]))
+    return sorted(numbers, key=lambda index: _moment(events[index]))
 
 
 def _moment(event: Event) -> tuple[float, float]:
@@ -145,13 +145,13 @@ def ends_before(
     event: Event, spawns: Sequence[int], despawns: Sequence[int], events: Sequence[Event], skew: float
 ) -> Event | None:
     """The despawn behind which an agent acts although nothing has spawned it again; None if there is none."""
-    place = bisect_left(despawns, _moment(event), key=lambda number: _moment(events[number]))
+    place = bisect_left(despawns, _moment(event), key=lambda index: _moment(events[index]))
     if not place or not is_after(event, events[despawns[place - 1]], skew):  # at one time, `seq` tells, else the skew
-        place = bisect_left(despawns, event.t, key=lambda number: events[number].t + skew)
+        place = bisect_left(despawns, event.t, key=lambda index: events[index].t + skew)
     if not place:
         return None
     last = events[despawns[place - 1]]  # of those certainly earlier
-    again = bisect_left(spawns, last.t - skew, key=lambda number: events[number].t)
+    again = bisect_left(spawns, last.t - skew, key=lambda index: events[index].t)
     return None if _is_any_open(event, spawns, again, events, skew) else last
 
 
@@ -164,5 +164,5 @@ def _is_any_open(event: Event, spawns: Sequence[int], first: int, events: Sequen
         if spawn.t > event.t + skew:
             break  # and so are all behind it
         # It is later by `seq`, and so are the others of its time.
-        first = bisect_right(spawns, spawn.t, first, key=lambda number: events[number].t)
+        first = bisect_right(spawns, spawn.t, first, key=lambda index: events[index].t)
     return False
