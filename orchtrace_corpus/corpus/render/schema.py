@@ -16,6 +16,7 @@ from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.writer import scalar_text
 from orchtrace_corpus.corpus.formats.issue_form import Question, questions
 from orchtrace_corpus.corpus.model import field_table
+from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section
 from orchtrace_corpus.corpus.model.records import VERDICT
 from orchtrace_corpus.corpus.model.store import DataFile, named
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
@@ -89,7 +90,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     return written
 
 
-def record_template(name: str, paper_fields: Sequence[field_table.RecordField]) -> dict[str, Any]:
+def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str, Any]:
     """Return the schema of a file of records, without its tags, which a `$ref` stands for.
 
     Args:
@@ -105,25 +106,25 @@ def record_template(name: str, paper_fields: Sequence[field_table.RecordField]) 
     return template
 
 
-def table_template(record_fields: Sequence[field_table.RecordField], tagged: str = "") -> dict[str, Any]:
+def table_template(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
     """Return the schema of records with the fields of a table; without `tagged`, their kind, they have no tags."""
     required = [field.name for field in record_fields if field.required]
     properties = _properties(record_fields, tagged)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-_BY_KIND: dict[field_table.FieldKind, dict[str, Any]] = {
-    field_table.FieldKind.TEXT: {"$ref": "text"},
-    field_table.FieldKind.TEXTS: {"$ref": "texts"},
-    field_table.FieldKind.AUTHORS: {"type": "array", "items": {"$ref": "text"}, "minItems": 1},
-    field_table.FieldKind.YEAR: {"type": "integer", "minimum": 0, "maximum": 9999},
-    field_table.FieldKind.DATE: {"$ref": "date"},
-    field_table.FieldKind.NUMBER: {"type": "number"},
-    field_table.FieldKind.FLAG: {"type": "boolean"},
-    field_table.FieldKind.URL: {"$ref": "text"},
-    field_table.FieldKind.URLS: {"$ref": "texts"},
-    field_table.FieldKind.IDENTIFIER: {"$ref": "text"},
-    field_table.FieldKind.KEY: {"$ref": "key"},
+_BY_KIND: dict[FieldKind, dict[str, Any]] = {
+    FieldKind.TEXT: {"$ref": "text"},
+    FieldKind.TEXTS: {"$ref": "texts"},
+    FieldKind.AUTHORS: {"type": "array", "items": {"$ref": "text"}, "minItems": 1},
+    FieldKind.YEAR: {"type": "integer", "minimum": 0, "maximum": 9999},
+    FieldKind.DATE: {"$ref": "date"},
+    FieldKind.NUMBER: {"type": "number"},
+    FieldKind.FLAG: {"type": "boolean"},
+    FieldKind.URL: {"$ref": "text"},
+    FieldKind.URLS: {"$ref": "texts"},
+    FieldKind.IDENTIFIER: {"$ref": "text"},
+    FieldKind.KEY: {"$ref": "key"},
 }
 _BY_NAME: dict[str, dict[str, Any]] = {
     "id": {"type": "string", "pattern": "^E[0-9]{3,}$"},
@@ -136,14 +137,14 @@ _BY_NAME: dict[str, dict[str, Any]] = {
 }
 
 
-def _properties(record_fields: Sequence[field_table.RecordField], tagged: str = "") -> dict[str, Any]:
+def _properties(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
     """Return the schemas of fields by name; the facets of `tagged` records stand behind the head."""
     properties: dict[str, Any] = {}
-    head = [field for field in record_fields if field.section is field_table.Section.HEAD]
-    for field in (*head, *(field for field in record_fields if field.section is not field_table.Section.HEAD)):
+    head = [field for field in record_fields if field.section is Section.HEAD]
+    for field in (*head, *(field for field in record_fields if field.section is not Section.HEAD)):
         rule = _BY_NAME.get(field.name)
         if rule is None:
-            rule = {"enum": list(field.choices)} if field.kind is field_table.FieldKind.CHOICE else _BY_KIND[field.kind]
+            rule = {"enum": list(field.choices)} if field.kind is FieldKind.CHOICE else _BY_KIND[field.kind]
         properties[field.name] = {"description": field.help, **rule}
         if tagged and field is head[-1]:
             properties["$ref"] = f"facets of {tagged}"
@@ -203,7 +204,7 @@ def _choices(terms: tuple[Term, ...], *, allows_na: bool = False) -> list[dict[s
 
 
 def form(taxonomy: Taxonomy) -> str:
-    """Return the form, as GitHub reads it."""
+    """Return the issue form, as GitHub reads it."""
     noun = taxonomy.noun
     described = f"Name {noun.with_article} that belongs in the corpus, and tag it as far as you can."
     lead = f"An id is enough. Tags that you are not sure of are best left open; a maintainer will read the {noun.one}."
