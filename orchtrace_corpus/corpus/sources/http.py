@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import requests
 
 USER_AGENT = f"orchtrace-corpus/{__version__}"
-"""The name that every server is told."""
+"""The name that we give to every server."""
 
 CONNECT_SECONDS = 10.0
 """The time to wait for a connection."""
@@ -73,7 +73,7 @@ class HttpError(UpstreamError):
 
 
 class UnreachableError(HttpError):
-    """There is no connection: no such host, nobody listens, no certificate to trust. Nothing was asked."""
+    """There is no connection: no such host, no server, no certificate to trust. Nothing was asked."""
 
 
 class DroppedError(HttpError):
@@ -251,8 +251,8 @@ def _explained(error: Exception, url: str) -> HttpError:
 
     where = _shown(url)
     causes = causes_of(error)  # those of urllib3 among them, which requests wraps
-    said = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
-    reason = printable(next(said, "") or str(causes[-1]) or type(causes[-1]).__name__)
+    reasons = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
+    reason = printable(next(reasons, "") or str(causes[-1]) or type(causes[-1]).__name__)
 
     def has(*wanted: type[BaseException]) -> bool:
         return any(isinstance(cause, wanted) for cause in causes)
@@ -403,11 +403,11 @@ class Exchange(ABC, Generic[Answer]):
         """Return how long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); else 0."""
         from email.utils import parsedate_to_datetime
 
-        given = response.headers.get("retry-after", "").strip()
-        if re.fullmatch("[0-9]+", given):
-            return min(float(given), FURTHEST_SECONDS)
+        text = response.headers.get("retry-after", "").strip()
+        if re.fullmatch("[0-9]+", text):
+            return min(float(text), FURTHEST_SECONDS)
         try:
-            return max(parsedate_to_datetime(given).timestamp() - self._limiter.clock.wall(), 0.0)
+            return max(parsedate_to_datetime(text).timestamp() - self._limiter.clock.wall(), 0.0)
         except (ValueError, TypeError, OverflowError):
             return 0.0
 

@@ -48,12 +48,12 @@ def spacing_of(variable: str, default_seconds: float) -> float:
     Raises:
         CommandUseError: It is not a number of seconds.
     """
-    given = os.environ.get(variable, "")
+    text = os.environ.get(variable, "")
     with suppress(ValueError):
-        seconds = float(given or default_seconds)
+        seconds = float(text or default_seconds)
         if 0 <= seconds < math.inf:
             return seconds
-    raise CommandUseError(f"{variable} is not a number of seconds: {quote(given)}", "Write such as 0.5.")
+    raise CommandUseError(f"{variable} is not a number of seconds: {quote(text)}", "Write such as 0.5.")
 
 
 class BusyError(UpstreamError):
@@ -110,7 +110,7 @@ class AnswerFolder:
         self._wall = wall
 
     def sweep(self) -> None:
-        """Remove what killed writers left. Only for who is sure that nobody is writing."""
+        """Remove what killed writers left; only to be called while no process writes."""
         sweep(self.folder)
 
     def read_answer(self, asked: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:

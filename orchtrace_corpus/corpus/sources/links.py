@@ -56,11 +56,11 @@ class Tried(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An address at one place of the corpus: in which record of which file, and where in the record."""
+    """An address at one place of the corpus: the file, the record by its index, and the path in the record."""
 
     url: str
     places: Places
-    number: int
+    record_index: int
     path: tuple[str | int, ...]
     record: str
 
@@ -82,12 +82,12 @@ def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link
     """
     for index, paper in enumerate(loaded.papers):
         if keys is None or paper.key in keys:
-            for number, url in enumerate(paper.urls):
-                yield Link(url, loaded.paper_places, index, ("urls", number), paper.key)
+            for position, url in enumerate(paper.urls):
+                yield Link(url, loaded.paper_places, index, ("urls", position), paper.key)
             if paper.code is not None:
                 yield Link(paper.code, loaded.paper_places, index, ("code",), paper.key)
-            for number, item in enumerate(paper.evidence):
-                yield Link(item.source, loaded.paper_places, index, ("evidence", number, "source"), paper.key)
+            for position, item in enumerate(paper.evidence):
+                yield Link(item.source, loaded.paper_places, index, ("evidence", position, "source"), paper.key)
     for index, exclusion in enumerate(loaded.exclusions if keys is None else ()):
         if exclusion.url:
             yield Link(exclusion.url, loaded.exclusion_places, index, ("url",), exclusion.id)
@@ -118,7 +118,7 @@ def findings(links: Sequence[Link], tried: Mapping[str, Tried]) -> Iterator[Find
         if outcome is not None and outcome.verdict in _FINDINGS:
             code, message = _FINDINGS[outcome.verdict]
             detail = quote(outcome.address) if outcome.verdict is Verdict.MOVED else printable(outcome.reason)
-            place = link.places.locate(link.number, *link.path)
+            place = link.places.locate(link.record_index, *link.path)
             yield Finding(code, message.format(quote(link.url), detail), place, link.record)
 
 
@@ -188,7 +188,7 @@ class Sweep:
             by_host: dict[str, list[str]] = {}
             for url in sorted(waiting):
                 by_host.setdefault(urlsplit(url).netloc, []).append(url)
-            shares = ((index / len(there), url) for there in by_host.values() for index, url in enumerate(there))
+            shares = ((index / len(alike), url) for alike in by_host.values() for index, url in enumerate(alike))
             for _, url in sorted(shares):
                 tried = self._try(session, url)
                 if tried.verdict in LASTS_SECONDS and tried.answered:

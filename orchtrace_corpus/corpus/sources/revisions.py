@@ -52,17 +52,17 @@ class Revision(NamedTuple):
         return short if self.commit.startswith(self.asked.lower()) else f"{printable(self.asked, limit=60)} ({short})"
 
     def read(self, *names: str) -> dict[str, bytes]:
-        """Files below the folder as they were at the commit, links inside the revision followed; only those there were.
+        """Return those files below the folder that were there at the commit, links inside the revision followed.
 
         Raises:
             DataFileError: One was no file, or too large; a link led out of the revision; or this clone lacks it.
         """
-        found = dict(zip(names, self._resolved(*names), strict=True))
-        for folder in {name.partition("/")[0]: None for name, (kind, _, _) in found.items() if kind == "missing"}:
+        objects = dict(zip(names, self._resolved(*names), strict=True))
+        for folder in {name.partition("/")[0]: None for name, (kind, _, _) in objects.items() if kind == "missing"}:
             if _checked(self.folder, "ls-tree", "-z", self.commit, "--", folder).split(b" ")[1:2] == [b"commit"]:
                 raise DataFileError(f"{folder} of {self} is a submodule, whose files are in another repository")
-        there = {name: what for name, what in found.items() if self._is_file(name, what[0], what[2])}
-        return dict(zip(there, self.blobs([content for _, content, _ in there.values()]), strict=True))
+        files = {name: content for name, (kind, content, size) in objects.items() if self._is_file(name, kind, size)}
+        return dict(zip(files, self.blobs(list(files.values())), strict=True))
 
     def blobs(self, contents: Sequence[str]) -> list[bytes]:
         """Return what git has by ids of contents: of a link where it leads to, of another repository its commit's id.
@@ -100,7 +100,7 @@ class Revision(NamedTuple):
         return True
 
     def contents(self, folder: str) -> dict[str, str]:
-        """The files below a folder at the commit, each with the name that git gives to its content.
+        """Return the files below a folder at the commit, each with the name that git gives to its content.
 
         Raises:
             DataFileError: This clone lacks the list.
@@ -114,16 +114,16 @@ class Revision(NamedTuple):
         """Return the objects of paths, links followed: kind, id and size."""
         asked = "\n".join(f"{self.commit}:./{path}" for path in paths)
         rest = _checked(self.folder, "cat-file", "--batch-check", "--follow-symlinks", question=asked)
-        found = []
+        objects = []
         for _ in paths:
             head, _, rest = rest.partition(b"\n")
             words = head.decode("utf-8", "replace").split()
             if words[0] in _LED_ASTRAY:
                 rest = rest[int(words[1]) + 1 :]  # the path that it led to
-                found.append((words[0], "", 0))
+                objects.append((words[0], "", 0))
             else:
-                found.append(("missing", "", 0) if words[-1] == "missing" else (words[1], words[0], int(words[2])))
-        return found
+                objects.append(("missing", "", 0) if words[-1] == "missing" else (words[1], words[0], int(words[2])))
+        return objects
 
     def _listed(self, tree: str, *options: str) -> dict[str, str]:
         """Return the entries of a tree: the id of each object by its name."""
@@ -145,7 +145,7 @@ class FileChange(NamedTuple):
 
 
 def file_changes(before: Revision, after: Revision) -> list[FileChange]:
-    """Return every file that differs between two commits, renamed ones as two; errors as for `Revision.read`."""
+    """Return every file that differs between two commits, renamed ones as two; errors as in `Revision.read`."""
     words = ("-r", "-z", "--no-renames", "--ignore-submodules=none", before.commit, after.commit)
     fields = _checked(before.folder, "diff-tree", *words).split(b"\0")
     return [
@@ -160,7 +160,7 @@ def data_prefix(folder: str) -> str:
 
 
 def find(folder: str, name: str) -> Revision:
-    """The commit that a revision's name means in the repository around a folder.
+    """Return the commit that a revision's name means in the repository around a folder.
 
     `A...B` means the last commit that both descend from, with HEAD for an end that is left out.
 
@@ -172,15 +172,15 @@ def find(folder: str, name: str) -> Revision:
     first, dots, second = name.partition("...")
     if not dots:
         return _commit(folder, name)
-    one, other = _commit(folder, first or "HEAD"), _commit(folder, second or "HEAD")
-    found = _run(folder, "merge-base", one.commit, other.commit).stdout.decode().split()
-    if not found:
-        raise DataFileError(f"{one} and {other} have no commit in common here", _unshallow(folder))
-    return Revision(folder, found[0], found[0])
+    begin, end = _commit(folder, first or "HEAD"), _commit(folder, second or "HEAD")
+    bases = _run(folder, "merge-base", begin.commit, end.commit).stdout.decode().split()
+    if not bases:
+        raise DataFileError(f"{begin} and {end} have no commit in common here", _unshallow(folder))
+    return Revision(folder, bases[0], bases[0])
 
 
 def unmerged(root: str) -> list[str]:
-    """The data files of a corpus that a merge in its repository has left undecided; errors as for `find`."""
+    """Return the data files of a corpus that a merge in its repository left undecided; errors as in `find`."""
     listed = _checked(root, "ls-files", "--unmerged", "-z", "--", "data").split(b"\0")[:-1]
     return list(dict.fromkeys(os.fsdecode(line.partition(b"\t")[2]) for line in listed))
 
@@ -199,8 +199,8 @@ def _commit(folder: str, name: str) -> Revision:
         )
     if answer.endswith(" ambiguous"):
         raise DataFileError(f"{quote(name)} is the beginning of several ids", "Write more of the id.")
-    found = re.match(f"({_FULL_ID}) commit ", answer)
-    if found is None:
+    commit = re.match(f"({_FULL_ID}) commit ", answer)
+    if commit is None:
         hint = unshallow = _unshallow(folder)
         if re.fullmatch(_FULL_ID, name.lower()):
             bring = "The clone is shallow; bring" if unshallow else "Bring"
@@ -208,7 +208,7 @@ def _commit(folder: str, name: str) -> Revision:
         elif not hint:
             hint = "Nor is it a folder that holds data/papers.yaml. See git log and git branch --all for what there is."
         raise DataFileError(f"there is no commit {quote(name)} in this clone", hint)
-    return Revision(folder, found[1], name)
+    return Revision(folder, commit[1], name)
 
 
 def _unshallow(folder: str) -> str:
@@ -219,7 +219,7 @@ def _unshallow(folder: str) -> str:
 
 
 def _remote(folder: str) -> str:
-    """The remote that a hint names: `origin`, unless there are only others."""
+    """Return the remote that a hint names: `origin`, unless there are only others."""
     remotes = _run(folder, "remote").stdout.decode("utf-8", "replace").split()
     return printable(remotes[0]) if remotes and "origin" not in remotes else "origin"
 
@@ -228,13 +228,13 @@ def _checked(folder: str, *words: str, question: str = "") -> bytes:
     """Return the output of git; raise `DataFileError` if it fails."""
     done = _run(folder, *words, question=question)
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        if "not a git repository" in said:
+        complaint = done.stderr.decode("utf-8", "replace").strip()
+        if "not a git repository" in complaint:
             raise DataFileError(f"{quote(folder or '.')} is in no git repository", _COMPARE_FOLDERS)
-        if "promisor" in said:
+        if "promisor" in complaint:
             hint = f"Bring it with: git fetch --refetch {_remote(folder)}"
             raise DataFileError("this partial clone lacks a part of the revision", hint)
-        raise DataFileError(f"git {words[0]}: {printable(said, limit=300)}")
+        raise DataFileError(f"git {words[0]}: {printable(complaint, limit=300)}")
     return done.stdout
 
 

@@ -82,7 +82,7 @@ class Searcher:
     Args:
         exchange: How the service is asked.
         cache: The pages that are kept.
-        max_age_seconds: How old a kept page may be; less than 0 for none, None for any age and to ask nobody.
+        max_age_seconds: How old a kept page may be; less than 0 for none, None for any age, and to ask no service.
         report: Called after each page and each query.
     """
 
