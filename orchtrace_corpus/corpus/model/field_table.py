@@ -6,7 +6,8 @@ commands, the issue form and the table in docs/data.md. A survey declares furthe
 
 import re
 from enum import StrEnum
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
@@ -154,54 +155,40 @@ def field_label(field: RecordField) -> str:
     return field.label or field.name.replace("_", " ").capitalize()
 
 
-_HEAD, _DESCRIPTION, _RECORD, _BOOKKEEPING = Section
-_BIBLIOGRAPHY = ReviewTopic.BIBLIOGRAPHY
-_WAIVERS = RecordField(
+_head = partial(RecordField, section=Section.HEAD)
+_bibliographic = partial(_head, review=ReviewTopic.BIBLIOGRAPHY)
+_identifier = partial(_bibliographic, kind=FieldKind.IDENTIFIER, search=SearchPart.IDENTIFIER)
+_method = partial(RecordField, search=SearchPart.METHOD, is_settable=True, is_fact=True)
+_in_record = partial(RecordField, section=Section.RECORD)
+_bookkeeping = partial(RecordField, section=Section.BOOKKEEPING)
+_WAIVERS = _bookkeeping(
     "waive",
     FieldKind.PARTS,
     "Warnings that do not apply to this record, each with the reason.",
-    _BOOKKEEPING,
     review=ReviewTopic.WAIVERS,
 )
 
-
-def _identifier(name: str, help: str, **more: Any) -> RecordField:  # noqa: A002 - as in `RecordField`
-    """Return a field for the id of a paper in a registry."""
-    return RecordField(
-        name, FieldKind.IDENTIFIER, help, _HEAD, search=SearchPart.IDENTIFIER, review=_BIBLIOGRAPHY, **more
-    )
-
-
-def _method(name: str, kind: FieldKind, help: str, **more: Any) -> RecordField:  # noqa: A002 - as in `RecordField`
-    """Return a field on what a paper trains and tries, which evidence can support."""
-    return RecordField(name, kind, help, search=SearchPart.METHOD, is_settable=True, is_fact=True, **more)
-
-
 PAPER_FIELDS = (
-    RecordField(
+    _head(
         "key",
         FieldKind.KEY,
         "Lower-case letters, digits and single hyphens; unique; never changed.",
-        _HEAD,
         required=True,
         search=SearchPart.KEY,
     ),
-    RecordField(
+    _bibliographic(
         "title",
         FieldKind.TEXT,
         "The title, one line.",
-        _HEAD,
         required=True,
         search=SearchPart.TITLE,
-        review=_BIBLIOGRAPHY,
         question="Only if it is not on arXiv and has no DOI.",
         carriers=Carriers("title", "title", "TI"),
     ),
-    RecordField(
+    _head(
         "authors",
         FieldKind.AUTHORS,
         "Family, Given; a collective in braces, such as {Kimi Team}; others at the end of a shortened list.",
-        _HEAD,
         required=True,
         search=SearchPart.NAME,
         review=ReviewTopic.AUTHORS,
@@ -210,81 +197,65 @@ PAPER_FIELDS = (
         is_column=True,
         carriers=Carriers("author", "author", "AU"),
     ),
-    RecordField(
-        "affiliation",
-        FieldKind.TEXT,
-        "One line of text.",
-        _HEAD,
-        search=SearchPart.NAME,
-        review=_BIBLIOGRAPHY,
-        is_column=True,
-    ),
-    RecordField(
+    _bibliographic("affiliation", FieldKind.TEXT, "One line of text.", search=SearchPart.NAME, is_column=True),
+    _bibliographic(
         "year",
         FieldKind.YEAR,
         "The year as published, even if the venue is later.",
-        _HEAD,
         required=True,
-        review=_BIBLIOGRAPHY,
         question="Only as above.",
         is_relaxable=True,
         is_filter=True,
         carriers=Carriers("year", "issued", "PY"),
     ),
-    RecordField(
+    _head(
         "venue_year",
         FieldKind.YEAR,
         "The year of the venue or volume, for citations, if it is certain.",
-        _HEAD,
         is_settable=True,
     ),
-    RecordField(
+    _bibliographic(
         "venue",
         FieldKind.TEXT,
         "Such as NeurIPS 2025; Spotlight and submitted belong in notes.",
-        _HEAD,
         required=True,
         search=SearchPart.NAME,
-        review=_BIBLIOGRAPHY,
         question="Where it was published, if not on arXiv alone: such as NeurIPS 2025.",
         is_relaxable=True,
         is_column=True,
     ),
-    RecordField(
+    _head(
         "proceedings",
         FieldKind.TEXT,
         "The name of the proceedings or journal, for citations, if it is certain.",
-        _HEAD,
         search=SearchPart.NAME,
         is_settable=True,
     ),
     _identifier(
         "arxiv_id",
-        "Without version and prefix, in quotes.",
+        help="Without version and prefix, in quotes.",
         is_column=True,
         carriers=Carriers("eprint", "archive_location", "AN"),
     ),
     _identifier(
         "doi",
-        "In lower case, without https://doi.org/; the publisher's, not arXiv's.",
+        help="In lower case, without https://doi.org/; the publisher's, not arXiv's.",
         carriers=Carriers("doi", "DOI", "DO"),
     ),
-    _identifier("openreview_id", "The id of the forum."),
-    _identifier("acl_id", "The id in the ACL Anthology, such as 2025.acl-long.421."),
-    RecordField(
+    _identifier("openreview_id", help="The id of the forum."),
+    _identifier("acl_id", help="The id in the ACL Anthology, such as 2025.acl-long.421."),
+    _head(
         "urls",
         FieldKind.URLS,
         "Addresses; the first is the entry's own.",
-        _HEAD,
         required=True,
         review=ReviewTopic.LINKS,
         carriers=Carriers("url", "URL", "UR"),
     ),
-    RecordField(
+    _head(
         "code",
         FieldKind.URL,
         "The address of the authors' code.",
-        _HEAD,
         review=ReviewTopic.LINKS,
         is_settable=True,
         is_fact=True,
@@ -301,44 +272,39 @@ PAPER_FIELDS = (
     _method(
         "benchmarks_note", FieldKind.TEXT, "What the names leave open, such as the part of a benchmark that was used."
     ),
-    RecordField(
+    _in_record(
         "summary",
         FieldKind.TEXT,
         "One sentence of our own that ends with a period.",
-        _RECORD,
         search=SearchPart.SUMMARY,
         review=ReviewTopic.SUMMARY,
         question="What the {noun} does, in one sentence of your own.",
         is_column=True,
         carriers=Carriers("annotation", "annote", "N1"),
     ),
-    RecordField("evidence", FieldKind.PARTS, "What sources say about the tags: a list.", _RECORD),
-    RecordField(
+    _in_record("evidence", FieldKind.PARTS, "What sources say about the tags: a list."),
+    _bookkeeping(
         "added",
         FieldKind.DATE,
         "The day the record was added, in quotes: YYYY-MM-DD.",
-        _BOOKKEEPING,
         required=True,
         is_column=True,
         in_candidates=False,
     ),
-    RecordField(
+    _bookkeeping(
         "cite_key",
         FieldKind.KEY,
         "The key of the imported BibTeX entry, if it differs; corpus show finds the record by it, too.",
-        _BOOKKEEPING,
     ),
-    RecordField(
+    _bookkeeping(
         "bibtex",
         FieldKind.PARTS,
         "What the imported entry says beyond the record: its type, and fields such as volume or pages, as LaTeX.",
-        _BOOKKEEPING,
     ),
-    RecordField(
+    _in_record(
         "notes",
         FieldKind.TEXT,
         "One sentence that a user of the record should know.",
-        _RECORD,
         search=SearchPart.NOTES,
         review=ReviewTopic.SUMMARY,
         question="One sentence that a reader of the record should know.",
@@ -348,91 +314,56 @@ PAPER_FIELDS = (
 """The fixed fields of a paper, in canonical order; those of a survey stand behind the last of the description."""
 
 EXCLUSION_FIELDS = (
-    RecordField(
+    _head(
         "id",
         FieldKind.KEY,
         "E and three digits or more; unique, never reused.",
-        _HEAD,
         required=True,
         search=SearchPart.IDENTIFIER,
     ),
-    RecordField(
-        "title",
-        FieldKind.TEXT,
-        "As screened.",
-        _HEAD,
-        required=True,
-        search=SearchPart.TITLE,
-        review=_BIBLIOGRAPHY,
-    ),
-    RecordField(
-        "identifier",
-        FieldKind.TEXT,
-        "As screened.",
-        _HEAD,
-        required=True,
-        search=SearchPart.IDENTIFIER,
-        review=_BIBLIOGRAPHY,
-    ),
-    RecordField("url", FieldKind.URL, "As screened.", _HEAD, required=True, review=ReviewTopic.LINKS),
-    RecordField("screened", FieldKind.DATE, "The day of screening, in quotes.", _RECORD, required=True),
-    RecordField(
+    _bibliographic("title", FieldKind.TEXT, "As screened.", required=True, search=SearchPart.TITLE),
+    _bibliographic("identifier", FieldKind.TEXT, "As screened.", required=True, search=SearchPart.IDENTIFIER),
+    _head("url", FieldKind.URL, "As screened.", required=True, review=ReviewTopic.LINKS),
+    _in_record("screened", FieldKind.DATE, "The day of screening, in quotes.", required=True),
+    _in_record(
         "reason",
         FieldKind.TEXT,
         "Why it was excluded, in one sentence.",
-        _RECORD,
         required=True,
         search=SearchPart.REASON,
         review=ReviewTopic.REASON,
     ),
-    RecordField(
+    _in_record(
         "near_miss",
         FieldKind.TEXT,
         "What made it nearly included, in one sentence; claims are tested against including it.",
-        _RECORD,
         search=SearchPart.REASON,
         review=ReviewTopic.REASON,
     ),
-    RecordField(
-        "promoted_to",
-        FieldKind.KEY,
-        "The key of the paper, if it was included later.",
-        _BOOKKEEPING,
-        review=ReviewTopic.REASON,
+    _bookkeeping(
+        "promoted_to", FieldKind.KEY, "The key of the paper, if it was included later.", review=ReviewTopic.REASON
     ),
     _WAIVERS,
 )
 """The fixed fields of an exclusion, in canonical order; its tags stand behind the head."""
 
 CANDIDATE_FIELDS = (
-    RecordField(
+    _head(
         "proposal",
         FieldKind.CHOICE,
         "The proposed decision: include, unclear or exclude; unread if nobody has read it.",
-        _HEAD,
         required=True,
     ),
-    RecordField(
+    _head(
         "reason",
         FieldKind.TEXT,
         "Why, in a sentence or two; required unless the proposal is unread.",
-        _HEAD,
         search=SearchPart.REASON,
     ),
-    RecordField("found", FieldKind.DATE, "The day of the search, in quotes.", _RECORD, required=True),
-    RecordField(
-        "found_by",
-        FieldKind.TEXTS,
-        "How it was found: names of queries, cites KEY, cited by KEY, or a file.",
-        _RECORD,
-    ),
-    RecordField(
-        "screened",
-        FieldKind.DATE,
-        "The day on which it was included while tags are open, in quotes.",
-        _RECORD,
-    ),
-    RecordField("readings", FieldKind.PARTS, "What each reader reads in the sources: a list.", _RECORD),
+    _in_record("found", FieldKind.DATE, "The day of the search, in quotes.", required=True),
+    _in_record("found_by", FieldKind.TEXTS, "How it was found: names of queries, cites KEY, cited by KEY, or a file."),
+    _in_record("screened", FieldKind.DATE, "The day on which it was included while tags are open, in quotes."),
+    _in_record("readings", FieldKind.PARTS, "What each reader reads in the sources: a list."),
 )
 """The fields of a candidate beside those of a paper, in canonical order; facets of exclusions stand behind the head."""
 
