@@ -146,7 +146,7 @@ def test_a_candidate_has_the_settled_tags_and_the_names_of_the_open_ones(root: P
     assert (moss.paper.tags, moss.open_tags) == ({"style": "cottage", "care": {}}, {"care", "water", "size"})
     assert (sand.paper.tags, sand.open_tags) == ({}, {"style", "care", "water", "prune", "size"})
     assert (sand.proposal, sand.reason, sand.found) == (Decision.EXCLUDE, "Nothing grows in sand.", "2023-12-03")
-    assert (moss.readings[0].is_copy, moss.readings[1].is_copy) == (True, False)
+    assert (moss.readings[0].copy, moss.readings[1].copy) == (True, False)
     assert moss.readings[1].tags == {"style": "cottage", "water": "weekly", "prune": "none", "size": "large"}
     assert len(oc.load(str(root))) == 4, "no candidate is in the pool"
 
@@ -1001,8 +1001,7 @@ def test_a_third_partys_summary_is_no_copy_of_the_work(awaiting: dict[str, Candi
 
     assert found
     for item in found:
-        is_copy = item.is_copy if isinstance(item, SourceReading) else item.copy
-        assert (item.level, item.confidence != "high", is_copy) == ("secondary", True, False), item.note
+        assert (item.level, item.confidence != "high", item.copy) == ("secondary", True, False), item.note
 
 
 def test_no_candidate_waits_for_what_only_the_survey_can_say(awaiting: dict[str, Candidate], tmp_path: Path) -> None:

@@ -206,6 +206,15 @@ def text_list(name: str) -> Decoder:
     return decode
 
 
+def record(schema: Schema, build: Callable[..., Any]) -> Decoder:
+    """A mapping that is decoded by its own schema and handed to `build` if nothing is wrong with it."""
+
+    def decode(node: Node, report: Report) -> Any:
+        return decode_value(node, schema, build, report)
+
+    return decode
+
+
 def record_list(name: str, schema: Schema, build: Callable[..., Any]) -> Decoder:
     """A list of mappings, each decoded by its own schema and handed to `build` if nothing is wrong with it."""
 
@@ -239,6 +248,11 @@ def by_name(name: str, value: Decoder) -> Decoder:
         return None if None in values.values() else values
 
     return decode
+
+
+def records_of(name: str, kind: Any, noun: str, title_field: str = "", /, **own: Decoder | None) -> Decoder:
+    """A list of mappings that become values of a named tuple; arguments as for `schema_of`."""
+    return record_list(name, schema_of(kind, noun, title_field, **own), kind)
 
 
 _BY_ANNOTATION: dict[object, Callable[[str], Decoder]] = {str: text, bool: flag, tuple[str, ...]: text_list}

@@ -546,7 +546,7 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             for reading in candidate.readings:
                 if any(reading.tags.get(tag) in values[tag] for tag in values):
                     sources |= dict.fromkeys(reading.sources)
-                    copied = reading.sources if reading.is_copy else ()
+                    copied = reading.sources if reading.copy else ()
                     copies += [url for url in copied if url not in candidate.paper.urls and not recognise_url(url)]
             is_certain, shown = name in awaited.falls_by, tuple(sources or candidate.paper.urls[:1])
             cause = Cause(verdict.claim, name, is_certain, values, shown, tuple(copies), candidate.proposal)

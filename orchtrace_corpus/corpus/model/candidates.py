@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, FieldKin
 from orchtrace_corpus.corpus.model.fields import field_decoder
 from orchtrace_corpus.corpus.model.records import Entries, Evidence, EvidenceVerdict, Paper, Places, Tag
 from orchtrace_corpus.corpus.model.tagging import arising, in_order
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, facet_decoder
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, facet_decoder
 
 _VERDICTS = {
     EvidenceVerdict.SUPPORTED: {True},
@@ -47,8 +47,11 @@ class Decision(StrEnum):
     """Nothing is proposed: nobody has read it."""
 
 
-READ = tuple(decision.value for decision in Decision if decision is not Decision.UNREAD)
+READ = tuple(decision for decision in Decision if decision is not Decision.UNREAD)
 """The decisions that a reader can propose."""
+
+UNDECIDED = Term(NOT_ARISING, "None", "The term does not arise; one that is absent is open.")
+"""The level that says of a term of a candidate that it does not arise."""
 
 
 class SourceReading(NamedTuple):
@@ -64,7 +67,7 @@ class SourceReading(NamedTuple):
             says that it does not arise. A tag that is absent was not read.
         sources: The addresses that were read.
         location: Where in them, or what was read that has no address.
-        is_copy: Whether a hosted copy of the record's own work was read.
+        copy: Whether a hosted copy of the record's own work was read.
     """
 
     by: str
@@ -75,7 +78,7 @@ class SourceReading(NamedTuple):
     tags: Mapping[str, str] = {}
     sources: tuple[str, ...] = ()
     location: str | None = None
-    is_copy: bool = False
+    copy: bool = False
 
 
 class Candidate(NamedTuple):
@@ -136,7 +139,7 @@ class Candidate(NamedTuple):
             for source, (verdict, agreements) in product(reading.sources, _VERDICTS.items()):
                 if given := tuple(field for field, found in same.items() if found == agreements):
                     item = Evidence(given, reading.note, source, reading.level, reading.confidence, verdict=verdict)
-                    items.append(item._replace(location=reading.location, copy=reading.is_copy))
+                    items.append(item._replace(location=reading.location, copy=reading.copy))
         return paper._replace(evidence=(*self.paper.evidence, *items))
 
     def disputed(self, paper: Paper, known: Mapping[str, Facet]) -> tuple[Dispute, ...]:
@@ -229,15 +232,13 @@ def candidate_schema(taxonomy: Taxonomy) -> Schema:
         inclusion=fields.terms("inclusion", "inclusion", READ),
         tags=_read_tags(taxonomy),
         sources=fields.url_list("sources"),
-        is_copy=None,
-        copy=fields.terms("copy", "value of copy", ("yes",)),
+        copy=fields.mark("copy"),
     )
     decoded = dict(paper_schema(taxonomy).decoders)
-    decoded |= {facet.field: _open_levels(facet) for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
-    decoded |= {facet.field: facet_decoder(facet) for facet in screening_facets(taxonomy)}
+    decoded |= {facet.field: facet_decoder(facet) for facet in (*open_facets(taxonomy), *screening_facets(taxonomy))}
     decoded |= {field.name: field_decoder(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS}
     decoded["proposal"] = decoders.choice("proposal", Decision)
-    decoded["readings"] = decoders.record_list("readings", reading, _reading)
+    decoded["readings"] = decoders.record_list("readings", reading, SourceReading)
     required = ("key", "title", *(field.name for field in CANDIDATE_FIELDS if field.required))
     return Schema("a candidate", "key", {name: decoded[name] for name in candidate_field_names(taxonomy)}, required)
 
@@ -253,6 +254,12 @@ def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
     """The facets of exclusions that a candidate can have: those whose name is no facet of papers."""
     taken = {facet.field for facet in taxonomy.papers}
     return tuple(facet for facet in taxonomy.exclusions if facet.field not in taken)
+
+
+def open_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
+    """The facets of levels as candidates have them: a term can be undecided, and one that is absent is open."""
+    with_levels = (facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
+    return tuple(facet._replace(levels=(*facet.levels, UNDECIDED)) for facet in with_levels)
 
 
 def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Candidate]:
@@ -271,24 +278,15 @@ def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Cand
         known = {name: value for name, value in values.items() if value is not None}
         given = {name: known.pop(name) for name in facets if name in known}
         screened = {name: known.pop(name) for name in screening if name in known}
-        own = {
-            name: known.pop(name) for name in ("reason", "found", "found_by", "screened", "readings") if name in known
-        }
-        proposal = known.pop("proposal", Decision.UNCLEAR)
-        if proposal != Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
+        own = {field.name: known.pop(field.name) for field in CANDIDATE_FIELDS if field.name in known}
+        proposal = own.setdefault("proposal", Decision.UNCLEAR)
+        if proposal is not Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
             report.add("F101", node.at, "missing field 'reason'")
         paper = Paper(tags={field: arising(tag) for field, tag in given.items()}).with_values(known)
         open_tags = frozenset(_open_tags(given, facets.values()))
-        candidates.append(Candidate(paper, Decision(proposal), screening=screened, open_tags=open_tags, **own))
+        candidates.append(Candidate(paper, screening=screened, open_tags=open_tags, **own))
         starts.append(node.at)
     return Entries("the candidates have", candidates, Places(file, starts), file.findings)
-
-
-def _open_levels(facet: Facet) -> Decoder:
-    """Terms with levels, of which one can be that a term does not arise; a term that is absent is open."""
-    levels = (*(level.id for level in facet.levels), NOT_ARISING)
-    allowed = tuple(term.id for term in facet.terms)
-    return fields.levels(facet.field, facet.label.lower(), allowed, levels, codes=facet.codes)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:
@@ -313,12 +311,6 @@ def _read_tags(taxonomy: Taxonomy) -> Decoder:
         return read if len(read) == len(node.entries) else None
 
     return decode
-
-
-def _reading(**values: Any) -> SourceReading:
-    inclusion = values.pop("inclusion", None)
-    is_copy = values.pop("copy", None) is not None
-    return SourceReading(**values, inclusion=Decision(inclusion) if inclusion else None, is_copy=is_copy)
 
 
 def _open_tags(given: Mapping[str, Any], facets: Iterable[Facet]) -> Iterator[str]:

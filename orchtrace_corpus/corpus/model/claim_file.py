@@ -358,10 +358,6 @@ _BY_FIELDS = {
     frozenset(decoders): (Schema("an expectation", "", decoders, tuple(decoders)), build)
     for decoders, build in _EXPECTATIONS
 }
-_READING = decoders.schema_of(NarrowReading, "a reading")
-_COUNTER = decoders.schema_of(
-    Counter, "an item of counter-evidence", strength=decoders.choice("strength", Strength, code="C102")
-)
 _CLAIM = decoders.schema_of(
     Claim,
     "a claim",
@@ -371,8 +367,13 @@ _CLAIM = decoders.schema_of(
     over=_over,
     scope=conditions("scope"),
     where=conditions("where"),
-    readings=decoders.record_list("readings", _READING, NarrowReading),
-    counter=decoders.record_list("counter", _COUNTER, Counter),
+    readings=decoders.records_of("readings", NarrowReading, "a reading"),
+    counter=decoders.records_of(
+        "counter",
+        Counter,
+        "an item of counter-evidence",
+        strength=decoders.choice("strength", Strength, code="C102"),
+    ),
     # Every claim makes sense over the pool of today that makes none over another.
     only=fields.terms("only", "pool", (PoolName.PUBLISHED,), code="C102"),
     observations=None,

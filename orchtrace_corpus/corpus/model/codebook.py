@@ -10,7 +10,15 @@ from typing import Any
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_record, items_of, nodes_of, text_of
+from orchtrace_corpus.base.yamlfile.decoders import (
+    Report,
+    Schema,
+    decode_record,
+    items_of,
+    nodes_of,
+    records_of,
+    text_of,
+)
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
@@ -186,13 +194,12 @@ def _check_cases(coding: Coding, facet: Facet, nodes: list[Node], pool: Pool, re
 
 
 def _coding_schema(tags: tuple[str, ...]) -> Schema:
-    case = decoders.schema_of(Case, "a case", record=fields.key("record"))
     return decoders.schema_of(
         Coding,
         "an entry of the codebook",
         "tag",
         tag=fields.terms("tag", "axis or facet", tags, code="V101"),
-        cases=decoders.record_list("cases", case, Case),
+        cases=records_of("cases", Case, "a case", record=fields.key("record")),
     )
 
 
@@ -237,9 +244,6 @@ def _check_queries(node: Node | None, report: Report) -> None:
 
 
 def _protocol_schema(facets: Collection[str], names: tuple[str, ...] | None, stages: tuple[str, ...]) -> Schema:
-    def listed(name: str, noun: str, kind: Any, /, **own: decoders.Decoder) -> decoders.Decoder:
-        return decoders.record_list(name, decoders.schema_of(kind, noun, **own), kind)
-
     key = fields.key("id")
     query_name = decoders.text("name") if names is None else fields.terms("name", "term of query_field", names)
     facet = {
@@ -251,12 +255,12 @@ def _protocol_schema(facets: Collection[str], names: tuple[str, ...] | None, sta
         "a protocol",
         **facet,
         day=decoders.iso_date("day"),
-        include=listed("include", "a rule", Rule, id=key),
-        exclude=listed("exclude", "a rule", Rule, id=key),
-        families=listed("families", "a family of queries", Family, id=key),
-        queries=listed("queries", "a query", Query, name=query_name, family=fields.key("family")),
-        stages=listed("stages", "a stage", Stage, stage=fields.terms("stage", "term of stage_field", stages)),
-        evidence=listed("evidence", "a kind of source", Carries),
+        include=records_of("include", Rule, "a rule", id=key),
+        exclude=records_of("exclude", Rule, "a rule", id=key),
+        families=records_of("families", Family, "a family of queries", id=key),
+        queries=records_of("queries", Query, "a query", name=query_name, family=fields.key("family")),
+        stages=records_of("stages", Stage, "a stage", stage=fields.terms("stage", "term of stage_field", stages)),
+        evidence=records_of("evidence", Carries, "a kind of source"),
         search_from=decoders.iso_date("search_from"),
         citing_least=count("citing_least"),
     )

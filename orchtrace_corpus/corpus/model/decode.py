@@ -9,7 +9,7 @@ from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, dec
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, RecordField, Section
-from orchtrace_corpus.corpus.model.fields import field_decoder, kept_entry, term_list, terms, url
+from orchtrace_corpus.corpus.model.fields import field_decoder, kept_entry, term_list, url
 from orchtrace_corpus.corpus.model.records import (
     Evidence,
     Exclusion,
@@ -74,7 +74,7 @@ def _evidence_schema(taxonomy: Taxonomy) -> Schema:
         tags=term_list("tags", "axis or facet", supported, code="V101"),
         source=url("source"),
         more=None,
-        copy=terms("copy", "value of copy", ("yes",)),
+        copy=fields.mark("copy"),
         **_tag_decoders(taxonomy.evidence),
     )
     return schema._replace(required=tuple(dict.fromkeys((*schema.required, *_required(taxonomy.evidence)))))
@@ -137,7 +137,6 @@ def missing_records(
 
 
 def _evidence(**values: Any) -> Evidence:
-    values["copy"] = "copy" in values
     more = {name: values.pop(name) for name in list(values) if name not in _EVIDENCE_FIELDS}
     return Evidence(**values, more=more)
 
@@ -168,7 +167,7 @@ def _decode(
 
 
 def _waivers(name: str) -> Decoder:
-    return decoders.record_list(name, schema_of(Waiver, "a waiver", code=fields.waived_code("code")), Waiver)
+    return decoders.records_of(name, Waiver, "a waiver", code=fields.waived_code("code"))
 
 
 _OWN_DECODERS: dict[str, Callable[[str], Decoder]] = {

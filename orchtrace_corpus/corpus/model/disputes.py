@@ -12,7 +12,7 @@ from enum import StrEnum
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import Report, decode_value
+from orchtrace_corpus.base.yamlfile.decoders import Report
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import Entries, Paper, Places, Pool, ReadingName, Tag, decoded_entries
@@ -127,8 +127,8 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
         record=fields.key("record"),
         tag=fields.terms("tag", "tag", tuple(known), code="C202"),
         readings=_readings,
-        agreed=_agreed,
-        arguments=decoders.record_list("arguments", _ARGUMENT, Argument),
+        agreed=decoders.record(decoders.schema_of(Agreed, "what the readers agree on"), Agreed),
+        arguments=decoders.records_of("arguments", Argument, "an argument"),
         state=decoders.choice("state", State, code="C203"),
     )
     disputes, starts = [], []
@@ -302,15 +302,6 @@ def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
     by = {values: decoders.checked_text(f"reading {values}", one, report) for values, (_, one) in node.entries.items()}
     readings = (Reading(tuple(map(str.strip, values.split(","))), text) for values, text in by.items() if text)
     return None if None in by.values() else tuple(readings)
-
-
-def _agreed(node: Node, report: Report) -> Agreed | None:
-    agreed: Agreed | None = decode_value(node, _AGREED, Agreed, report)
-    return agreed
-
-
-_ARGUMENT = decoders.schema_of(Argument, "an argument")
-_AGREED = decoders.schema_of(Agreed, "what the readers agree on")
 
 
 def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:

@@ -215,6 +215,16 @@ def _refuse_code(
         )
 
 
+def mark(name: str) -> Decoder:
+    """`yes` where something holds of a record; the field is absent where it does not."""
+    decode_term = terms(name, f"value of {name}", ("yes",))
+
+    def decode(node: Node, report: Report) -> bool | None:
+        return True if decode_term(node, report) else None
+
+    return decode
+
+
 def term_list(
     name: str,
     label: str,

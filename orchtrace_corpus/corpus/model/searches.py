@@ -106,16 +106,12 @@ def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> Entries[R
         return Entries("the searches have")
     report = Report(file)
     runs, starts = [], []
-    for node, run in decoded_entries(file, _run_schema(), _run, report):
+    for node, run in decoded_entries(file, _run_schema(), Run, report):
         _check_sums(run, node, noun.many, report)
         runs.append(run)
         starts.append(node.at)
     findings = sorted(file.findings, key=lambda finding: finding.location)
     return Entries("the searches have", runs, Places(file, starts), findings)
-
-
-def _run(*, by: str, **values: Any) -> Run:
-    return Run(by=Maker(by), **values)
 
 
 def _check_sums(run: Run, node: Mapping, noun: str, report: Report) -> None:

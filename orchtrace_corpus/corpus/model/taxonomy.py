@@ -4,10 +4,11 @@ No code knows a term: another survey brings its own file and changes no Python.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from orchtrace_corpus.base.findings import is_noun, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -18,7 +19,6 @@ from orchtrace_corpus.base.yamlfile.decoders import (
     Schema,
     checked_text,
     decode_record,
-    decode_value,
     entries_of,
     items_of,
     nodes_of,
@@ -116,37 +116,31 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
 def _check_columns(taxonomy: Mapping, report: Report) -> None:
     """No column twice, each with a field that a cell can show, spellings for that field's terms only."""
     own = (text_of(field, "field") for field in items_of(taxonomy, "fields"))
-    of_papers = (*_columns(PAPER_FIELDS), "first_author", *filter(None, own))
-    for section, kind, columns in (
+    of_papers = (*_shown_fields(PAPER_FIELDS), "first_author", *filter(None, own))
+    for section, kind, fixed in (
         ("published", "papers", of_papers),
-        ("published_exclusions", "exclusions", _columns(EXCLUSION_FIELDS)),
+        ("published_exclusions", "exclusions", _shown_fields(EXCLUSION_FIELDS)),
     ):
         facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, kind)}
-        _check_table(items_of(taxonomy, section), section, facets, columns, report)
+        allowed = (*fixed, *(name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"))
+        taken: set[str] = set()
+        for column in items_of(taxonomy, section):
+            field = text_of(column, "field")
+            report.record = text_of(column, "column")
+            refuse_repeated(section, column, "column", taken, report)
+            if field and field not in allowed:
+                hint = suggestion(field, allowed)
+                report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
+            terms = [text_of(term, "id") for term in items_of(facets[field], "terms")] if field in facets else []
+            for term, (key_at, _) in entries_of(column, "spellings").items() if field in allowed else ():
+                if term not in (*terms, decoders.NOT_APPLICABLE):
+                    report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
     report.record = ""
 
 
-def _columns(fields: Iterable[RecordField]) -> tuple[str, ...]:
+def _shown_fields(fields: Iterable[RecordField]) -> tuple[str, ...]:
     """Return the names of the fields that a cell can show."""
     return tuple(field.name for field in fields if field.kind is not FieldKind.PARTS)
-
-
-def _check_table(
-    columns: Iterable[Mapping], section: str, facets: MappingType[str, Mapping], fixed: tuple[str, ...], report: Report
-) -> None:
-    taken: set[str] = set()
-    allowed = (*fixed, *(name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"))
-    for column in columns:
-        field = text_of(column, "field")
-        report.record = text_of(column, "column")
-        refuse_repeated(section, column, "column", taken, report)
-        if field and field not in allowed:
-            hint = suggestion(field, allowed)
-            report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
-        terms = [text_of(term, "id") for term in items_of(facets[field], "terms")] if field in facets else []
-        for term, (key_at, _) in entries_of(column, "spellings").items() if field in allowed else ():
-            if term not in (*terms, decoders.NOT_APPLICABLE):
-                report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
 
 
 class Kind(StrEnum):
@@ -363,43 +357,47 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     if values is None or len(file.findings) > before:
         return None
     taxonomy = Taxonomy(**values)
-    if type(node) is Mapping:
-        _refuse_pages(node, taxonomy.section, report)
+    for section, item in _facets(node, report) if type(node) is Mapping else ():
+        is_list = section == "papers" and taxonomy.section is not None and report.record == taxonomy.section.field
+        for term in (*items_of(item, "levels"), *(() if is_list else items_of(item, "terms"))):
+            message = "only a section of the list, a term of the first plain facet, has a page of its own"
+            _refuse_field(term, "own_page", message, report)
     return None if len(file.findings) > before else taxonomy
 
 
 def _check_typical(taxonomy: Mapping, report: Report) -> None:
     """Report typical terms of facets that are missing or have levels, unknown ones, and those outside papers."""
-    papers = items_of(taxonomy, "papers")
     terms = {
         text_of(facet, "field"): [text_of(term, "id") for term in items_of(facet, "terms")]
-        for facet in papers
+        for facet in items_of(taxonomy, "papers")
         if text_of(facet, "kind") != Kind.LEVELS
     }
+    for section, facet in _facets(taxonomy, report):
+        for term in (*items_of(facet, "terms"), *items_of(facet, "levels")):
+            for field, (key_at, value) in entries_of(term, "typical").items():
+                if section != "papers" or report.record not in terms or field not in terms:
+                    message = f"{quote(field)} is not another facet of papers with terms and no levels"
+                    report.add("V101", key_at, f"{message}{suggestion(field, list(terms))}")
+                    continue
+                for item in value.items if type(value) is Sequence else [value]:
+                    if type(item) is Scalar and item.text not in terms[field]:
+                        hint = suggestion(item.text, terms[field])
+                        report.add("V102", item.at, f"{quote(field)} has no term {quote(item.text)}{hint}")
+
+
+def _facets(taxonomy: Mapping, report: Report) -> Iterator[tuple[str, Mapping]]:
+    """Yield each facet with its section of the taxonomy, while the report names it."""
     for section in ("papers", "exclusions", "evidence"):
         for facet in items_of(taxonomy, section):
             report.record = text_of(facet, "field")
-            for term in (*items_of(facet, "terms"), *items_of(facet, "levels")):
-                for field, (key_at, value) in entries_of(term, "typical").items():
-                    if section != "papers" or report.record not in terms or field not in terms:
-                        message = f"{quote(field)} is not another facet of papers with terms and no levels"
-                        report.add("V101", key_at, f"{message}{suggestion(field, list(terms))}")
-                        continue
-                    for item in value.items if type(value) is Sequence else [value]:
-                        if type(item) is Scalar and item.text not in terms[field]:
-                            hint = suggestion(item.text, terms[field])
-                            report.add("V102", item.at, f"{quote(field)} has no term {quote(item.text)}{hint}")
+            yield section, facet
     report.record = ""
 
 
-def _refuse_pages(taxonomy: Mapping, section: Facet | None, report: Report) -> None:
-    for kind in ("papers", "exclusions", "evidence"):
-        for facet in items_of(taxonomy, kind):
-            is_section = kind == "papers" and section is not None and text_of(facet, "field") == section.field
-            for term in (*items_of(facet, "levels"), *(() if is_section else items_of(facet, "terms"))):
-                if "own_page" in term.entries:
-                    message = "only a section of the list, a term of the first plain facet, has a page of its own"
-                    report.add("F102", term.entries["own_page"][0], message)
+def _refuse_field(item: Mapping, name: str, message: str, report: Report) -> None:
+    """Report a field that means nothing where it stands."""
+    if name in item.entries:
+        report.add("F102", item.entries[name][0], message)
 
 
 def facet_decoder(facet: Facet) -> Decoder:
@@ -439,14 +437,12 @@ def _pairs(name: str) -> Decoder:
 _TERM = decoders.schema_of(
     Term, "a term", "id", typical=_typical, sketch=decoders.parsed("sketch", "F122", parse_sketch)
 )
-_COLUMN = decoders.schema_of(Column, "a column", "column", spellings=_spellings)
 _FACET = decoders.schema_of(
     Facet,
     "a facet",
     "field",
     field=fields.field_name("field"),
-    terms=decoders.record_list("terms", _TERM, Term),
-    levels=decoders.record_list("levels", _TERM, Term),
+    **{part: decoders.record_list(part, _TERM, Term) for part in ("terms", "levels")},
 )
 _RELAXABLE = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
 _OPTIONAL = tuple(field.name for field in PAPER_FIELDS if field.is_optional)
@@ -481,42 +477,32 @@ _NOUN = Schema(
 )
 
 
-def _noun(node: Node, report: Report) -> Noun | None:
-    noun: Noun | None = decode_value(node, _NOUN, Noun, report)
-    return noun
-
-
 def _own_field(
     field: str,
-    label: str,
-    kind: str,
+    kind: FieldKind,
     help: str,  # noqa: A002 - as taxonomies have it
-    choices: tuple[str, ...] = (),
     *,
-    required: bool = False,
     listed: bool = False,
     bibtex: str = "",
     csl: str = "",
     ris: str = "",
+    **more: Any,
 ) -> RecordField:
     """Return a field that a survey declares: settable, searched and asked for like a fixed one."""
-    of_kind = FieldKind(kind)
     return RecordField(
         field,
-        of_kind,
+        kind,
         help,
-        label=label,
-        required=required,
-        choices=choices,
-        search=SearchPart.IDENTIFIER if of_kind is FieldKind.IDENTIFIER else SearchPart.METHOD,
-        review=ReviewTopic.LINKS if of_kind in (FieldKind.URL, FieldKind.URLS) else ReviewTopic.FIELDS,
+        search=SearchPart.IDENTIFIER if kind is FieldKind.IDENTIFIER else SearchPart.METHOD,
+        review=ReviewTopic.LINKS if kind in (FieldKind.URL, FieldKind.URLS) else ReviewTopic.FIELDS,
         question=help,
         is_settable=True,
         is_fact=True,
         is_column=True,
-        is_filter=of_kind in (FieldKind.FLAG, FieldKind.CHOICE, FieldKind.YEAR),
+        is_filter=kind in (FieldKind.FLAG, FieldKind.CHOICE, FieldKind.YEAR),
         is_listed=listed,
         carriers=Carriers(bibtex, csl, ris),
+        **more,
     )
 
 
@@ -527,9 +513,12 @@ _TAXONOMY = decoders.schema_of(
     **{name: decoders.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
     crosstabs=_pairs("crosstabs"),
     rules=decoders.record_list("rules", RULE, TagRule),
-    **{name: decoders.record_list(name, _COLUMN, Column) for name in ("published", "published_exclusions")},
+    **{
+        name: decoders.records_of(name, Column, "a column", "column", spellings=_spellings)
+        for name in ("published", "published_exclusions")
+    },
     page_above=fields.number("page_above"),
-    noun=_noun,
+    noun=decoders.record(_NOUN, Noun),
     fields=decoders.record_list("fields", _FIELD, _own_field),
     omit=fields.term_list("omit", "optional field", _OPTIONAL, code="V101"),
     optional=fields.term_list("optional", "field that can be optional", _RELAXABLE, code="V101"),
@@ -542,42 +531,42 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
     for field in items_of(taxonomy, "fields"):
         report.record = text_of(field, "field")
         _check_name(field, "field", own, report)
-        is_choice = text_of(field, "kind") == FieldKind.CHOICE
-        if is_choice and "choices" not in field.entries:
+        if text_of(field, "kind") != FieldKind.CHOICE:
+            _refuse_field(field, "choices", "only a field of kind 'choice' has 'choices'; remove it", report)
+        elif "choices" not in field.entries:
             report.add("F101", field.at, "missing field 'choices', which a field of kind 'choice' needs")
-        if not is_choice and "choices" in field.entries:
-            report.add("F102", field.entries["choices"][0], "only a field of kind 'choice' has 'choices'; remove it")
-    for section in ("papers", "exclusions", "evidence"):
-        taken = set(own) if section == "papers" else set[str]()
-        for facet in items_of(taxonomy, section):
-            report.record = text_of(facet, "field")
-            kind = text_of(facet, "kind")
-            _check_name(facet, "field", taken, report)
-            if kind == Kind.LEVELS and "levels" not in facet.entries:
+    taken: dict[str, set[str]] = {"papers": own, "exclusions": set(), "evidence": set()}
+    for section, facet in _facets(taxonomy, report):
+        kind = text_of(facet, "kind")
+        _check_name(facet, "field", taken[section], report)
+        if kind == Kind.LEVELS:
+            if "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
-            if kind == Kind.LEVELS and "allows_na" in facet.entries:
-                message = "a facet of kind 'levels' has no 'allows_na': {} says that none applies"
-                report.add("F102", facet.entries["allows_na"][0], message)
-            if kind in (Kind.SINGLE, Kind.MANY) and "levels" in facet.entries:
-                message = f"unknown field 'levels' in a facet of kind {quote(kind)}"
-                report.add("F102", facet.entries["levels"][0], message)
-            for flag in ("sourced", "listed"):
-                if flag in facet.entries and section != "papers":
-                    message = f"only a facet of papers can be {quote(flag)}; remove it"
-                    report.add("F102", facet.entries[flag][0], message)
-            for part in ("terms", "levels"):
-                for term in items_of(facet, part):
-                    if "standing" in term.entries and (section, text_of(facet, "field")) != ("evidence", "level"):
-                        message = "only a term of the facet 'level' of evidence has a 'standing'; remove it"
-                        report.add("F102", term.entries["standing"][0], message)
-                given = facet.entries.get(part, (0, None))[1]
-                if type(given) is Sequence and not given.items:
-                    report.add("F104", given.at, f"{quote(part)} is an empty list; name at least one")
-                _check_terms(items_of(facet, part), part, report)
-            if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
-                for term in items_of(facet, "terms"):
-                    _check_name(term, "id", taken, report)
-    report.record = ""
+            message = "a facet of kind 'levels' has no 'allows_na': {} says that none applies"
+            _refuse_field(facet, "allows_na", message, report)
+        elif kind in (Kind.SINGLE, Kind.MANY):
+            _refuse_field(facet, "levels", f"unknown field 'levels' in a facet of kind {quote(kind)}", report)
+        for flag in ("sourced", "listed") if section != "papers" else ():
+            _refuse_field(facet, flag, f"only a facet of papers can be {quote(flag)}; remove it", report)
+        for part in ("terms", "levels"):
+            given = facet.entries.get(part, (0, None))[1]
+            if type(given) is Sequence and not given.items:
+                report.add("F104", given.at, f"{quote(part)} is an empty list; name at least one")
+            seen: set[str] = set()
+            for term in items_of(facet, part):
+                if (section, report.record) != ("evidence", "level"):
+                    message = "only a term of the facet 'level' of evidence has a 'standing'; remove it"
+                    _refuse_field(term, "standing", message, report)
+                refuse_repeated(part, term, "id", seen, report)
+                name = text_of(term, "id")
+                if name == decoders.NOT_APPLICABLE:
+                    message = "'NA' is not a term: set 'allows_na: true' on the facet"
+                    report.add("V104", term.entries["id"][1].at, message)
+                if "," in name:
+                    report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")
+        if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
+            for term in items_of(facet, "terms"):
+                _check_name(term, "id", taken[section], report)
 
 
 def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -> None:
@@ -591,14 +580,3 @@ def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -
         other = "another" if field == "field" else "a"
         report.add("F108", at, f"{quote(name)} is the name of {other} field, too; choose another")
     taken.add(name)
-
-
-def _check_terms(terms: Iterable[Mapping], part: str, report: Report) -> None:
-    seen: set[str] = set()
-    for term in terms:
-        refuse_repeated(part, term, "id", seen, report)
-        name = text_of(term, "id")
-        if name == decoders.NOT_APPLICABLE:
-            report.add("V104", term.entries["id"][1].at, "'NA' is not a term: set 'allows_na: true' on the facet")
-        if "," in name:
-            report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")

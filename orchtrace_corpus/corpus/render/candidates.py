@@ -154,8 +154,8 @@ def _mapping(candidate: Candidate) -> dict[str, Any]:
     paper = {name: value for name, value in records_render.as_mapping(candidate.paper).items() if value not in ([], "")}
     readings = []
     for reading in candidate.readings:
-        fields = {name: value for name, value in reading._asdict().items() if value and name != "is_copy"}
-        fields |= {"copy": "yes"} if reading.is_copy else {}
+        fields = {name: value for name, value in reading._asdict().items() if value}
+        fields |= {"copy": "yes"} if reading.copy else {}
         readings.append({name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()})
     own = {"proposal": candidate.proposal.value, "reason": candidate.reason, "found": candidate.found}
     awaiting = {"open": sorted(candidate.open_tags), "readings": readings}
@@ -198,7 +198,7 @@ def _open(candidate: Candidate, tag: str) -> str:
 def _reading(reading: SourceReading) -> Iterator[str]:
     """The lines of a reading."""
     proposes = f", {reading.inclusion}" if reading.inclusion else ""
-    yield f"{reading.by}{proposes}: {reading.level}{' (a copy)' * reading.is_copy}, {reading.confidence} confidence"
+    yield f"{reading.by}{proposes}: {reading.level}{' (a copy)' * reading.copy}, {reading.confidence} confidence"
     if reading.tags:
         yield ", ".join(f"{tag} {value}" for tag, value in reading.tags.items())
     yield reading.note

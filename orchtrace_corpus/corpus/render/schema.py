@@ -30,10 +30,10 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     `schemas.json` has what is the same for all taxonomies, tables of fields those of records. A `$ref` stands for
     the members of what it names, which is in `$defs` there or made here; what is written has no references.
     """
-    from orchtrace_corpus.corpus.model.candidates import READ, Decision, screening_facets
+    from orchtrace_corpus.corpus.model.candidates import READ, Decision, open_facets, screening_facets
     from orchtrace_corpus.corpus.model.claim_file import Over, Strength
     from orchtrace_corpus.corpus.model.codebook import Origin
-    from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, State, disputable, values_for
+    from orchtrace_corpus.corpus.model.disputes import State, disputable, values_for
     from orchtrace_corpus.corpus.model.scale import Group, Phase, Support
     from orchtrace_corpus.corpus.model.searches import Maker
 
@@ -64,15 +64,10 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
         "verdicts": _facet(VERDICT),
         **{f"facets of {kind}": {facet.field: _facet(facet) for facet in those} for kind, those in facets.items()},
     }
-    undecided = Term(NOT_ARISING, "None", "The term does not arise; one that is absent is open.")
-    open_levels = {
-        facet.field: facet._replace(levels=(*facet.levels, undecided)) for facet in taxonomy.papers if facet.levels
-    }
     of_papers = [field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive"]
     definitions["fields of candidates"] = {
         **_expanded(_properties(of_papers, "papers"), definitions),
-        **{field: _facet(facet) for field, facet in open_levels.items()},
-        **{facet.field: _facet(facet) for facet in screening_facets(taxonomy)},
+        **{facet.field: _facet(facet) for facet in (*open_facets(taxonomy), *screening_facets(taxonomy))},
     }
     written = []
     for row in rows:
