@@ -68,7 +68,7 @@ def test_of_a_log_that_is_cut_off_an_agent_without_a_return_is_no_saving() -> No
     assert "Findings 1 agent spawned that never returned (child): 6 s; s at 4 s." in told
     assert told.endswith("Saving agents that never returned: up to 6 s of 10 s.")
     assert "Findings 1 agent spawned that never returned, as far as the log goes (child): 6 s; s at 4 s." in told_of_cut
-    assert told_of_cut.endswith("Saving model in child: up to 6 s of 10 s.")
+    assert told_of_cut.endswith("Saving model calls of child: up to 6 s of 10 s.")
 
 
 def test_the_run_that_the_near_misses_are_made_of_has_no_finding() -> None:

@@ -408,9 +408,9 @@ def legend_of(*runs: Trace) -> list[str]:
 
 def test_the_legend_explains_what_occurs_and_nothing_else() -> None:
     thinking = trace(raw([event("a", 0, "inference", "x", t_end=4)]))
-    plain = ["model", "critical path", "other event", "so many events"]
+    plain = ["model", "critical path", "other event", "number of events"]
     full = ["model", "tool", "open call, perhaps waiting", "waits for another agent", "critical path", "spawn",
-            "return, end or stop", "other event", "so many events", "error", "axis broken"]  # fmt: skip
+            "return, end or stop", "other event", "number of events", "error", "axis broken"]  # fmt: skip
 
     assert legend_of(thinking) == plain
     assert legend_of(small()) == full

@@ -265,7 +265,7 @@ def _legend(runs: Sequence[Diagnosis]) -> Iterator[LegendEntry]:
         (types & {EventType.RETURN, EventType.STOP, EventType.DESPAWN}, "sign", "▲", "return, end or stop"),
         (EventType.MESSAGE in types, "sign", "◆", "message"),
         (True, "sign", "●", "other event"),
-        (True, "sign", "②", "so many events"),
+        (True, "sign", "②", "number of events"),
         (any(run.summary.errors for run in runs), "sign failed", "✕", "error"),
     )
     for occurs, *entry in entries:

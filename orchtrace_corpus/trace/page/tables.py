@@ -221,7 +221,7 @@ class Tables:
         chain, opened = self._run.path.chain, {one.number for one in self._run.view.open_calls}
         steps = [step for step in zip(chain.events, chain.parts, chain.gaps, strict=True) if step[1] or step[2]]
         longest = sorted(range(len(steps)), key=lambda at: -(steps[at][1] + steps[at][2]))[:MOST_ROWS]
-        rows = []
+        rows: list[tuple[Cell, ...]] = []
         for number, part, gap in (steps[at] for at in sorted(longest)):
             event = self._events[number]
             remarks = ["perhaps waiting"] * (number in opened) + ["time assumed"] * (number in self._run.assumed)
@@ -232,7 +232,7 @@ class Tables:
             notes.append(f"Behind the last step: {_plain(duration(chain.after, self._run.summary.unit))}.")
         if len(steps) > len(rows):
             notes.append(f"The longest {len(rows):,} of {len(steps):,} steps. {_ALL}")
-        return Table("Critical path", ("event", "agent", "what", "worked", "gap before"), tuple(rows), tuple(notes))
+        return _table("Critical path", ("event", "agent", "what", "worked", "gap before"), rows, notes)
 
     def between(self) -> Iterator[Table]:
         """Return the problems between agents, waits, open calls, and the fill of contexts."""

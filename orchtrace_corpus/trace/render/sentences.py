@@ -80,7 +80,11 @@ class Sentences:
     def _lever(self, found: Lever) -> str:
         if found.finding is not None:
             return findings.NOUNS[found.finding]
-        named = f"{self._what(found.activity, found.tool)} in {self._name(found.agent)}" if found.agent else "idle time"
+        if not found.agent:
+            return "idle time"
+        named = f"{self._what(found.activity, found.tool)} in {self._name(found.agent)}"
+        if found.activity in (Activity.MODEL, Activity.OPEN_MODEL):
+            named = f"model calls of {self._name(found.agent)}"
         return f"{named}, perhaps waiting" if found.activity in _OPEN else named
 
     def _what(self, activity: Activity, tool: str) -> str:
