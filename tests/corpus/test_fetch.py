@@ -217,9 +217,9 @@ def test_some_papers_by_name(corpus: Path, server: ArxivServer) -> None:
         (
             ["rose-gardn"],
             2,
-            "corpus: no paper 'rose-gardn'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?\n",
+            "corpus: no record 'rose-gardn'\nDid you mean: rose-garden (Röses: A Garden in Four Beds)?\n",
         ),
-        (["E001"], 2, "corpus: 'E001' is an exclusion, and only papers are fetched\n"),
+        (["E001"], 2, "corpus: E001 is an exclusion, not a paper\n"),
         (["mixed-borders"], 0, "none of these papers has an arXiv id\n"),
     ],
 )

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestio
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as findings_render
 from orchtrace_corpus.base.text.layout import first_and_more, pluralize
-from orchtrace_corpus.base.yamlfile.reader import YamlFile, read_bytes
+from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.analysis import agreement, coding
 from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
 from orchtrace_corpus.corpus.analysis.coding import Sheet
@@ -21,13 +21,13 @@ from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.edit import edits, tags
+from orchtrace_corpus.corpus.edit import tags
+from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
 from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.fields import url_problem
-from orchtrace_corpus.corpus.model.record_fields import dispute_style
 from orchtrace_corpus.corpus.model.records import Paper, Pool
 from orchtrace_corpus.corpus.model.tagging import read_level, read_term, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Kind
@@ -138,69 +138,51 @@ def compare(
     session = CorpusSession(*ctx.obj)
     refuse_together(record=record, with_corpus=with_corpus)
     pool = session.pool()
-    columns = coding.columns(pool.taxonomy)
-    merges = coding.read_merges(merge or [], columns)
     if len(set(sheets)) < len(sheets):
         raise CommandUseError("a sheet is named twice; each reader needs a sheet of their own")
-    names = coding.name_readers(sheets)
-    if all(is_screening_sheet(read_sheet(path)) for path in sheets):
-        return _compare_screening(session, sheets, pool, resamples, seed, output_format)
+    names, texts = coding.name_readers(sheets), {path: read_sheet(path) for path in sheets}
+    is_screening = all(map(is_screening_sheet, texts.values()))
+    if is_screening and len(sheets) < 2:
+        raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
+    columns = sheet_columns(pool.taxonomy) if is_screening else coding.columns(pool.taxonomy)
+    merges = coding.read_merges(merge or [], columns)
+    wanted, known = coding.merged(columns, merges), [paper.key for paper in pool.papers]
     readers: list[Sheet] = []
-    found: list[Finding] = []
-    for path in sheets:
-        sheet, problems = coding.decode(
-            read_sheet(path), path, coding.merged(columns, merges), [paper.key for paper in pool.papers]
-        )
+    findings: list[Finding] = []
+    for path, text in texts.items():
+        keys, texts_beside = (sheet_keys(text), SHEET_TEXTS) if is_screening else (known, ())
+        sheet, problems = coding.decode(text, path, wanted, keys, also=texts_beside)
         readers.append(sheet)
-        found += problems
-    found += coding.missing_cells(readers)
+        findings += problems
+    if not is_screening:
+        findings += coding.missing_cells(readers)
     readers = [reader._replace(name=names[reader.name]) for reader in readers]
-    if any(finding.code == "K101" for finding in found):
-        session.output.tell("\n".join(str(finding) for finding in found))
+    if any(finding.code == "K101" for finding in findings):
+        session.output.tell("\n".join(str(finding) for finding in findings))
         return ExitCode.UNREADABLE
-    if record:
-        _tell(session, found)
-        code = _record(session, pool, readers, merges, " and ".join(_place(path, session) for path in sheets))
-        return ExitCode.FINDINGS if has_errors(found) else code
-    found += coding.missing_rows(readers)
-    if with_corpus or len(readers) == 1:
-        coded = {key for sheet in readers for key in sheet.codes}
-        readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
-    _tell(session, found)
+    if record and not is_screening:
+        _tell(session, findings)
+        paths = {path: os.path.relpath(path, session.root_folder()) for path in sheets}
+        places = (os.path.basename(path) if near.startswith(os.pardir) else near for path, near in paths.items())
+        code = _record(session, pool, readers, merges, " and ".join(places))
+        return ExitCode.FINDINGS if has_errors(findings) else code
+    if not is_screening:
+        findings += coding.missing_rows(readers)
+        if with_corpus or len(readers) == 1:
+            coded = {key for sheet in readers for key in sheet.codes}
+            readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
+    _tell(session, findings)
     coarse = [coding.coarser(reader, columns, merges) for reader in readers]
     agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
     shown = [reader.name for reader in readers]
-    left_out = sum(finding.code == "K105" for finding in found)
+    left_out = sum(finding.code == "K105" for finding in findings)
     remarks = [f"{reader.name}: {remark}" for reader in readers for remark in reader.remarks]
     if agreements:
         views = {Format.JSON: lambda: render.document(agreements, shown, left_out, remarks)}
         session.show_report(views, lambda: render.tables(agreements, shown, left_out, remarks), "audit", output_format)
     else:
         session.output.note("corpus: no cell was coded by two readers")
-    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
-
-
-def _compare_screening(
-    session: CorpusSession, sheets: Sequence[str], pool: Pool, resamples: int, seed: int, output_format: Format
-) -> int:
-    """Measure how far readers agree in screening; the keys are those of the sheets, decided on or not."""
-    if len(sheets) < 2:
-        raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
-    names, wanted = coding.name_readers(sheets), sheet_columns(pool.taxonomy)
-    readers, found = [], []
-    for path in sheets:
-        text = read_sheet(path)
-        sheet, problems = coding.decode(text, path, wanted, sheet_keys(text), also=SHEET_TEXTS)
-        readers.append(sheet._replace(name=names[path]))
-        found += problems
-    _tell(session, found)
-    if any(finding.code == "K101" for finding in found):
-        return ExitCode.UNREADABLE
-    agreements = agreement.compare(readers, wanted, resamples=resamples, seed=seed)
-    left_out, shown = sum(finding.code == "K105" for finding in found), [reader.name for reader in readers]
-    views = {Format.JSON: lambda: render.document(agreements, shown, left_out)}
-    session.show_report(views, lambda: render.tables(agreements, shown, left_out), "audit", output_format)
-    return ExitCode.FINDINGS if has_errors(found) else ExitCode.DONE
+    return ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
 
 
 def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
@@ -252,12 +234,6 @@ def dispute(
     return _record(session, pool, [reading], {}, source, one=f"{tag}={value} of {paper.key} by {by}", dry_run=dry_run)
 
 
-def _place(path: str, session: CorpusSession) -> str:
-    """Return the path of a sheet from the corpus folder, or its name if it is elsewhere."""
-    path_from_root = os.path.relpath(path, session.root_folder())
-    return os.path.basename(path) if path_from_root.startswith(os.pardir) else path_from_root
-
-
 def _record(
     session: CorpusSession,
     pool: Pool,
@@ -280,16 +256,11 @@ def _record(
         raise CommandUseError(f"this reading is recorded already: {one}", hint)
     for key, column in found.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
-    file = corpus.file(store.DISPUTES)
-    text = edits.change_records(file, found.extended, dispute_style())
-    text = edits.add_records(YamlFile(file.path, text.encode()), found.added, dispute_style())
+    texts: dict[str, str] = {}
+    if found.added or found.extended:
+        texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, changes=found.extended, added=found.added)
     session.output.note(f"{pluralize(len(found.added), 'new dispute')}, {len(found.extended)} with new readings")
-    return apply(
-        session,
-        corpus,
-        Proposal({store.DISPUTES: text} if found.added or found.extended else {}),
-        dry_run=dry_run,
-    )
+    return apply(session, corpus, Proposal(texts), dry_run=dry_run)
 
 
 def read_sheet(path: str) -> str:

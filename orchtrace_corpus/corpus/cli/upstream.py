@@ -16,7 +16,7 @@ from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
+from orchtrace_corpus.corpus.edit.proposal import Proposal, find_papers, load_editable
 from orchtrace_corpus.corpus.intake import upstream
 from orchtrace_corpus.corpus.intake.upstream import Fetched
 from orchtrace_corpus.corpus.model.store import CorpusFiles
@@ -55,7 +55,7 @@ def fetch(
     root = session.writable_root() if write else session.root_folder()
     corpus = load_editable(root)
     loaded, pool = corpus.loaded, corpus.pool
-    papers = upstream.select_papers(pool, names) if names else pool.papers
+    papers = find_papers(pool, names) if names else pool.papers
     noun = pool.taxonomy.noun
     ids = list(dict.fromkeys(paper.arxiv_id for paper in papers if paper.arxiv_id))
     if not ids:

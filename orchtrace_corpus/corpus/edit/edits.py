@@ -1,10 +1,10 @@
 """Edits of a data file's text: records added, and changed field by field.
 
 Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice` sees to it. These
-functions turn values into YAML and know nothing of files on disk; `edit.proposal` writes what they return.
+functions turn values into YAML and write nothing; `edit.proposal` writes what they return.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from orchtrace_corpus.base.yamlfile import reader, splice
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
@@ -13,6 +13,7 @@ from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import Style, record_text
 from orchtrace_corpus.corpus.model.field_table import value_texts
 from orchtrace_corpus.corpus.model.record_fields import Value
+from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 
 def raw_records(file: YamlFile) -> list[dict[str, object]]:
@@ -32,6 +33,19 @@ def plain_value(value: object) -> object:
         plain = [plain_value(part) for part in value]
         return NOT_APPLICABLE if plain == [NOT_APPLICABLE] else plain
     return value_texts(value)[0] if isinstance(value, (int, float)) else value
+
+
+def edit_file(
+    corpus: CorpusFiles,
+    path: str,
+    *,
+    changes: Mapping[int, Mapping[str, Value | None]] = {},
+    added: Sequence[Mapping[str, Value]] = (),
+) -> str:
+    """Return the new text of a data file, with fields of records changed and records added; errors as for those two."""
+    file, style = corpus.file(path), corpus.style(path)
+    text = change_records(file, changes, style)
+    return add_records(YamlFile(file.path, text.encode()) if changes else file, added, style)
 
 
 def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:

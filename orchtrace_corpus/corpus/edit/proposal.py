@@ -17,17 +17,10 @@ from orchtrace_corpus.base.yamlfile.splice import remove_record
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
 from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
-from orchtrace_corpus.corpus.edit.edits import add_records, change_records
+from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.candidates import Candidate
-from orchtrace_corpus.corpus.model.record_fields import (
-    Value,
-    dispute_fields,
-    dispute_style,
-    exclusion_style,
-    fields,
-    paper_style,
-)
+from orchtrace_corpus.corpus.model.record_fields import Value, dispute_fields, fields
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 
@@ -220,9 +213,8 @@ def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidat
     Raises:
         DataFileError: The records of a file are not written one below the other.
     """
-    taxonomy = corpus.pool.taxonomy
-    records = [fields(paper, taxonomy) for paper in papers]
-    texts = {store.PAPERS: add_records(corpus.file(store.PAPERS), records, paper_style(taxonomy))}
+    records = [fields(paper, corpus.pool.taxonomy) for paper in papers]
+    texts = {store.PAPERS: edit_file(corpus, store.PAPERS, added=records)}
     pairs = list(zip(origins, papers, strict=True)) if origins else []
     promoted = [(origin, paper.key) for origin, paper in pairs if isinstance(origin, Exclusion)]
     if promoted:
@@ -230,8 +222,7 @@ def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidat
         changes: dict[int, Mapping[str, Value | None]] = {
             places[exclusion.id]: {"promoted_to": key} for exclusion, key in promoted
         }
-        file = corpus.file(store.EXCLUSIONS)
-        texts[store.EXCLUSIONS] = change_records(file, changes, exclusion_style(taxonomy))
+        texts[store.EXCLUSIONS] = edit_file(corpus, store.EXCLUSIONS, changes=changes)
     proposal = Proposal(
         texts,
         added=tuple(papers),
@@ -245,8 +236,7 @@ def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidat
 
 def exclude(corpus: CorpusFiles, exclusion: Exclusion, candidate: Candidate | None = None) -> Proposal:
     """An exclusion comes to the end of the log, and the candidate that it was leaves its file; errors as for `add`."""
-    taxonomy = corpus.pool.taxonomy
-    text = add_records(corpus.file(store.EXCLUSIONS), [fields(exclusion, taxonomy)], exclusion_style(taxonomy))
+    text = edit_file(corpus, store.EXCLUSIONS, added=[fields(exclusion, corpus.pool.taxonomy)])
     proposal = Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
     return _without_candidates(corpus, proposal, [(candidate, None)] if candidate else [])
 
@@ -265,7 +255,7 @@ def _without_candidates(
     new = [dispute_fields(one) for was, paper in decided if paper for one in was.disputed(paper, known)]
     texts = dict(proposal.texts)
     if new:
-        texts[store.DISPUTES] = add_records(corpus.file(store.DISPUTES), new, dispute_style())
+        texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, added=new)
     file, names = corpus.file(store.CANDIDATES), {one.name for one, _ in decided}
     for place in reversed(range(len(corpus.candidates.items))):
         if corpus.candidates.items[place].name in names:
@@ -281,8 +271,7 @@ def demote(corpus: CorpusFiles, target: Target, excluded: Proposal) -> Proposal:
 
 def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
     """Fields of one record change; None takes one away; errors as for `change_records`."""
-    style = paper_style if isinstance(target.record, Paper) else exclusion_style
-    text = change_records(corpus.file(target.name), {target.position: changes}, style(corpus.pool.taxonomy))
+    text = edit_file(corpus, target.name, changes={target.position: changes})
     return Proposal({target.name: text}, changed=(target.record,), changes=changes)
 
 

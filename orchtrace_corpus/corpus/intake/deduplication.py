@@ -5,16 +5,16 @@ published version are one. What comes from outside becomes plain text before it 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import date
-from enum import StrEnum
 from html import unescape
 
 from orchtrace_corpus.base.errors import DataFileError, UpstreamError
 from orchtrace_corpus.base.findings import Finding, Severity
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign, identifier_text
-from orchtrace_corpus.corpus.edit.edits import add_records
+from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.edit.proposal import Proposal
 from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import papers as intake
@@ -23,19 +23,11 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.record_fields import candidate_fields, candidate_style
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
-from orchtrace_corpus.corpus.model.searches import Maker, Run, Search, run_fields, search_style
+from orchtrace_corpus.corpus.model.record_fields import candidate_fields
+from orchtrace_corpus.corpus.model.records import Paper, Tag
+from orchtrace_corpus.corpus.model.searches import Maker, Run, Search, run_fields
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.rules import candidates as candidate_rules
-
-
-class Known(StrEnum):
-    """The place of a record that the corpus has already."""
-
-    POOL = "pool"
-    LOG = "log"
-    CANDIDATES = "candidates"
 
 
 class SearchResult(NamedTuple):
@@ -103,11 +95,11 @@ def deduplicate(
     pool = corpus.pool
     awaiting = [candidate.paper for candidate in corpus.candidates.items]
     index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
-    places = {id(paper): Known.POOL for paper in pool.papers} | {id(paper): Known.CANDIDATES for paper in awaiting}
+    places = {id(paper): store.PAPERS for paper in pool.papers} | {id(paper): store.CANDIDATES for paper in awaiting}
     fresh = RecordIndex()
     drafts: list[tuple[int, Paper, list[str], str]] = []
     by_title: dict[str, tuple[Paper, Match]] = {}
-    known = dict.fromkeys(Known, 0)
+    known = Counter[str]()
     repeated = 0
     seen = RecordIndex()
     for number, result in enumerate(results):
@@ -128,7 +120,7 @@ def deduplicate(
                     repeated += 1
                     continue
                 seen.add(paper)
-                known[Known.LOG if isinstance(match.record, Exclusion) else places[id(match.record)]] += 1
+                known[places.get(id(match.record), store.EXCLUSIONS)] += 1
                 if match.sign is Sign.TITLE:
                     by_title.setdefault(_name(paper), (paper, match))
                 continue
@@ -136,11 +128,16 @@ def deduplicate(
             drafts.append((number, paper, list(ties), result.search.source))
     taken = {paper.key for paper in (*pool.papers, *awaiting)}
     reserved = {paper.key for _, paper, _, _ in drafts}
+    screened_by = screening_facets(pool.taxonomy)
     candidates: list[Candidate] = []
     for _, paper, came_by, source in drafts:
         key = intake.propose_key(paper, taken, reserved)
         taken.add(key)
-        tags = _screening(pool, (came_by[0], source), query_field)
+        tags: dict[str, Tag] = {}
+        for facet in screened_by:
+            name = came_by[0] if facet.field == query_field else source
+            if name in facet.values:
+                tags[facet.field] = name
         draft = Candidate(paper._replace(key=key, tags={}, evidence=()), Decision.UNREAD, found=day.isoformat())
         candidates.append(draft._replace(found_by=tuple(dict.fromkeys(came_by)), screening=tags))
     errors = _errors(corpus, candidates)
@@ -153,9 +150,9 @@ def deduplicate(
         maker,
         searches,
         repeated,
-        known[Known.POOL],
-        known[Known.LOG],
-        known[Known.CANDIDATES],
+        known[store.PAPERS],
+        known[store.EXCLUSIONS],
+        known[store.CANDIDATES],
         len(errors),
         tuple(_name(candidate.paper) for candidate in new),
     )
@@ -176,15 +173,14 @@ def propose(corpus: CorpusFiles, found: Discovery) -> Proposal:
         DataFileError: A file cannot be read, or is not written record below record.
         InvalidCorpusError: The searches on record have errors.
     """
-    taxonomy = corpus.pool.taxonomy
     texts: dict[str, str] = {}
     if found.new:
-        records = [candidate_fields(one, taxonomy) for one in found.new]
-        texts[store.CANDIDATES] = add_records(corpus.file(store.CANDIDATES), records, candidate_style(taxonomy))
+        records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in found.new]
+        texts[store.CANDIDATES] = edit_file(corpus, store.CANDIDATES, added=records)
     before = {search.query for run in corpus.searches.sound() if run.by is Maker.IMPORT for search in run.searches}
     is_again = found.run.by is Maker.IMPORT and not found.new and before.issuperset(s.query for s in found.run.searches)
     if found.run.searches and not is_again:
-        texts[store.SEARCHES] = add_records(corpus.file(store.SEARCHES), [run_fields(found.run)], search_style())
+        texts[store.SEARCHES] = edit_file(corpus, store.SEARCHES, added=[run_fields(found.run)])
     if found.metadata:
         texts[store.ARXIV] = arxiv_text(corpus, found.metadata)
     return Proposal(texts)
@@ -205,9 +201,8 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
     """Return the errors of new candidates, by their keys."""
     if not candidates:
         return {}
-    taxonomy = corpus.pool.taxonomy
-    records = [candidate_fields(candidate, taxonomy) for candidate in candidates]
-    text = add_records(corpus.file(store.CANDIDATES), records, candidate_style(taxonomy))
+    records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in candidates]
+    text = edit_file(corpus, store.CANDIDATES, added=records)
     file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
     keys = {one.name for one in candidates}
     if len(file.items) < len(corpus.candidates.items) + len(candidates):
@@ -222,17 +217,6 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
 def _name(paper: Paper) -> str:
     """Return the name of a paper in a run: its first identifier, else its address, else its title."""
     return identifier_text(paper) or next(iter(paper.urls), "") or paper.title
-
-
-def _screening(pool: Pool, names: Iterable[str], query_field: str | None) -> dict[str, Tag]:
-    """Return the tags of the log that a candidate has: those whose term is the name of its query or its source."""
-    known: dict[str, Tag] = {}
-    query, source = names
-    for facet in screening_facets(pool.taxonomy):
-        name = query if facet.field == query_field else source
-        if name in facet.values:
-            known[facet.field] = name
-    return known
 
 
 def _plain(text: str) -> str:

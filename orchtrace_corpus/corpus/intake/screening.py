@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.analysis.coding import Column
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity, is_excluded, text_of
 from orchtrace_corpus.corpus.edit import proposal as edit
-from orchtrace_corpus.corpus.edit.edits import change_records
+from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.edit.proposal import Proposal
 from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details
@@ -149,7 +149,8 @@ def include(
     }
     changes |= {SUMMARY: bare.summary} if bare.summary else {}
     changes |= {"proposal": Decision.INCLUDE.value, "reason": reason or candidate.reason, "screened": day}
-    return _change(corpus, candidate, changes)
+    position = corpus.candidates.items.index(candidate)
+    return Proposal({store.CANDIDATES: edit_file(corpus, store.CANDIDATES, changes={position: changes})})
 
 
 def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, said: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
@@ -162,12 +163,6 @@ def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, said: Exclusion) 
 def proposed_reason(candidate: Candidate, decision: Decision = Decision.EXCLUDE) -> str:
     """The reason of a candidate where this decision is proposed for it; empty where another is."""
     return candidate.reason if candidate.proposal is decision else ""
-
-
-def _change(corpus: CorpusFiles, candidate: Candidate, changes: Mapping[str, Value | None]) -> Proposal:
-    places = {item.name: place for place, item in enumerate(corpus.candidates.items)}
-    file, style = corpus.file(store.CANDIDATES), corpus.style(store.CANDIDATES)
-    return Proposal({store.CANDIDATES: change_records(file, {places[candidate.name]: changes}, style)})
 
 
 def sheet_columns(taxonomy: Taxonomy) -> tuple[Column, ...]:

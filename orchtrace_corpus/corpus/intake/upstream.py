@@ -5,21 +5,21 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
-from orchtrace_corpus.base.findings import Finding, beyond, has_errors, quote
+from orchtrace_corpus.base.errors import UpstreamError
+from orchtrace_corpus.base.findings import Finding, beyond, has_errors
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus import rules
-from orchtrace_corpus.corpus.analysis.search import describe_near_misses, find_records
-from orchtrace_corpus.corpus.edit.edits import change_records
+from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.intake import drift
+from orchtrace_corpus.corpus.intake.deduplication import arxiv_text
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
+from orchtrace_corpus.corpus.model.arxiv_file import merged
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.record_fields import Value
-from orchtrace_corpus.corpus.model.records import Loaded, Paper, Pool
+from orchtrace_corpus.corpus.model.records import Loaded
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.sources import links
 from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
@@ -64,24 +64,6 @@ class LinkReport(NamedTuple):
     outcomes: Mapping[str, Tried]
     asked: int
     left_to_fetch: int
-
-
-def select_papers(pool: Pool, names: Sequence[str]) -> tuple[Paper, ...]:
-    """The papers called by these names: keys, identifiers in any spelling, or URLs.
-
-    Raises:
-        CommandUseError: A name is that of no paper, or of an exclusion.
-    """
-    papers: dict[str, Paper] = {}
-    for name in names:
-        records = find_records(pool, name)
-        found = [record for record in records if isinstance(record, Paper)]
-        if records and not found:
-            raise CommandUseError(f"{quote(name)} is an exclusion, and only {pool.taxonomy.noun.many} are fetched")
-        if not found:
-            raise CommandUseError(f"no {pool.taxonomy.noun.one} {quote(name)}", describe_near_misses(pool, name))
-        papers |= {paper.key: paper for paper in found}
-    return tuple(papers.values())
 
 
 def fetch(
@@ -137,12 +119,9 @@ def texts_with_answers(corpus: CorpusFiles, fetched: Fetched) -> dict[str, str]:
 
     What arXiv has said of candidates stays.
     """
-    changes = _harmless_changes(corpus, fetched)
-    papers = (*corpus.pool.papers, *(candidate.paper for candidate in corpus.candidates.items))
-    every_id = [paper.arxiv_id for paper in papers if paper.arxiv_id]
     return {
-        store.PAPERS: change_records(corpus.file(store.PAPERS), changes, corpus.style(store.PAPERS)),
-        store.ARXIV: encode(merged(fetched.known, fetched.answers.found, every_id)),
+        store.PAPERS: edit_file(corpus, store.PAPERS, changes=_harmless_changes(corpus, fetched)),
+        store.ARXIV: arxiv_text(corpus, fetched.answers.found),
     }
 
 
@@ -204,8 +183,7 @@ def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[s
     before = rules.check(loaded)
 
     def is_harmless(some: Mapping[int, Mapping[str, Value | None]]) -> bool:
-        text = change_records(corpus.file(store.PAPERS), some, corpus.style(store.PAPERS))
-        edited = CorpusFiles(corpus.root, {store.PAPERS: text.encode()})
+        edited = CorpusFiles(corpus.root, {store.PAPERS: edit_file(corpus, store.PAPERS, changes=some).encode()})
         return not has_errors(beyond(before, rules.check(edited.loaded)))
 
     if not changes or is_harmless(changes):
