@@ -26,8 +26,7 @@ from orchtrace_corpus.corpus.checks import (
     PartName,
     check_parts,
     exit_code_of,
-    find_problems,
-    fixed_documents,
+    fixing_commands,
     read_codes,
 )
 from orchtrace_corpus.corpus.cli.session import CorpusSession
@@ -82,9 +81,13 @@ def fix_values(session: CorpusSession, wanted: Sequence[str], ignored: Sequence[
     Raises:
         CorpusError: There is no corpus, or it cannot be read.
     """
+    from orchtrace_corpus.corpus.build import mended_documents
+
     root = session.writable_root()
+    codes = read_codes(wanted, ignored)
     for _ in range(_MAX_FIXES):
-        documents = fixed_documents(root, wanted, ignored)
+        files = CorpusFiles(root)
+        documents = mended_documents(files, select(tuple(files.findings(PartName.DATA)), *codes))
         for document in documents:
             session.output.tell(document.diff.rstrip("\n"))
         for name in write_stale(root, documents):
@@ -134,8 +137,10 @@ def check_data(
         CommandUseError: Options contradict each other.
         CorpusError: There is no corpus, or it cannot be read.
     """
-    validation = find_problems(session.writable_root(), wanted, ignored)
-    findings, pool = validation.findings, validation.pool
+    files = CorpusFiles(session.writable_root())
+    codes = read_codes(wanted, ignored)
+    everything = tuple(files.findings(PartName.DATA))
+    findings, pool = select(everything, *codes), files.loaded.pool
     limit = max_findings or len(findings)
     session.show_findings(ranked(findings, max_findings), form, limit)
     if len(findings) > limit:
@@ -143,11 +148,12 @@ def check_data(
     checked = "the taxonomy"
     if pool is not None:
         counts = [pool.taxonomy.noun.counted(len(pool.papers)), pluralize(len(pool.exclusions), "exclusion")]
-        counts += [pluralize(validation.candidates, "candidate")] * bool(validation.candidates)
+        counts += [pluralize(files.candidates.total, "candidate")] * bool(files.candidates.total)
         checked = " and ".join((", ".join(counts[:-1]), counts[-1]))
-    others = f"; {validation.left_out} more left out by --select or --ignore" if validation.left_out else ""
+    left_out = len(everything) - len(findings)
+    others = f"; {left_out} more left out by --select or --ignore" if left_out else ""
     session.output.note(f"{render.summary(findings)} in {checked}{others}")
-    if mends := [command for command in validation.mends if not (fixed and command == _FIX)]:
+    if mends := [command for command in fixing_commands(files, findings) if not (fixed and command == _FIX)]:
         session.output.note(f"To fix some of these: {_joined(mends)}")
     return exit_code_of(findings, strict=strict)
 

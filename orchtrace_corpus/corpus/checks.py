@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import read_text
-from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed, select
+from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
@@ -99,23 +99,6 @@ class Check(NamedTuple):
         return tuple(finding for part in self.parts for finding in part.findings)
 
 
-class Validation(NamedTuple):
-    """The outcome of validating a corpus.
-
-    Attributes:
-        pool: What could be read; None if the taxonomy could not.
-        findings: The findings that were asked for.
-        left_out: How many others there are.
-        mends: The commands that mend some of the findings.
-    """
-
-    pool: Pool | None
-    findings: tuple[Finding, ...]
-    left_out: int
-    mends: tuple[str, ...]
-    candidates: int = 0
-
-
 def check(root: str = "") -> Check:
     """Ask of a corpus everything that a pull request is asked, except for its traces.
 
@@ -134,7 +117,7 @@ def check_parts(files: CorpusFiles) -> Iterator[Part]:
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
     files.keep = True
     findings = tuple(files.findings(PartName.DATA))
-    mends = _mends(files, findings) if has_errors(findings) else ()
+    mends = fixing_commands(files, findings) if has_errors(findings) else ()
     yield Part(PartName.DATA, exit_code_of(findings), findings, mends=mends)
     parts = {row.part or row.name: row for row in store.DATA_FILES if files.is_there(row)}
     parts.pop(PartName.DATA)
@@ -166,46 +149,13 @@ def check_parts(files: CorpusFiles) -> Iterator[Part]:
         yield Part(PartName.EXAMPLE, examples=examples)
 
 
-def find_problems(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> Validation:
-    """Validate a corpus, and report some of the findings.
-
-    Args:
-        root: The folder that holds `data/`.
-        select_codes: Codes, or beginnings of codes, several of them in a text if there are commas in it; all if empty.
-        ignore_codes: Those that are left out.
-
-    Raises:
-        CommandUseError: There is no such code, or both name the same.
-        DataFileError: A data file cannot be read.
-    """
-    chosen, ignored = read_codes(select_codes, ignore_codes)
-    files = CorpusFiles(root)
-    everything = tuple(files.findings(PartName.DATA))
-    findings = select(everything, chosen, ignored)
-    pool = files.loaded.pool
-    candidates = files.candidates.total if pool else 0
-    return Validation(pool, findings, len(everything) - len(findings), _mends(files, findings), candidates)
-
-
-def _mends(files: CorpusFiles, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return the commands that mend some of the findings."""
+def fixing_commands(files: CorpusFiles, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the commands that fix some of the findings."""
     if not findings:
         return ()
     from orchtrace_corpus.corpus.edit.fixes import changes, tag_commands
 
     return (*(("corpus check --fix",) if changes(files, findings) else ()), *tag_commands(files, findings))
-
-
-def fixed_documents(root: str, select_codes: Sequence[str] = (), ignore_codes: Sequence[str] = ()) -> "list[Document]":
-    """The data files with those findings mended that need no decision; arguments and errors as for `find_problems`.
-
-    A value may have several mistakes, and is mended one at a time: write the documents and ask again.
-    """
-    from orchtrace_corpus.corpus import build
-
-    chosen, ignored = read_codes(select_codes, ignore_codes)
-    files = CorpusFiles(root)
-    return build.mended_documents(files, select(tuple(files.findings(PartName.DATA)), chosen, ignored))
 
 
 def exit_code_of(findings: Sequence[Finding], *, strict: bool = False) -> ExitCode:
@@ -305,7 +255,15 @@ def _crlf_error(crlf: Mapping[str, str]) -> CorpusError:
 
 
 def read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the codes that are selected and those that are ignored; errors as for `find_problems`."""
+    """Return the codes that are selected and those that are ignored.
+
+    Args:
+        select_codes: Codes, or beginnings of codes, several of them in a text if there are commas in it; all if empty.
+        ignore_codes: Those that are left out.
+
+    Raises:
+        CommandUseError: There is no such code, or both name the same.
+    """
     chosen, ignored = (
         [code for text in texts for prefix in text.split(",") for code in codes(prefix.strip())]
         for texts in (select_codes, ignore_codes)
