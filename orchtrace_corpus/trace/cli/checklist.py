@@ -76,11 +76,11 @@ def checklist(
 
 
 def _of_traces(
-    session: Session, paths: list[str], name: str, known: "Outcomes | None", marks: Marks
+    session: Session, paths: list[str], name: str, outcomes: "Outcomes | None", marks: Marks
 ) -> Iterator[dict[str, Any]]:
     from orchtrace_corpus.trace.diagnosis.checklist import facts_of
 
-    given = judged(documents_of(session, paths, name), known)
+    given = judged(documents_of(session, paths, name), outcomes)
     yield from derive_each(session, given, partial(facts_of, marks))
 
 

@@ -140,14 +140,14 @@ Judged: TypeAlias = "tuple[Document, Outcome | None]"
 """A document, and how its run ended, if that is said elsewhere."""
 
 
-def judged(given: Iterable[Document], known: "Outcomes | None") -> Iterator[Judged]:
+def judged(given: Iterable[Document], outcomes: "Outcomes | None") -> Iterator[Judged]:
     """Documents with the outcomes of their runs.
 
     Raises:
         CommandUseError: One outcome would be of two runs.
     """
     for document in given:
-        yield document, known.take(name_of(document)) if known else None
+        yield document, outcomes.take(name_of(document)) if outcomes else None
 
 
 def in_files(session: Session, files: Sequence[str]) -> Iterator[Document]:
@@ -234,13 +234,13 @@ def one_trace(session: Session, path: str, name: str = "") -> tuple[Document, "T
 
 
 def derive_each(
-    session: Session, given: Iterable[Judged], derive: Callable[["Outcome | None", "TraceView"], Derived]
+    session: Session, judged_traces: Iterable[Judged], derive: Callable[["Outcome | None", "TraceView"], Derived]
 ) -> Iterator[Derived]:
     """Apply a function to each trace and its outcome, in several processes if there are many.
 
     Args:
         session: Where warnings are reported.
-        given: The traces as documents, with their outcomes.
+        judged_traces: The traces as documents, with their outcomes.
         derive: A function that other processes can import; what it returns is sent from one to another.
 
     Raises:
@@ -250,7 +250,7 @@ def derive_each(
     from orchtrace_corpus.base.workers import in_order
 
     checked = _Checked()
-    for examined in in_order(partial(_examine, derive), given, size_bytes=lambda one: one[0].size()):
+    for examined in in_order(partial(_examine, derive), judged_traces, size_bytes=lambda one: one[0].size()):
         yield from checked.sound(examined)
     checked.report(session)
 

@@ -110,11 +110,11 @@ def _show_measures(
     session.show_tables([table], "trace-measures", output_format)
 
 
-def _show_ledgers(session: Session, given: Iterator[Document], by: str, output_format: Format) -> None:
+def _show_ledgers(session: Session, documents: Iterator[Document], by: str, output_format: Format) -> None:
     are_ids = output_format.is_exact or output_format is Format.JSON
     ledgers = [
         (view.trace.trace_id, _ledger(view, by, are_ids=are_ids), not has_all_tokens(view.trace))
-        for _, view in sound_traces(session, given)
+        for _, view in sound_traces(session, documents)
     ]
     if output_format is Format.JSON:
         session.output.write(envelope("trace-ledger", render.spent_data(ledgers, by)))
@@ -135,8 +135,8 @@ def _ledger(view: TraceView, by: str, *, are_ids: bool) -> list[Entry]:
     return [entry._replace(name=names.get(entry.name, entry.name)) for entry in entries]
 
 
-def _show_profiles(session: Session, given: Iterator[Document], output_format: Format) -> None:
-    found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, given)]
+def _show_profiles(session: Session, documents: Iterator[Document], output_format: Format) -> None:
+    found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, documents)]
     if output_format is Format.JSON:
         session.output.write(envelope("trace-concurrency", render.concurrent_data(found)))
         return

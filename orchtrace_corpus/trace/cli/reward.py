@@ -104,10 +104,10 @@ def _tables(specs: Sequence[Spec], paid: render.Paid, by: By, *, exact: bool, is
 
 
 def _show_several(
-    session: Session, given: Iterator[Judged], specs: Sequence[Spec], output_format: Format, *, is_design: bool
+    session: Session, judged_traces: Iterator[Judged], specs: Sequence[Spec], output_format: Format, *, is_design: bool
 ) -> None:
     if len(specs) == 2:
-        values = list(derive_each(session, given, partial(render.present_short, specs)))
+        values = list(derive_each(session, judged_traces, partial(render.present_short, specs)))
         found = compare(
             [value.values[0][0] for value in values],
             [one.values[1][0] for one in values],
@@ -119,12 +119,12 @@ def _show_several(
         tables = render.compared(specs, values, found, exact=output_format.is_exact)
         session.show_tables(tables[:1] if output_format is Format.CSV else tables, "trace-rewards", output_format)
     elif output_format is Format.JSON:
-        each = derive_each(session, given, partial(render.present_data, specs, is_design))
+        each = derive_each(session, judged_traces, partial(render.present_data, specs, is_design))
         session.output.write(envelope("trace-rewards", {"traces": list(each)}))
     elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
-        lines = derive_each(session, given, partial(render.present_csv, specs, is_design))
+        lines = derive_each(session, judged_traces, partial(render.present_csv, specs, is_design))
         session.output.write(csv(render.columns(specs, is_design=is_design), ()) + "".join(lines))
     else:
-        values = list(derive_each(session, given, partial(render.present_short, specs)))
+        values = list(derive_each(session, judged_traces, partial(render.present_short, specs)))
         table = render.runs(specs, values, is_design=is_design, exact=output_format.is_exact)
         session.show_tables([table], "trace-rewards", output_format)

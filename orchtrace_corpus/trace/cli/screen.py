@@ -107,10 +107,10 @@ def _write_data(session: Session, paths: Sequence[str], runs: Iterator[Run], req
         session.output.write(part)
 
 
-def _begins_with_logs(paths: Sequence[str], given: logs.Inputs) -> bool:
+def _begins_with_logs(paths: Sequence[str], inputs: logs.Inputs) -> bool:
     """Return True if the first path is one of logs, so that runs are shown in the order in which they are named."""
     inside = os.path.join(paths[0], "") if paths else "\0"
-    files = (file.path for session in given.sessions for file in session.files)
+    files = (file.path for session in inputs.sessions for file in session.files)
     return any(path in paths[:1] or path.startswith(inside) for path in files)
 
 
@@ -175,12 +175,12 @@ def _height() -> int:
     return shutil.get_terminal_size().lines
 
 
-def _of_logs(session: Session, given: logs.Inputs, request: Request) -> Iterator[Run]:
-    if not given.sessions:
+def _of_logs(session: Session, inputs: logs.Inputs, request: Request) -> Iterator[Run]:
+    if not inputs.sessions:
         return
     folders = Folders()
     privacy = logs.privacy(keep_content=request.with_content)
-    for imported, trace in logs.traces(session, given.sessions, privacy, is_all=not given.traces):
+    for imported, trace in logs.traces(session, inputs.sessions, privacy, is_all=not inputs.traces):
         yield run_of_log(imported, trace, folders, request)
 
 
@@ -197,10 +197,10 @@ def _some(runs: Iterator[Run]) -> Iterator[Run]:
     yield from runs
 
 
-def _of_traces(session: Session, given: logs.Inputs, request: Request) -> Iterator[Run]:
-    if not given.traces:
+def _of_traces(session: Session, inputs: logs.Inputs, request: Request) -> Iterator[Run]:
+    if not inputs.traces:
         return
-    for document, view in sound_traces(session, in_files(session, given.traces), is_all=not given.sessions):
+    for document, view in sound_traces(session, in_files(session, inputs.traces), is_all=not inputs.sessions):
         if request.price is not None:
             request.price(view.trace)
             view = TraceView(view.trace)

@@ -138,15 +138,15 @@ def serve(connection: Connection, job: Job, log_file: str) -> None:
 
 
 def _write(task: Task, place: str, left_out: LeftOut, job: Job, note: Callable[[int], None]) -> None:
-    found: list[Done] = []
+    done_tasks: list[Done] = []
     answers: list[tuple[str, int, str]] = []
     read = 0
     os.mkdir(place)
     with Writer(place) as writer:
         for index, source in enumerate(task.sources):
             note(index)
-            found.append(_read(source, job, writer, answers))
-            read += sum(max(file.size, 0) for file in found[-1].files)
+            done_tasks.append(_read(source, job, writer, answers))
+            read += sum(max(file.size, 0) for file in done_tasks[-1].files)
             if read > _COLLECT_BYTES:  # what importers leave behind goes round in circles
                 gc.collect()
                 read = 0
@@ -154,8 +154,8 @@ def _write(task: Task, place: str, left_out: LeftOut, job: Job, note: Callable[[
         writer.finish()
     write_rows(ANSWERS, [answers], os.path.join(place, f"{ANSWERS}.parquet"))
     date = "" if job.prices is None else job.prices.date
-    name = unit_name(done.key for done in found)
-    stage(Staged(Unit(name, tuple(found), job.settings, 0, date, len(answers)), left_out), place)
+    name = unit_name(done.key for done in done_tasks)
+    stage(Staged(Unit(name, tuple(done_tasks), job.settings, 0, date, len(answers)), left_out), place)
 
 
 def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int, str]]) -> Done:

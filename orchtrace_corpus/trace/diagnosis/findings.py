@@ -310,7 +310,7 @@ class _Team:
         """
         if_waiting, starts = self._view.timing_if_waiting, self._times.starts
         unknown = {self._events[n].agent for n in self._times.unknown}
-        found: list[TeamFinding] = []
+        team_findings: list[TeamFinding] = []
         below: list[tuple[int, _Below]] = []  # of agents to the right in the tree, with their depths
         deep = _Below([], [], [], [])
         for agent in reversed(self._view.agents):
@@ -336,16 +336,16 @@ class _Team:
                 begins = [starts[n] for n in numbers]
                 ended_by = (bisect_left(begins, end) for _, end in gaps)
                 events = tuple(dict.fromkeys(numbers[place] for place in ended_by if place < len(numbers)))
-                found.append(TeamFinding(FindingKind.IDLE_LEAD, (agent.agent,), events, idle, None))
+                team_findings.append(TeamFinding(FindingKind.IDLE_LEAD, (agent.agent,), events, idle, None))
             alive = union([*team.alive, *self._engaged(agent)])
             whole = _Below(busy, alive, told, [*team.events, *agent.events], team.has_unknown)
             below.append((agent.depth, whole))
-        return iter(found[::-1])
+        return iter(team_findings[::-1])
 
-    def _engaged(self, one: AgentSpan) -> Iterator[tuple[float, float]]:
+    def _engaged(self, agent_span: AgentSpan) -> Iterator[tuple[float, float]]:
         """Return the intervals of an agent's work: its steps, and the time between two that no report divides."""
         starts, ends, free = self._times.starts, self._times.ends, -1.0
-        for index in self._times.by_agent.get(one.agent, ()):
+        for index in self._times.by_agent.get(agent_span.agent, ()):
             kind = self._events[index].type
             if kind in WORKING and 0 <= free < starts[index]:
                 yield free, starts[index]

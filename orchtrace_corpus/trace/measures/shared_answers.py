@@ -84,7 +84,7 @@ class Shared:
         return copies
 
 
-def _order(one: Spent) -> tuple[object, ...]:
+def _order(spent: Spent) -> tuple[object, ...]:
     """By what copies of an answer are put in order, whichever comes first; datasets order them likewise."""
-    kinds = (-1 if number is None else number for number in astuple(one.tokens))
-    return total(one.tokens), *kinds, one.usd or 0.0, one.model, one.place
+    kinds = (-1 if number is None else number for number in astuple(spent.tokens))
+    return total(spent.tokens), *kinds, spent.usd or 0.0, spent.model, spent.place

@@ -79,5 +79,5 @@ def _line(value: Any) -> str:
     return re.sub(f'"{_HALF}([^"]*)"', r"\1", written) if _HALF in written else written
 
 
-def _marked(number: Oversized) -> str:
-    return f"{_HALF}{number.word}"
+def _marked(oversized: Oversized) -> str:
+    return f"{_HALF}{oversized.word}"

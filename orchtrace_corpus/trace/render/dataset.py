@@ -43,9 +43,9 @@ _COUNTED = (
 """The nouns of an overview's numbers, in their order."""
 
 
-def tables(found: Statistics, *, exact: bool) -> list[Table]:
+def tables(statistics: Statistics, *, exact: bool) -> list[Table]:
     """The statistics as tables: overview, measures, sub-decisions, models, outliers."""
-    return [_overview(found), *(one(found, exact) for one in (_distributions, _coverage, _models, _outliers))]
+    return [_overview(statistics), *(one(statistics, exact) for one in (_distributions, _coverage, _models, _outliers))]
 
 
 _EXPENDABLE = (
@@ -69,19 +69,19 @@ def narrow(one: Table, width: int) -> Table:
     return one._replace(notes=(*one.notes, note)) if left_out else one
 
 
-def _overview(found: Statistics) -> Table:
-    rows = [(group, *pair) for group, *numbers in found.overviews for pair in zip(_COUNTED, numbers, strict=True)]
-    is_doubled = any(overview.trace_ids < overview.traces for overview in found.overviews)
+def _overview(statistics: Statistics) -> Table:
+    rows = [(group, *pair) for group, *numbers in statistics.overviews for pair in zip(_COUNTED, numbers, strict=True)]
+    is_doubled = any(overview.trace_ids < overview.traces for overview in statistics.overviews)
     notes = ("Some traces have the same trace_id: is a log in the dataset twice?",) if is_doubled else ()
-    return Table("overview", "Dataset", (*found.by, "what", "number"), _rows(rows, exact=True), notes)
+    return Table("overview", "Dataset", (*statistics.by, "what", "number"), _rows(rows, exact=True), notes)
 
 
 _OPEN = "Open calls count as work; corpus trace measure shows both readings."
 
 
-def _distributions(found: Statistics, exact: bool) -> Table:
+def _distributions(statistics: Statistics, exact: bool) -> Table:
     names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
-    columns = (*found.by, "measure", "unit", "n", "null", "mean", "min", *names, "max")
+    columns = (*statistics.by, "measure", "unit", "n", "null", "mean", "min", *names, "max")
     rows = [
         (
             distribution.group,
@@ -94,24 +94,24 @@ def _distributions(found: Statistics, exact: bool) -> Table:
             *distribution.quantiles,
             distribution.greatest,
         )
-        for distribution in found.distributions
+        for distribution in statistics.distributions
         if distribution.n or exact
     ]
-    without = sum(not one.n for one in found.distributions)
+    without = sum(not one.n for one in statistics.distributions)
     notes = (_OPEN, f"{without} rows without any value are left out.")[: 2 if without and not exact else 1]
     return Table("measures", "Measures", columns, _rows(rows, exact=exact), notes)
 
 
-def _coverage(found: Statistics, exact: bool) -> Table:
+def _coverage(statistics: Statistics, exact: bool) -> Table:
     rows = [
         (one.group, CODES[one.decision], str(one.decision), one.having, one.traces, one.having / one.traces, one.events)
-        for one in found.coverage
+        for one in statistics.coverage
     ]
-    columns = (*found.by, "code", "sub-decision", "in traces", "of", "share", "events")
+    columns = (*statistics.by, "code", "sub-decision", "in traces", "of", "share", "events")
     return Table("sub_decisions", "Sub-decisions", columns, _rows(rows, exact=exact))
 
 
-def _models(found: Statistics, exact: bool) -> Table:
+def _models(statistics: Statistics, exact: bool) -> Table:
     def known(figure: float | None, is_least: bool) -> Cell:
         return at_least(figure) if is_least and figure is not None and not exact else figure
 
@@ -119,17 +119,17 @@ def _models(found: Statistics, exact: bool) -> Table:
         (model.group, printable(model.model) or "(none named)", model.events, model.without_tokens, *model.tokens,
          known(model.total if model.events else None, model.at_least), known(model.cost_usd, model.cost_at_least),
          *((model.at_least, model.cost_at_least) if exact else ()))
-        for model in found.models
+        for model in statistics.models
     ]  # fmt: skip
-    columns = (*found.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
+    columns = (*statistics.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
     note = "Reasoning is a part of output. Copied context is not counted."
-    if any(one.at_least or one.cost_at_least for one in found.models):
+    if any(one.at_least or one.cost_at_least for one in statistics.models):
         note += " At least: some traces in which the model was asked do not record all of it."
     columns = (*columns, *(("at_least", "cost_at_least") if exact else ()))
     return Table("models", "Tokens by model", columns, _rows(rows, exact=exact), (note,))
 
 
-def _outliers(found: Statistics, exact: bool) -> Table:
+def _outliers(statistics: Statistics, exact: bool) -> Table:
     rows = [
         (
             outlier.group,
@@ -140,11 +140,11 @@ def _outliers(found: Statistics, exact: bool) -> Table:
             printable(outlier.trace_id),
             outlier.trace,
         )
-        for outlier in found.outliers
+        for outlier in statistics.outliers
     ]
-    columns = (*found.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
+    columns = (*statistics.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
     rule = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {FEWEST} values or more."
-    shown_of = f" The farthest {len(rows)} of {found.outlying:,}." if found.outlying > len(rows) else ""
+    shown_of = f" The farthest {len(rows)} of {statistics.outlying:,}." if statistics.outlying > len(rows) else ""
     return Table("outliers", "Outliers", columns, _rows(rows, exact=exact), (rule + shown_of,))
 
 

@@ -86,17 +86,17 @@ class Tally:
             _add(self._shares["model"], copy.model, Row("", None, less, usd))
             _add(self._ledger, (Outcome.COUNTED, _COPIES), Row(_COPIES, -1, less, outcome=Outcome.COUNTED))
 
-    def _add_prices(self, more: Prices) -> None:
-        known = self._prices or Prices(more.date, more.source, unused=more.unused)
-        for model, number in more.without.items():
+    def _add_prices(self, prices: Prices) -> None:
+        known = self._prices or Prices(prices.date, prices.source, unused=prices.unused)
+        for model, number in prices.without.items():
             known.without[model] = known.without.get(model, 0) + number
-        for model, number in more.without_hour.items():
+        for model, number in prices.without_hour.items():
             known.without_hour[model] = known.without_hour.get(model, 0) + number
-        known.unused = [model for model in known.unused if model in more.unused]
-        known.date, known.last_day = more.date, max(known.last_day, more.last_day)
-        if more.stated_usd is not None:
-            known.stated_usd = (known.stated_usd or 0.0) + more.stated_usd
-        known.has_all_stated = known.has_all_stated and more.has_all_stated
+        known.unused = [model for model in known.unused if model in prices.unused]
+        known.date, known.last_day = prices.date, max(known.last_day, prices.last_day)
+        if prices.stated_usd is not None:
+            known.stated_usd = (known.stated_usd or 0.0) + prices.stated_usd
+        known.has_all_stated = known.has_all_stated and prices.has_all_stated
         self._prices = known
 
     def lines(self, width: int | None) -> list[str]:

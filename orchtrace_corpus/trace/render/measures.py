@@ -201,30 +201,30 @@ def spent_data(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str) ->
     return {"by": by, "traces": traces}
 
 
-def concurrent(trace_id: str, found: Profile) -> Table:
+def concurrent(trace_id: str, profile: Profile) -> Table:
     """The concurrency profile of one trace: how many at once, for how long, and what share of the time that is."""
-    whole = sum(found.times.values())
+    whole = sum(profile.times.values())
 
     def cells(time: float) -> tuple[Cell, Cell]:
         return round_figure(time, exact=False), round(100 * time / whole, 1) if whole else None
 
-    columns: tuple[str, ...] = ("at once", found.unit, "% of time")
+    columns: tuple[str, ...] = ("at once", profile.unit, "% of time")
     rows: list[tuple[Cell, ...]] = []
-    for number, time, waiting in _readings(found):
+    for number, time, waiting in _readings(profile):
         rows.append((number, *cells(time), *(() if waiting is None else cells(waiting))))
-    notes = [f"No profile: {printable(found.reason, limit=300)}"] if found.reason else []
-    if found.if_waiting is not None:
-        columns = (*columns, f"{found.unit} *", "% *")
+    notes = [f"No profile: {printable(profile.reason, limit=300)}"] if profile.reason else []
+    if profile.if_waiting is not None:
+        columns = (*columns, f"{profile.unit} *", "% *")
         notes.append("* if open calls only waited (docs/measures.md).")
     title = f"{printable(trace_id)}: events worked on at once"
     return Table("concurrency", title, columns, tuple(rows), tuple(notes))
 
 
-def _readings(found: Profile) -> Iterator[tuple[int, float, float | None]]:
+def _readings(profile: Profile) -> Iterator[tuple[int, float, float | None]]:
     """For each number of events at once, how long; and how long if open calls waited, None where there are none."""
-    for number in sorted({*found.times, *(found.if_waiting or ())}):
-        waiting = None if found.if_waiting is None else found.if_waiting.get(number, 0.0)
-        yield number, found.times.get(number, 0.0), waiting
+    for number in sorted({*profile.times, *(profile.if_waiting or ())}):
+        waiting = None if profile.if_waiting is None else profile.if_waiting.get(number, 0.0)
+        yield number, profile.times.get(number, 0.0), waiting
 
 
 def concurrent_exact(profiles: Sequence[tuple[str, Profile]]) -> Table:

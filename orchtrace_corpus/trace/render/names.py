@@ -83,14 +83,14 @@ def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
     return found
 
 
-def _tries(one: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[str]:
+def _tries(agent_span: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[str]:
     """Names of an agent, the best first; the last is its own."""
-    own, role = printable(one.agent, limit=60), clip(printable(one.role, limit=60), 30)
-    if one.agent in people:
+    own, role = printable(agent_span.agent, limit=60), clip(printable(agent_span.role, limit=60), 30)
+    if agent_span.agent in people:
         return [own]
-    if not role or one.agent.lower().startswith(one.role.lower()):
+    if not role or agent_span.agent.lower().startswith(agent_span.role.lower()):
         return [own]
-    if not re.fullmatch(_IS_ID, one.agent):
+    if not re.fullmatch(_IS_ID, agent_span.agent):
         return [f"{own} ({role})", own]
     short = own if len(own) <= _SHORT + 2 else own[:_SHORT]
     by_end = f"{role} {own[-_SHORT:]}"  # ids that begin with a time may begin alike

@@ -214,11 +214,11 @@ def _notes_on_time(event: Event, idle: float, waits: Intervals, unit: str) -> It
         yield f"behind {duration(length(waits), unit)} of waiting that follow from the stated duration of its turn"
 
 
-def _tokens(one: AgentSpan, least: Collection[str]) -> str:
-    return "" if one.tokens is None else f"{one.tokens:,.10g}{'+' if one.agent in least else ''}"
+def _tokens(agent_span: AgentSpan, least: Collection[str]) -> str:
+    return "" if agent_span.tokens is None else f"{agent_span.tokens:,.10g}{'+' if agent_span.agent in least else ''}"
 
 
-def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:
+def _timeline(diagnosis: Diagnosis, agent_span: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:
     view = diagnosis.view
     trace, times = view.trace, view.timing
     opened = {call.number for call in view.open_calls}
@@ -229,11 +229,11 @@ def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) 
 
     characters = [" "] * cells
     styles = [""] * cells
-    if one.events and all(trace.events[index].warm_up for index in one.events):
+    if agent_span.events and all(trace.events[index].warm_up for index in agent_span.events):
         return [Span(_WARM_UP.ljust(cells), "heading")]
-    for place in range(cell(one.begin), cell(one.end) + 1):
+    for place in range(cell(agent_span.begin), cell(agent_span.end) + 1):
         characters[place], styles[place] = glyphs.empty, "muted"
-    for index in one.events:
+    for index in agent_span.events:
         event = trace.events[index]
         if times.works[index] > 0:
             tool = event.type is EventType.TOOL_CALL
@@ -242,7 +242,7 @@ def _timeline(diagnosis: Diagnosis, one: AgentSpan, cells: int, glyphs: Glyphs) 
                 shade = glyphs.shades[2 if tool else 1 if index in diagnosis.assumed else 0]
                 characters[place] = _OPEN if index in opened else shade
                 styles[place] = "implicit" if tool else "bar"
-    for index in one.events:
+    for index in agent_span.events:
         event = trace.events[index]
         place = cell(times.starts[index])
         if event.status is Status.ERROR:

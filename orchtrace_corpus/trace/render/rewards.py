@@ -101,13 +101,13 @@ def columns(specs: Sequence[Spec], *, is_design: bool) -> tuple[str, ...]:
     return ("trace", *names)
 
 
-def runs(specs: Sequence[Spec], given: Sequence[Values], *, is_design: bool, exact: bool) -> Table:
+def runs(specs: Sequence[Spec], reward_values: Sequence[Values], *, is_design: bool, exact: bool) -> Table:
     """Several runs, one row each: the reward of each design, and what each term adds to it.
 
     Functions that are no design have no sum. For people, functions that no run has a value for are left out.
     """
     names = columns(specs, is_design=is_design)
-    rows = [_row(one, is_design=is_design, exact=exact) for one in given]
+    rows = [_row(one, is_design=is_design, exact=exact) for one in reward_values]
     kept = list(range(len(names)))
     notes = []
     if not exact and not is_design:
@@ -258,15 +258,17 @@ def data(specs: Sequence[Spec], paid: Paid, *, is_design: bool) -> dict[str, Any
     return {"trace_id": paid.trace_id, "task_id": paid.task_id, "rewards": content}
 
 
-def compared(specs: Sequence[Spec], given: Sequence[Values], found: Comparison, *, exact: bool) -> list[Table]:
+def compared(
+    specs: Sequence[Spec], reward_values: Sequence[Values], comparison: Comparison, *, exact: bool
+) -> list[Table]:
     """Compare how two designs rank runs of one task, the largest differences first, and what each rewards."""
     first, second = (printable(spec.name) for spec in specs)
-    moved = sorted((one for one in found.runs if one.moved), key=lambda one: (-abs(one.moved), one.run))
+    moved = sorted((one for one in comparison.runs if one.moved), key=lambda one: (-abs(one.moved), one.run))
     shown = moved if exact else moved[:MOST_RUNS]
 
     def row(one: Ranked) -> tuple[Cell, ...]:
         figures = (*one.first, *one.second, one.moved)
-        run = given[one.run]
+        run = reward_values[one.run]
         return (
             printable(run.trace_id),
             printable(run.task_id),
@@ -275,41 +277,45 @@ def compared(specs: Sequence[Spec], given: Sequence[Values], found: Comparison, 
 
     names = ("trace", "task", first, "rank", second, "its rank", "moved up")
     title = f"Ranked differently by {first} and {second}"
-    table = Table("ranked_differently", title, names, tuple(map(row, shown)), tuple(_said(found, moved, exact=exact)))
-    return [table, _spending(specs, given, exact=exact)]
+    table = Table(
+        "ranked_differently", title, names, tuple(map(row, shown)), tuple(_said(comparison, moved, exact=exact))
+    )
+    return [table, _spending(specs, reward_values, exact=exact)]
 
 
-def _said(found: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterator[str]:
+def _said(comparison: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterator[str]:
     if not exact and len(moved) > MOST_RUNS:
         yield f"{len(moved) - MOST_RUNS:,} more are ranked differently: --format csv has all."
-    runs_said = pluralize(len(found.runs), "run")
-    what_to_add = f" {_WHAT_TO_ADD}" if found.left_out else ""
-    yield f"{runs_said} compared; {found.left_out:,} left out: at least one design has no value.{what_to_add}"
-    if not found.pairs:
+    runs_said = pluralize(len(comparison.runs), "run")
+    what_to_add = f" {_WHAT_TO_ADD}" if comparison.left_out else ""
+    yield f"{runs_said} compared; {comparison.left_out:,} left out: at least one design has no value.{what_to_add}"
+    if not comparison.pairs:
         yield "No two of these runs have the same task, so none is ranked; outcomes may name the task of a run."
     yield (
-        f"Pairs of runs of one task: {found.pairs:,}; in opposite orders {found.discordant:,}; tied by either "
-        f"{found.tied:,}."
+        f"Pairs of runs of one task: {comparison.pairs:,}; in opposite orders {comparison.discordant:,}; "
+        f"tied by either {comparison.tied:,}."
     )
-    tau, pearson = (f"{one:.3f}" if one is not None else "undefined" for one in (found.tau, found.correlation))
+    tau, pearson = (
+        f"{one:.3f}" if one is not None else "undefined" for one in (comparison.tau, comparison.correlation)
+    )
     yield f"Kendall's tau-b {tau}; Pearson's correlation of the rewards {pearson}."
 
 
-def _spending(specs: Sequence[Spec], given: Sequence[Values], *, exact: bool) -> Table:
+def _spending(specs: Sequence[Spec], reward_values: Sequence[Values], *, exact: bool) -> Table:
     """Return what each design rewards: the mean of each term over the runs with a value of it."""
     rows: list[tuple[Cell, ...]] = []
     for place, spec in enumerate(specs):
         for index, name in enumerate(("reward", *(term.name for term in spec.terms))):
-            known = [value for one in given if (value := one.values[place][index]) is not None]
+            known = [value for one in reward_values if (value := one.values[place][index]) is not None]
             mean = fsum(known) / len(known) if known else None
             rows.append((printable(spec.name), printable(name), len(known), round_figure(mean, exact=exact)))
     return Table("pays_for", "What each pays for, on average", ("design", "term", "runs", "mean"), tuple(rows))
 
 
-def compared_data(found: Comparison, given: Sequence[Values]) -> dict[str, Any]:
+def compared_data(comparison: Comparison, reward_values: Sequence[Values]) -> dict[str, Any]:
     """The comparison for programs."""
     moved = [
-        {"trace_id": given[run.run].trace_id, "first": run.first, "second": run.second, "moved": run.moved}
-        for run in found.runs
+        {"trace_id": reward_values[run.run].trace_id, "first": run.first, "second": run.second, "moved": run.moved}
+        for run in comparison.runs
     ]
-    return {**found._asdict(), "runs": moved}
+    return {**comparison._asdict(), "runs": moved}

@@ -77,15 +77,15 @@ class Sentences:
         saved = f"Up to {self._time(found.saved)} of {self._time(found.elapsed)}"
         return f"{saved} could be saved: {self._lever(found)}."
 
-    def _lever(self, found: Lever) -> str:
-        if found.finding is not None:
-            return findings.NOUNS[found.finding]
-        if not found.agent:
+    def _lever(self, lever: Lever) -> str:
+        if lever.finding is not None:
+            return findings.NOUNS[lever.finding]
+        if not lever.agent:
             return "idle time"
-        named = f"{self._what(found.activity, found.tool)} in {self._name(found.agent)}"
-        if found.activity in (Activity.MODEL, Activity.OPEN_MODEL):
-            named = f"model calls of {self._name(found.agent)}"
-        return f"{named}, perhaps waiting" if found.activity in _OPEN else named
+        named = f"{self._what(lever.activity, lever.tool)} in {self._name(lever.agent)}"
+        if lever.activity in (Activity.MODEL, Activity.OPEN_MODEL):
+            named = f"model calls of {self._name(lever.agent)}"
+        return f"{named}, perhaps waiting" if lever.activity in _OPEN else named
 
     def _what(self, activity: Activity, tool: str) -> str:
         if activity in OF_TOOLS:
@@ -212,12 +212,12 @@ class Sentences:
             stated = f"less the stated duration of {quantity(len(turns), 'turn')}"
             yield "Turns", f"{keep(f'{seconds} {words}')} (time between the rows {stated}){where}."
 
-    def _open(self, one: OpenCall) -> str:
-        event, seconds = self._run.view.trace.events[one.number], self._run.view.timing.works[one.number]
-        usual = f" (usually {self._time(one.usual)})" if one.usual is not None else ""
-        if one.cause is Cause.ANSWER and isinstance(event.tokens, Tokens) and event.tokens.output is not None:
+    def _open(self, open_call: OpenCall) -> str:
+        event, seconds = self._run.view.trace.events[open_call.number], self._run.view.timing.works[open_call.number]
+        usual = f" (usually {self._time(open_call.usual)})" if open_call.usual is not None else ""
+        if open_call.cause is Cause.ANSWER and isinstance(event.tokens, Tokens) and event.tokens.output is not None:
             usual = f" (for {quantity(int(event.tokens.output), 'token')})"
-        what = Activity.MODEL.value if one.cause is Cause.ANSWER else _tool(event.tool)
+        what = Activity.MODEL.value if open_call.cause is Cause.ANSWER else _tool(event.tool)
         return f"{keep(f'{what} of {self._name(event.agent)}')} {keep(f'{self._time(seconds)}{usual}')}"
 
     def _chain(self, stretches: Sequence[Stretch]) -> str:
@@ -235,17 +235,19 @@ class Sentences:
         longest = max((stretch for stretch in stretches if stretch.agent), key=lambda one: one.seconds)
         return f"{', '.join([*shown, *more])}; the longest stretch: {self._stretch(longest)}"
 
-    def _stretch(self, one: Stretch) -> str:
-        name = self._name(one.agent) if one.agent else one.activity.value
-        text = keep(f"{name} {self._time(one.seconds)}")
-        if one.workers:
-            who = self._name(one.workers[0]) if len(one.workers) == 1 else quantity(len(one.workers), "agent")
-            return f"{text} ({who} worked {keep(self._time(one.worked))} of it)"
-        if not one.agent or one.activity is Activity.MODEL:
+    def _stretch(self, stretch: Stretch) -> str:
+        name = self._name(stretch.agent) if stretch.agent else stretch.activity.value
+        text = keep(f"{name} {self._time(stretch.seconds)}")
+        if stretch.workers:
+            who = (
+                self._name(stretch.workers[0]) if len(stretch.workers) == 1 else quantity(len(stretch.workers), "agent")
+            )
+            return f"{text} ({who} worked {keep(self._time(stretch.worked))} of it)"
+        if not stretch.agent or stretch.activity is Activity.MODEL:
             return text
-        what = self._what(one.activity, one.tool)
-        what += ", perhaps waiting" if one.activity in _OPEN else ""
-        return f"{text} ({'mostly ' if one.is_mixed else ''}{what})"
+        what = self._what(stretch.activity, stretch.tool)
+        what += ", perhaps waiting" if stretch.activity in _OPEN else ""
+        return f"{text} ({'mostly ' if stretch.is_mixed else ''}{what})"
 
     def _tokens(self) -> Iterator[tuple[str, str]]:
         found = self._run.tokens
@@ -348,11 +350,13 @@ class Sentences:
         if more > 0:
             yield "", f"{quantity(more, 'more kind')}; {keep('corpus trace import')} tells all."
 
-    def _problem(self, one: Problem) -> str:
-        if one.kind is ProblemKind.FOREIGN_REPORT:
+    def _problem(self, problem: Problem) -> str:
+        if problem.kind is ProblemKind.FOREIGN_REPORT:
             return "import report in another format, not read"
-        place = one.place if len(one.place) <= _MOST_PLACE else f"…{one.place[-_MOST_PLACE:]}"  # names begin alike
-        return printable(one.text or one.kind.value, limit=120) + (f" ({printable(place)})" if place else "")
+        place = (
+            problem.place if len(problem.place) <= _MOST_PLACE else f"…{problem.place[-_MOST_PLACE:]}"
+        )  # names begin alike
+        return printable(problem.text or problem.kind.value, limit=120) + (f" ({printable(place)})" if place else "")
 
 
 def _shares(found: Sequence[tuple[str, float]], known: float) -> str:

@@ -21,9 +21,9 @@ CODES = {decision: f"O{position}" for position, decision in enumerate(Decision, 
 """The codes of the sub-decisions, O1 to O5."""
 
 
-def label_summary(trace: Trace, found: Sequence[Label]) -> Table:
+def label_summary(trace: Trace, labels: Sequence[Label]) -> Table:
     """Count how often each sub-decision is taken, by rule, also those that do not occur."""
-    counts = Counter((label.decision, label.rule) for label in found)
+    counts = Counter((label.decision, label.rule) for label in labels)
     rows = []
     for decision in Decision:
         rules = [(rule, number) for (taken, rule), number in counts.items() if taken is decision]
@@ -35,10 +35,10 @@ def label_summary(trace: Trace, found: Sequence[Label]) -> Table:
     return Table("labels", printable(trace.trace_id), columns, tuple(rows), wrapped="fires when")
 
 
-def labelled_events(trace: Trace, found: Sequence[Label], names: Mapping[str, str]) -> Table:
+def labelled_events(trace: Trace, labels: Sequence[Label], names: Mapping[str, str]) -> Table:
     """Every label, by event; agents by their names, where these are given."""
     rows = []
-    for one in found:
+    for one in labels:
         event, decision = trace.events[one.event], one.decision
         agent = names.get(event.agent) or printable(event.agent)
         rows.append((printable(event.id), agent, CODES[decision], decision.value, printable(one.rule)))
@@ -50,7 +50,7 @@ _PART_OF = {"token": "event"}
 
 
 def credit_tables(
-    assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]], known: Evidence
+    assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]], evidence: Evidence
 ) -> list[Table]:
     """Return a table for each trace: its parts by falling credit, with what the figures rest on.
 
@@ -58,7 +58,7 @@ def credit_tables(
         assignments: The credit of each trace.
         unit: Its unit.
         names: What the parts of each trace are called.
-        known: How well the method finds faults, which the last table says.
+        evidence: How well the method finds faults, which the last table says.
     """
     found = []
     for one, named in zip(assignments, names, strict=True):
@@ -66,53 +66,53 @@ def credit_tables(
         columns, rows = _credits([one._replace(credits=called)], unit, exact=False)
         name = printable(one.trace_id)
         found.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(one, unit))))
-    if known.found:
-        return [*found, _evidence_table(known)]
-    said = f"Finds faults? Not measured for the unit {known.unit}: see docs/credit.md."
-    if known.basis is Basis.ADVANTAGE:
+    if evidence.found:
+        return [*found, _evidence_table(evidence)]
+    said = f"Finds faults? Not measured for the unit {evidence.unit}: see docs/credit.md."
+    if evidence.basis is Basis.ADVANTAGE:
         said = "Finds faults? Not measured: an advantage says what to train, not who was at fault."
     found[-1] = found[-1]._replace(notes=(*found[-1].notes, said))
     return found
 
 
-def _evidence_table(known: Evidence) -> Table:
+def _evidence_table(evidence: Evidence) -> Table:
     """Return a table of how often methods found planted faults, the one that was used marked."""
-    part = "agent" if known.unit == "agent" else "step"
+    part = "agent" if evidence.unit == "agent" else "step"
     shares = {
-        "chance": [one.chance for one in known.found],
-        f"least credit{' *' if known.basis is Basis.PROXY else ''}": [one.least for one in known.found],
-        f"most credit{' *' if known.basis is Basis.PROXY else ''}": [one.most for one in known.found],
-        "reward, with a judge": [one.judge for one in known.found],
+        "chance": [one.chance for one in evidence.found],
+        f"least credit{' *' if evidence.basis is Basis.PROXY else ''}": [one.least for one in evidence.found],
+        f"most credit{' *' if evidence.basis is Basis.PROXY else ''}": [one.most for one in evidence.found],
+        "reward, with a judge": [one.judge for one in evidence.found],
     }
-    reruns = [one.reruns for one in known.found if one.reruns is not None]
+    reruns = [one.reruns for one in evidence.found if one.reruns is not None]
     if reruns:
-        shares[f"difference, 4 reruns{' *' if known.basis is Basis.RERUNS else ''}"] = reruns
-    faults = [one.fault for one in known.found]
+        shares[f"difference, 4 reruns{' *' if evidence.basis is Basis.RERUNS else ''}"] = reruns
+    faults = [one.fault for one in evidence.found]
     rows = tuple(
         (name, *(f"{share:.1%}".rjust(len(fault)) for fault, share in zip(faults, row, strict=True)))
         for name, row in shares.items()
     )
     notes = []
-    if known.basis is Basis.NOT_MEASURED:
-        values = "with" if known.has_values else "without"
-        notes.append(f"{known.method.capitalize()} {values} --values was not measured; credit here is by shapley.")
+    if evidence.basis is Basis.NOT_MEASURED:
+        values = "with" if evidence.has_values else "without"
+        notes.append(f"{evidence.method.capitalize()} {values} --values was not measured; credit here is by shapley.")
     else:
         notes.append("* the method used here.")
     notes.append(f"A judge rates each {part}, rightly 8 times of 10: --outcomes, then corpus trace reward.")
     if reruns:
         notes.append(f"Reruns replace each {part}, simulated: --method difference --values.")
     notes.append("docs/credit.md says how this was measured.")
-    runs = RUNS_OF_A_FAULT * len(known.found)
+    runs = RUNS_OF_A_FAULT * len(evidence.found)
     title = f"Finds faults? How often the {part} at fault came first in {runs} made runs"
     return Table("finds_faults", title, ("by", *faults), rows, tuple(notes))
 
 
-def evidence_data(known: Evidence) -> dict[str, Any]:
+def evidence_data(evidence: Evidence) -> dict[str, Any]:
     """Return what is known of how well a method finds faults, for programs."""
     return {
-        "basis": known.basis.value,
-        "runs_of_a_fault": RUNS_OF_A_FAULT if known.found else None,
-        "faults": [one._asdict() for one in known.found],
+        "basis": evidence.basis.value,
+        "runs_of_a_fault": RUNS_OF_A_FAULT if evidence.found else None,
+        "faults": [one._asdict() for one in evidence.found],
     }
 
 
@@ -142,30 +142,30 @@ def _credits(
     return (_PART_OF.get(unit, unit), "credit", *(("standard error",) if sampled else ())), rows
 
 
-def _basis(one: Assignment, unit: str) -> Iterator[str]:
+def _basis(assignment: Assignment, unit: str) -> Iterator[str]:
     """Return the basis of the figures, how exact they are, and whether they sum up."""
     if unit == "token":
         yield "Every token of an event has the credit of the event; a trace has no single tokens."
-    yield f"Basis: {one.basis}."
-    if one.precision:
-        yield f"{one.precision}."
-    if one.whole is not None and one.nobody is not None:
-        sign = "=" if one.is_efficient else "is not"
+    yield f"Basis: {assignment.basis}."
+    if assignment.precision:
+        yield f"{assignment.precision}."
+    if assignment.whole is not None and assignment.nobody is not None:
+        sign = "=" if assignment.is_efficient else "is not"
         yield (
-            f"Sum of credits {one.sum:.6g} {sign} value of the whole team {one.whole:.6g} "
-            f"- value of nobody {one.nobody:.6g}."
+            f"Sum of credits {assignment.sum:.6g} {sign} value of the whole team {assignment.whole:.6g} "
+            f"- value of nobody {assignment.nobody:.6g}."
         )
 
 
 def credit_data(
-    assignments: Sequence[Assignment], unit: str, method: str, channel: str, known: Evidence
+    assignments: Sequence[Assignment], unit: str, method: str, channel: str, evidence: Evidence
 ) -> dict[str, Any]:
     """The same for programs."""
     return {
         "unit": unit,
         "method": method,
         "channel": channel,
-        "finds_faults": evidence_data(known),
+        "finds_faults": evidence_data(evidence),
         "traces": [
             {
                 "trace_id": assignment.trace_id,

@@ -61,7 +61,7 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
     for agent in events:
         parent = parents.get(agent, "")
         children.setdefault(parent if parent in events else "", []).append(agent)
-    found: list[AgentSpan] = []
+    agent_spans: list[AgentSpan] = []
     latest_first = {above: sorted(below, key=begin.__getitem__)[::-1] for above, below in children.items()}
     waiting = [(agent, 0) for agent in latest_first.get("", ())]
     while waiting:
@@ -70,7 +70,7 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
         own = [happened[index] for index in indices]
         models = {event.model for event in own if event.model}
         counted = [total(event.tokens) for event in own if event.tokens and not event.copied_context]
-        found.append(
+        agent_spans.append(
             AgentSpan(
                 agent,
                 depth,
@@ -83,7 +83,7 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
             )
         )
         waiting += [(child, depth + 1) for child in latest_first.get(agent, ())]
-    return found
+    return agent_spans
 
 
 class AgentTime(NamedTuple):
