@@ -82,10 +82,10 @@ def _findings(run: Diagnosis, name: Callable[[str], str]) -> Iterator[str]:
         yield f"Context of up to {sizes}, of a window that is unknown: {_named(models)}."
 
 
-def _places(run: Diagnosis, team_findings: Sequence[TeamFinding]) -> str:
+def _places(run: Diagnosis, findings: Sequence[TeamFinding]) -> str:
     """The first and the last of the events concerned, each with its time from the begin of the run."""
     times, events = run.view.timing, run.view.trace.events
-    numbers = sorted({n for one in team_findings for n in one.events}, key=times.starts.__getitem__)
+    numbers = sorted({n for finding in findings for n in finding.events}, key=times.starts.__getitem__)
     ends = [numbers[0], numbers[-1]] if len(numbers) > 1 else numbers
     shown = [keep(f"{printable(events[n].id, limit=40)} at {_time(run, _begin(run, n))}") for n in ends]
     return " to ".join(shown) if len(numbers) > 2 else ", ".join(shown)
@@ -96,63 +96,63 @@ def _begin(run: Diagnosis, index: int) -> float:
     return max(times.starts[index] - times.begin, 0.0)
 
 
-def _unread(_: Diagnosis, team_findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    number = sum(one.number for one in team_findings)
-    counts = [keep(f" {one.number:,}") if len(team_findings) > 1 else "" for one in team_findings]
-    return f"{quantity(number, 'message')} that nobody read ({_named(_pairs(team_findings, name, counts))})"
+def _unread(_: Diagnosis, findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    number = sum(one.number for one in findings)
+    counts = [keep(f" {finding.number:,}") if len(findings) > 1 else "" for finding in findings]
+    return f"{quantity(number, 'message')} that nobody read ({_named(_pairs(findings, name, counts))})"
 
 
-def _pairs(team_findings: Sequence[TeamFinding], name: Callable[[str], str], counts: Sequence[str] = ()) -> list[str]:
+def _pairs(findings: Sequence[TeamFinding], name: Callable[[str], str], counts: Sequence[str] = ()) -> list[str]:
     """From whom to whom, who is named again only where another was in between."""
     pairs, before = [], ""
-    for one, count in zip(team_findings, counts or [""] * len(team_findings), strict=True):
+    for one, count in zip(findings, counts or [""] * len(findings), strict=True):
         sender, target = one.agents
         pairs.append(f"{'' if sender == before else f'{name(sender)} '}to {name(target)}{count}")
         before = sender
     return pairs
 
 
-def _unused(_: Diagnosis, team_findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    return f"{quantity(len(team_findings), 'result')} that nobody used ({_named(_pairs(team_findings, name))})"
+def _unused(_: Diagnosis, findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    return f"{quantity(len(findings), 'result')} that nobody used ({_named(_pairs(findings, name))})"
 
 
-def _no_return(run: Diagnosis, team_findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    names = _named([name(one.agents[0]) for one in team_findings])
+def _no_return(run: Diagnosis, findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    names = _named([name(finding.agents[0]) for finding in findings])
     far = ", as far as the log goes" if run.is_cut else ""
-    return f"{quantity(len(team_findings), 'agent')} spawned that never returned{far} ({names})"
+    return f"{quantity(len(findings), 'agent')} spawned that never returned{far} ({names})"
 
 
-def _repeated(_: Diagnosis, team_findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+def _repeated(_: Diagnosis, findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
     calls = Counter(
-        f"{printable(one.tool, limit=30)} by {', '.join(map(name, one.agents[:4]))}" for one in team_findings
+        f"{printable(finding.tool, limit=30)} by {', '.join(map(name, finding.agents[:4]))}" for finding in findings
     )
-    again = sum(one.number for one in team_findings)
+    again = sum(one.number for one in findings)
     words = "repeats what a sibling" if again == 1 else "repeat what siblings"
     return f"{quantity(again, 'call')} {words} did with the same arguments ({_named(list(calls))})"
 
 
-def _idle(run: Diagnosis, team_findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+def _idle(run: Diagnosis, findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
     if_waiting = ", if open calls waited" if run.view.open_calls else ""
     leads = [
-        f"{name(one.agents[0])}{f' {_time(run, one.seconds or 0.0)}' if len(team_findings) > 1 else ''}"
-        for one in team_findings
+        f"{name(finding.agents[0])}{f' {_time(run, finding.seconds or 0.0)}' if len(findings) > 1 else ''}"
+        for finding in findings
     ]
     return f"Lead idle while its team was blocked{if_waiting} ({_named(leads)})"
 
 
-def _context(run: Diagnosis, team_findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+def _context(run: Diagnosis, findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
     of = {one.agent: one for one in run.between.contexts}
     sizes = [
-        f"{name(one.agents[0])} " + keep(f"{context.tokens / context.window:.0%} of {context.window:,}")
-        for one in team_findings
-        if (context := of[one.agents[0]]).window
-    ] or [name(one.agents[0]) for one in team_findings]
+        f"{name(finding.agents[0])} " + keep(f"{context.tokens / context.window:.0%} of {context.window:,}")
+        for finding in findings
+        if (context := of[finding.agents[0]]).window
+    ] or [name(one.agents[0]) for one in findings]
     return f"Context past half its window ({_named(sizes)})"
 
 
-def _unapproved(_: Diagnosis, team_findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
-    count = sum(finding.number for finding in team_findings)
-    calls = [f"{printable(finding.tool, limit=30)} by {name(finding.agents[0])}" for finding in team_findings]
+def _unapproved(_: Diagnosis, findings: Sequence[TeamFinding], name: Callable[[str], str]) -> str:
+    count = sum(finding.number for finding in findings)
+    calls = [f"{printable(finding.tool, limit=30)} by {name(finding.agents[0])}" for finding in findings]
     return f"{quantity(count, 'call')} with side effects after untrusted content, approved by nobody ({_named(calls)})"
 
 
@@ -171,17 +171,17 @@ def _named(parts: Sequence[str]) -> str:
     return first_names_and_more(parts, _MOST_NAMED, f" and {keep(_MORE)}")
 
 
-def _cost(run: Diagnosis, kind: FindingKind, team_findings: Sequence[TeamFinding]) -> str:
+def _cost(run: Diagnosis, kind: FindingKind, findings: Sequence[TeamFinding]) -> str:
     """Return the known cost of all findings of a kind."""
-    seconds, tokens = cost(run.view, {cost_event for one in team_findings for cost_event in one.cost_events})
-    seconds = sum(one.seconds or 0.0 for one in team_findings) if kind is FindingKind.IDLE_LEAD else seconds
+    seconds, tokens = cost(run.view, {cost_event for finding in findings for cost_event in finding.cost_events})
+    seconds = sum(one.seconds or 0.0 for one in findings) if kind is FindingKind.IDLE_LEAD else seconds
     parts = [_time(run, seconds)] if seconds else []
     parts += [keep(f"{tokens:,.15g} tokens")] if tokens else []
     text = " and ".join(parts)
     if not text or kind is not FindingKind.UNREAD_MESSAGE:
         return text
     opened = {call.number for call in run.view.open_calls}
-    is_waiting = any(not opened.isdisjoint(one.cost_events) for one in team_findings)
+    is_waiting = any(not opened.isdisjoint(one.cost_events) for one in findings)
     return f"{text} to write{', and perhaps to wait for answers' if is_waiting else ''}"
 
 

@@ -107,7 +107,7 @@ def runs(specs: Sequence[Spec], reward_values: Sequence[Values], *, is_design: b
     Functions that are no design have no sum. For people, functions that no run has a value for are left out.
     """
     names = columns(specs, is_design=is_design)
-    rows = [_row(one, is_design=is_design, exact=exact) for one in reward_values]
+    rows = [_row(reward_value, is_design=is_design, exact=exact) for reward_value in reward_values]
     kept = list(range(len(names)))
     notes = []
     if not exact and not is_design:
@@ -306,7 +306,9 @@ def _spending(specs: Sequence[Spec], reward_values: Sequence[Values], *, exact: 
     rows: list[tuple[Cell, ...]] = []
     for place, spec in enumerate(specs):
         for index, name in enumerate(("reward", *(term.name for term in spec.terms))):
-            known = [value for one in reward_values if (value := one.values[place][index]) is not None]
+            known = [
+                value for reward_value in reward_values if (value := reward_value.values[place][index]) is not None
+            ]
             mean = fsum(known) / len(known) if known else None
             rows.append((printable(spec.name), printable(name), len(known), round_figure(mean, exact=exact)))
     return Table("pays_for", "What each pays for, on average", ("design", "term", "runs", "mean"), tuple(rows))

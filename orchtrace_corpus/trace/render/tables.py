@@ -38,10 +38,10 @@ def label_summary(trace: Trace, labels: Sequence[Label]) -> Table:
 def labelled_events(trace: Trace, labels: Sequence[Label], names: Mapping[str, str]) -> Table:
     """Every label, by event; agents by their names, where these are given."""
     rows = []
-    for one in labels:
-        event, decision = trace.events[one.event], one.decision
+    for label in labels:
+        event, decision = trace.events[label.event], label.decision
         agent = names.get(event.agent) or printable(event.agent)
-        rows.append((printable(event.id), agent, CODES[decision], decision.value, printable(one.rule)))
+        rows.append((printable(event.id), agent, CODES[decision], decision.value, printable(label.rule)))
     return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), tuple(rows))
 
 
