@@ -477,6 +477,32 @@ def test_no_table_is_cut_on_a_phone_and_other_tables_show_where_they_go_on(
     )
 
 
+SHIFTED = (
+    "const done = arguments[arguments.length - 1]; let moved = 0;"
+    "new PerformanceObserver(list => list.getEntries().forEach(e => { moved += e.value; }))"
+    ".observe({type: 'layout-shift', buffered: true}); setTimeout(() => done(moved), 700);"
+)
+
+
+@pytest.mark.parametrize(
+    "address",
+    "index.html papers.html claims.html scale.html screening.html candidates.html papers.html#delegate=explicit "
+    "papers.html#stop=explicit papers.html#search-text=debate candidates.html#proposal=unclear".split(),
+)
+def test_nothing_moves_while_a_page_comes(address: str, site: Path, browser: Browser) -> None:
+    name, _, fragment = address.partition("#")
+    for width in (390, 1200):
+        browser.resize(width)
+        browser.open("about:blank")
+        browser.open(site / name, f"#{fragment}")
+        assert browser.driver.execute_async_script(SHIFTED) < 0.05, width
+        assert browser.one("footer").is_displayed()
+        hidden = (
+            "return [...document.querySelectorAll('.found')].some(e => getComputedStyle(e).visibility === 'hidden')"
+        )
+        assert not browser.run(hidden)
+
+
 def test_filters_stand_beside_the_list_in_a_window_that_is_made_wide(site: Path, browser: Browser) -> None:
     browser.resize(600)
     browser.open(site / "papers.html")

@@ -333,6 +333,9 @@
       return make("th", { scope: "col", "aria-sort": sorted }, button); // the arrow is the style's
     }
 
+    // What an address asks for is seen once it is whole, so that nothing moves.
+    const reveal = () => document.documentElement.classList.remove("awaiting");
+
     function show() {
       const passing = selection.pass(state.chosen, state.text);
       found = order(state.sort).filter((paper) => has(passing.bits, paper));
@@ -343,6 +346,7 @@
         counted(size) + (isSearching ? ", still reading the list" : "");
       showFilters(passing.counts);
       showNearest(passing.bits);
+      if (!table || (found.length && found.slice(0, limit).every((paper) => records[paper]))) reveal();
     }
 
     function showRows() {
@@ -385,7 +389,10 @@
       const place = byId("nearest-gap");
       place.replaceChildren();
       const chosen = fields.flatMap((field, index) => (state.chosen[index].size ? [[field, [...state.chosen[index]]]] : []));
-      if (isNone || !chosen.length || chosen.some(([, values]) => values.length > 1)) return;
+      if (isNone || !chosen.length || chosen.some(([, values]) => values.length > 1)) {
+        if (!found.length) reveal();
+        return;
+      }
       const pairs = chosen.map(([field, [value]]) => [field.name, field.values[value][0]]);
       const asked = location.hash;
       withGaps(() => {
@@ -401,6 +408,7 @@
           return meaning ? [make("dt", {}, field.label + ": " + field.values[value][1]), make("dd", {}, meaning)] : [];
         });
         if (meant.length) place.append(make("dl", { class: "terms" }, ...meant));
+        reveal();
       });
     }
 

@@ -3,6 +3,7 @@
 "use strict";
 
 document.documentElement.classList.add("scripted"); // before anything is painted, so that nothing jumps
+if (location.hash.includes("=")) document.documentElement.classList.add("awaiting"); // what the filters of the address find
 
 (() => {
   const ABSENT = "";
