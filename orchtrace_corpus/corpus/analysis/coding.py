@@ -10,6 +10,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Location, near_suggestion, quote, suggestion
@@ -70,19 +71,19 @@ class Sheet(NamedTuple):
 
 def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
     """Everything that can be coded of a paper, in the taxonomy's order."""
-    found: list[Column] = []
+    every: list[Column] = []
     published = {column.field: column for column in taxonomy.published}
     for facet in taxonomy.papers:
         if facet.kind is Kind.LEVELS:
             levels = (*(level.id for level in facet.levels), NOT_ARISING)
-            found += [Column(term.id, facet.field, levels) for term in facet.terms]
-        else:
-            column = Column(facet.field, facet.field, facet.values, facet.kind is Kind.MANY)
-            if (shown := published.get(facet.field)) is not None:
-                words = tuple((shown.spelled(term), term) for term in facet.values)
-                column = column._replace(published=shown.column, words=words)
-            found.append(column)
-    return tuple(found)
+            every += [Column(term.id, facet.field, levels) for term in facet.terms]
+            continue
+        column = Column(facet.field, facet.field, facet.values, facet.kind is Kind.MANY)
+        if (shown := published.get(facet.field)) is not None:
+            words = tuple((shown.spelled(term), term) for term in facet.values)
+            column = column._replace(published=shown.column, words=words)
+        every.append(column)
+    return tuple(every)
 
 
 def select_columns(taxonomy: Taxonomy, names: str) -> tuple[Column, ...]:
@@ -143,16 +144,13 @@ def _covers(column: Column, terms: Sequence[str]) -> bool:
 
 def coarser(sheet: Sheet, wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> Sheet:
     """The sheet with the terms of each merge replaced by its name, in the columns that allow them all."""
-    renamed = {
-        (column.name, term): name
-        for column in wanted
-        for name, terms in merges.items()
-        if _covers(column, terms)
-        for term in terms
-    }
+    renamed: dict[tuple[str, str], str] = {}
+    for column, (name, terms) in product(wanted, merges.items()):
+        if _covers(column, terms):
+            renamed |= {(column.name, term): name for term in terms}
     codes: dict[str, dict[str, str]] = {}
     for key, row in sheet.codes.items():
-        codes[key] = {column: renamed.get((column, code), code) for column, code in row.items()}
+        codes[key] = {heading: renamed.get((heading, code), code) for heading, code in row.items()}
     return sheet._replace(codes=codes)
 
 

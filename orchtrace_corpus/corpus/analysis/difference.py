@@ -6,15 +6,15 @@ identifier or a title as before, was renamed.
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import product
 
 from orchtrace_corpus.base.findings import Finding, beyond
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis import record_changes
-from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, exclusion_attributes, paper_attributes
+from orchtrace_corpus.corpus.analysis.attributes import Attributes, exclusion_attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict, falling_today
 from orchtrace_corpus.corpus.analysis.record_changes import Action, FileDifference, RecordChange, ToJudge
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, count, cross
+from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS, count, cross
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -169,26 +169,21 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
     papers = pool.get("papers", ())
     keys = {action: {record.name for record in papers if record.change is action} for action in Action}
     gone = {sign: record.name for record in papers if record.change is Action.REMOVED for sign in _signs(record)}
-    excluded = [record for record in pool.get("exclusions", ()) if record.change is Action.ADDED]
+    promoted = ((exclusion.promoted_to, exclusion.id) for exclusion in new.exclusions if exclusion.promoted_to)
+    moved = {key: name for key, name in promoted if key in keys[Action.ADDED]}
+    for record in pool.get("exclusions", ()):
+        if record.change is Action.ADDED:
+            moved |= {gone[sign]: record.name for sign in reversed(_signs(record)) if sign in gone}
     turned, left, falling = _turned(before, after)
     is_whole = before.is_whole and after.is_whole
-    totals = (
-        Shift(("papers",), (), len(old.papers), len(new.papers)),
-        Shift(("exclusions",), (), len(old.exclusions), len(new.exclusions)),
-    )
+    kinds = ("papers", "exclusions")
+    totals = tuple(Shift((kind,), (), len(getattr(old, kind)), len(getattr(new, kind))) for kind in kinds)
     return Difference(
         names=(before.name, after.name),
         files=files,
         added=tuple(paper for paper in new.papers if paper.key in keys[Action.ADDED]),
         removed=tuple(paper for paper in old.papers if paper.key in keys[Action.REMOVED]),
-        moved={
-            **{
-                exclusion.promoted_to: exclusion.id
-                for exclusion in new.exclusions
-                if exclusion.promoted_to in keys[Action.ADDED]
-            },
-            **{gone[sign]: record.name for record in excluded for sign in reversed(_signs(record)) if sign in gone},
-        },
+        moved=moved,
         totals=totals if is_whole else (),
         counts=tuple(count_shifts(old, new)) if is_whole else (),
         cells=tuple(cell_shifts(old, new)) if is_whole else (),
@@ -205,10 +200,8 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
 
 def _signs(record: RecordChange) -> list[Hashable]:
     """Return the signs of a record that is new or gone, all of whose fields are in its changes."""
-    fields: dict[str, record_changes.Value] = {
-        change.path[0]: change.after if change.before is None else change.before for change in record.values
-    }
-    return record_changes.signs(fields)
+    sides = ((change.path[0], change.before, change.after) for change in record.values)
+    return record_changes.signs({name: after if before is None else before for name, before, after in sides})
 
 
 def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tuple[str, ...]]:
@@ -253,30 +246,27 @@ def cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
             cross(pool.papers, own[rows], own[columns]).cells if rows in own and columns in own else {}
             for pool, own in zip((before, after), attributes, strict=True)
         )
-        for row in _values(rows, attributes):
-            for column in _values(columns, attributes):
-                cell = row, column
-                shift = Shift((rows, columns), cell, old.get(cell, 0), new.get(cell, 0))
-                if shift.turn and {ABSENT, NOT_APPLICABLE}.isdisjoint(cell):
-                    yield shift
+        for cell in product(_values(rows, attributes), _values(columns, attributes)):
+            shift = Shift((rows, columns), cell, old.get(cell, 0), new.get(cell, 0))
+            if shift.turn and NO_CELLS.isdisjoint(cell):
+                yield shift
     for name in _counted_names(facet for facet in (*after.taxonomy.papers, *before.taxonomy.papers) if facet.levels):
         yield from (shift for shift in _shifts((before.papers, after.papers), attributes, name) if shift.turn)
 
 
 def _counted_names(facets: Iterable[Facet]) -> list[str]:
     """Return the names to count by: each facet, and for one with levels its terms, each once."""
-    names = (
-        name for facet in facets for name in ([term.id for term in facet.terms] if facet.levels else [facet.field])
-    )
-    return list(dict.fromkeys(names))
+    names: dict[str, None] = {}
+    for facet in facets:
+        names |= dict.fromkeys([term.id for term in facet.terms] if facet.levels else [facet.field])
+    return list(names)
 
 
 def _shifts(
     records: tuple[Sequence[Record], Sequence[Record]], attributes: tuple[Attributes, Attributes], name: str
 ) -> Iterator[Shift]:
-    old, new = (
-        count(one, own[name]).counts if name in own else {} for one, own in zip(records, attributes, strict=True)
-    )
+    sides = zip(records, attributes, strict=True)
+    old, new = (count(side, own[name]).counts if name in own else {} for side, own in sides)
     for value in _values(name, attributes):
         if old.get(value, 0) != new.get(value, 0):
             yield Shift((name,), (value,), old.get(value, 0), new.get(value, 0))
@@ -284,5 +274,4 @@ def _shifts(
 
 def _values(name: str, attributes: tuple[Attributes, Attributes]) -> list[str]:
     """The values that a field can have in either state, those of the later one first."""
-    known: list[Attribute] = [own[name] for own in reversed(attributes) if name in own]
-    return list(dict.fromkeys(value for attribute in known for value in attribute.allowed))
+    return list(dict.fromkeys(value for own in reversed(attributes) if name in own for value in own[name].allowed))

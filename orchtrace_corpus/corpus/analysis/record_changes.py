@@ -219,18 +219,8 @@ def _are_records(*sides: Value) -> bool:
     return all(isinstance(side, list) and _are_mappings(*side) for side in sides)
 
 
-def _are_lists_of_values(*sides: Value) -> bool:
-    """Return True if both are lists, and any item is more than a text."""
-    are_lists = all(isinstance(side, list) for side in sides)
-    return are_lists and any(not isinstance(item, str) for side in sides for item in side)
-
-
 class _Comparison:
-    """Compares two versions of a file.
-
-    Attributes:
-        reordered: The lists found so far whose order has changed, but has no meaning.
-    """
+    """Compares two versions of a file; `reordered` collects the lists whose order has changed without a meaning."""
 
     def __init__(self, old: DataText, new: DataText, names: Sequence[str] | None, unordered: Collection[str]) -> None:
         self.old, self.new, self._names, self._unordered = old, new, names, unordered
@@ -243,12 +233,12 @@ class _Comparison:
         pairs = pair_items(before, after, names, MIN_SHARE_OF_RENAMED)
         for was, now in pairs:
             old_name = "" if was is None else _label(before[was], names, was, is_record=True)
-            new_name = "" if now is None else _label(after[now], names, now, is_record=True)
+            name = old_name if now is None else _label(after[now], names, now, is_record=True) or old_name
             old, new = {} if was is None else before[was], {} if now is None else after[now]
-            self._record = (new_name or old_name,)
+            self._record = (name,)
             if changes := tuple(self.values(old, new, (), (was,), (now,))):
                 line = self.old.line((was,)) if now is None else self.new.line((now,))
-                yield RecordChange(new_name or old_name, old_name, _action(was, now), line, changes)
+                yield RecordChange(name, old_name, _action(was, now), line, changes)
         self._record = ()
         order = self._order((), pairs, before, names, 1)
         if order and self._names is None:
@@ -266,7 +256,7 @@ class _Comparison:
             for name in dict.fromkeys((*old, *new)):
                 inner = (*path, name), (*old_at, name), (*new_at, name)
                 yield from self.values(old.get(name), new.get(name), *inner)
-        elif _are_lists_of_values(old, new):
+        elif isinstance(old, list) and isinstance(new, list) and not all(isinstance(i, str) for i in (*old, *new)):
             names = _telling_apart(old, new)
             pairs = pair_items(old, new, names)
             for was, now in pairs:
@@ -289,13 +279,10 @@ class _Comparison:
         self, path: tuple[str, ...], pairs: Iterable[Pair], before: list[Value], names: Sequence[str], line: int
     ) -> tuple[ValueChange, ...]:
         """Return the change of the order of the items that both versions of a list have, by their names."""
-        kept = [(was, now) for was, now in pairs if was is not None and now is not None]
+        kept = [was for was, now in pairs if was is not None and now is not None]
         if kept == sorted(kept):
             return ()
-        was, now = (
-            [_label(before[index], names, index, is_record=not path) for index, _ in order]
-            for order in (sorted(kept), kept)
-        )
+        was, now = ([_label(before[i], names, i, is_record=not path) for i in order] for order in (sorted(kept), kept))
         return (ValueChange((*path, "order"), was, now, line),)
 
     def lines(self) -> Iterator[ValueChange]:
@@ -343,9 +330,10 @@ def _telling_apart(before: Sequence[Value], after: Sequence[Value]) -> tuple[str
         return chosen
     for name in dict.fromkeys(name for item in (*before, *after) for name in item):
         sides = [[item.get(name) for item in side] for side in (before, after)]
-        is_unique = all(all(isinstance(text, str) for text in side) and len(set(side)) == len(side) for side in sides)
-        if is_unique and len(set(sides[0]) & set(sides[1])) > most_shared:
-            chosen, most_shared = (name,), len(set(sides[0]) & set(sides[1]))
+        if all(all(isinstance(text, str) for text in side) and len(set(side)) == len(side) for side in sides):
+            shared = len(set(sides[0]) & set(sides[1]))
+            if shared > most_shared:
+                chosen, most_shared = (name,), shared
     return chosen
 
 
@@ -365,8 +353,7 @@ def _share(old: Value, new: Value) -> float:
     """Return how much of the later of two items is in the earlier one: all, if both are texts or both are lists."""
     if not _are_mappings(old, new):
         return float(type(old) is type(new))
-    shared = [name for name, value in new.items() if old.get(name) == value]
-    return len(shared) / max(len(new), 1)
+    return len([name for name, value in new.items() if old.get(name) == value]) / max(len(new), 1)
 
 
 def pair_items(

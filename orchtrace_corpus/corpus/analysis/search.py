@@ -139,24 +139,20 @@ def near_words(
     texts += [text for exclusion in pool.exclusions for text in _exclusion_texts(exclusion, tags)]
     texts += [text for candidate in candidates for text in _candidate_texts(candidate, tags, named)]
     known = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
-    asked = (word for one in words for word in _WORD.findall(folded(one)) if word not in known)
-    found: list[str] = []
-    for word in asked:
+    near: list[str] = []
+    for word in (word for text in words for word in _WORD.findall(folded(text)) if word not in known):
         swapped = (word[:n] + word[n : n + 2][::-1] + word[n + 2 :] for n in range(len(word) - 1))
-        near = [one for one in swapped if one in known]
-        found += near if near or word in only_swapped else get_close_matches(word, known, n=1, cutoff=0.8)
-    return tuple(found)
+        meant = [other for other in swapped if other in known]
+        near += meant if meant or word in only_swapped else get_close_matches(word, known, n=1, cutoff=0.8)
+    return tuple(near)
 
 
 _WORD = re.compile(r"[^\W_]+")
-ENDINGS = (
-    *(("ifications", "if"), ("ification", "if"), ("atively", ""), ("ations", ""), ("ically", ""), ("izations", "")),
-    *(("isations", ""), ("ization", ""), ("isation", ""), ("ation", ""), ("ative", ""), ("ators", ""), ("ating", "")),
-    *(("izers", ""), ("izing", ""), ("ising", ""), ("ments", ""), ("ator", ""), ("ated", ""), ("ates", "")),
-    *(("izer", ""), ("ized", ""), ("izes", ""), ("ised", ""), ("ises", ""), ("ment", ""), ("ical", ""), ("ings", "")),
-    *(("ate", ""), ("ize", ""), ("ise", ""), ("ing", ""), ("ies", ""), ("ied", ""), ("ers", ""), ("ed", "")),
-    *(("er", ""), ("es", ""), ("ly", ""), ("s", "")),
+_BARE_ENDINGS = (
+    "atively ations ically izations isations ization isation ation ative ators ating izers izing ising ments ator ated "
+    "ates izer ized izes ised ises ment ical ings ate ize ise ing ies ied ers ed er es ly s"
 )
+ENDINGS = (("ifications", "if"), ("ification", "if"), *((ending, "") for ending in _BARE_ENDINGS.split()))
 """The endings that are left out to compare words, with their replacement; the first that leaves three letters."""
 
 

@@ -108,9 +108,8 @@ def cards(
     for candidate in candidates:
         head = (Span(candidate.name, "key"), Span(f" (candidate: {candidate.proposal})", "warning"))
         tagged = [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
-        entries, items = list(_entries(candidate, taxonomy)), candidate.paper.evidence
-        parts: list[tuple[str, Sequence[str]]]
-        parts = [("evidence", records_render.evidence_texts(item)) for item in items]
+        entries, evidence = list(_entries(candidate, taxonomy)), candidate.paper.evidence
+        parts = [("evidence", tuple(records_render.evidence_texts(item))) for item in evidence]
         parts += [("reading", tuple(_reading(reading))) for reading in candidate.readings]
         shown.append(records_render.laid_out(head, candidate.paper.title, entries, tagged, parts, width))
     return [part for block in shown for part in (line(), *block)][1:]

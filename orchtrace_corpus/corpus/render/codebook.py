@@ -107,7 +107,7 @@ def codebook_page(codings: Sequence[Coding], taxonomy: Taxonomy) -> str:
         if facet.field not in by_tag and not terms:
             continue
         parts.append(f"## {markdown_text(facet.label)}\n\n{markdown_text(facet.definition)}\n")
-        parts.append(_terms(facet.levels or facet.terms, "level" if facet.levels else "term"))
+        parts.append(_meanings(facet.levels or facet.terms, "level" if facet.levels else "term"))
         if facet.kind is Kind.LEVELS:
             parts[-1] += f"\nA record that lacks a term has `{NOT_ARISING}`: the decision does not arise.\n"
         if facet.field in by_tag:
@@ -118,23 +118,20 @@ def codebook_page(codings: Sequence[Coding], taxonomy: Taxonomy) -> str:
             parts.append(_section(by_tag[term.id], facet))
     for facet in taxonomy.evidence:
         parts.append(f"## {markdown_text(facet.label)}\n\n{markdown_text(facet.definition)}\n")
-        parts.append(_terms(facet.terms, "term"))
+        parts.append(_meanings(facet.terms, "term"))
     return "\n".join(parts)
 
 
-def _terms(terms: Sequence[Term], noun: str) -> str:
-    rows = tuple((term.id, term.definition) for term in terms)
-    return markdown(Table("terms", "", (noun, "meaning"), rows))
+def _meanings(terms: Sequence[Term], noun: str) -> str:
+    return _table((noun, "meaning"), [(term.id, term.definition) for term in terms])
 
 
 def _section(coding: Coding, facet: Facet) -> str:
     parts = ["".join(f"{position}. {markdown_text(rule)}\n" for position, rule in enumerate(coding.rules, 1))]
     for label, texts in (("Include", coding.include), ("Exclude", coding.exclude)):
-        parts.append(f"{label}:\n\n" + "".join(f"- {markdown_text(text)}\n" for text in texts) if texts else "")
-    if coding.cases:
-        rows = tuple((case.record, case.value, case.why) for case in coding.cases)
-        noun = "level" if facet.kind is Kind.LEVELS else "term"
-        parts.append(markdown(Table("cases", "", ("record", noun, "why"), rows)))
+        parts.append(f"{label}:\n\n{_bullets(texts)}" if texts else "")
+    noun = "level" if facet.kind is Kind.LEVELS else "term"
+    parts.append(_table(("record", noun, "why"), [(case.record, case.value, case.why) for case in coding.cases]))
     return "\n".join(part for part in parts if part)
 
 
@@ -145,6 +142,7 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     is_published, unpublished = bool(taxonomy.published), "; the survey published none"
     labels = {family.id: family.label for family in protocol.families}
     stages = {term.id: term.label for facet in taxonomy.exclusions for term in facet.terms}
+    include, exclude = ([rule.rule for rule in rules] for rules in (protocol.include, protocol.exclude))
     families = [(family.label, "; ".join(family.terms)) for family in protocol.families]
     queries = [(query.name, labels[query.family], query.query, query.by) for query in protocol.queries]
     screening = [(stages[stage.stage], stage.rule) for stage in protocol.stages]
@@ -152,8 +150,8 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
     of_queries = "In the search syntax of arXiv's API. `ours` marks a string of this project"
     sections = (
         ("Sources", "", _bullets(protocol.sources)),
-        ("Included", f"{subject} is included if at least one of these holds.", _bullets(_rules(protocol.include))),
-        ("Excluded", f"{subject} is excluded if it is only one of these.", _bullets(_rules(protocol.exclude))),
+        ("Included", f"{subject} is included if at least one of these holds.", _bullets(include)),
+        ("Excluded", f"{subject} is excluded if it is only one of these.", _bullets(exclude)),
         ("Families", of_terms, _table(("family", "terms"), families)),
         ("Queries", f"{of_queries}{unpublished * is_published}.", _table(("name", "family", "query", "by"), queries)),
         ("Searching", "", _bullets(list(_searching(protocol, taxonomy.noun)))),
@@ -179,10 +177,6 @@ def _searching(protocol: Protocol, noun: Noun) -> Iterator[str]:
         works = f"works that cite, or are cited by, at least {protocol.citing_least} of the {noun.many}"
         yield f"With a key, it asks OpenAlex for {works} with {' and '.join(protocol.citing)}."
     yield "Every run is on record in data/searches.yaml; corpus stats --screening and the figure of screening count it."
-
-
-def _rules(rules: Sequence[tuple[str, str]]) -> list[str]:
-    return [rule for _, rule in rules]
 
 
 def _bullets(texts: Sequence[str]) -> str:
