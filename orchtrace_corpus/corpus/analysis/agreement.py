@@ -12,7 +12,7 @@ paper together, since they are not independent.
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from itertools import combinations
+from itertools import chain, combinations, product
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -86,36 +86,31 @@ def compare(
     Raises:
         MissingLibraryError: The libraries are not installed.
     """
-    found = []
+    agreements: list[Agreement] = []
     for field in dict.fromkeys(column.field for column in columns):
         members = [column for column in columns if column.field == field]
         parts = [_agreement(column.name, [column], sheets, resamples, seed) for column in members]
         parts = [part for part in parts if part.cells]
-        if len(parts) > 1:
-            found.append(_agreement(field, members, sheets, resamples, seed))
-        found += parts
-    return tuple(found)
+        agreements += [_agreement(field, members, sheets, resamples, seed)] if len(parts) > 1 else []
+        agreements += parts
+    return tuple(agreements)
 
 
 def _agreement(name: str, columns: Sequence[Column], sheets: Sequence[Sheet], resamples: int, seed: int) -> Agreement:
-    keys = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
-    papers: list[list[dict[str, str]]] = []
+    papers: dict[str, list[dict[str, str]]] = {}
     disagreements = []
-    for key in keys:
-        cells = []
-        for column in columns:
-            codes = {sheet.name: sheet.codes.get(key, {}).get(column.name) for sheet in sheets}
-            readings = {name: code for name, code in codes.items() if code is not None}
-            if len(readings) > 1:
-                cells.append(readings)
-                if len(set(readings.values())) > 1:
-                    disagreements.append(Disagreement(key, column.name, readings))
-        if cells:
-            papers.append(cells)
-    all_cells = [readings for cells in papers for readings in cells]
-    pairs = [one == other for cell in all_cells for one, other in combinations(cell.values(), 2)]
+    keys = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
+    for key, column in product(keys, columns):
+        codes = {sheet.name: sheet.codes.get(key, {}).get(column.name) for sheet in sheets}
+        readings = {reader: code for reader, code in codes.items() if code is not None}
+        if len(readings) > 1:
+            papers.setdefault(key, []).append(readings)
+            if len(set(readings.values())) > 1:
+                disagreements.append(Disagreement(key, column.name, readings))
+    all_cells = list(chain.from_iterable(papers.values()))
+    pairs = [code == other for cell in all_cells for code, other in combinations(cell.values(), 2)]
     observed = sum(pairs) / len(pairs) if pairs else None
-    kappa, alpha = _coefficients(papers, sheets, resamples, seed)
+    kappa, alpha = _coefficients([*papers.values()], sheets, resamples, seed)
     return Agreement(name, len(all_cells), observed, kappa, alpha, tuple(disagreements))
 
 

@@ -145,9 +145,6 @@ def scale_attributes() -> Attributes:
     """The attributes of observations of scale, by name; `limit` and `status` say what their numbers are."""
     from orchtrace_corpus.corpus.model import scale  # only for claims over it
 
-    def choices(kind: type[StrEnum]) -> tuple[Term, ...]:
-        return tuple(Term(member.value, member.value, "") for member in kind)
-
     def amount(end: str) -> Callable[[Any], tuple[str, ...]]:
         return lambda record: () if record.value is None else (f"{getattr(record.value, end):.15g}",)
 
@@ -156,8 +153,9 @@ def scale_attributes() -> Attributes:
 
     texts = ("system", "quantity", "unit", "record")
     attributes = {name: Attribute(name, name.capitalize(), ValueKind.TEXT, _member_values(name)) for name in texts}
-    for name, kind in (("group", scale.Group), ("phase", scale.Phase), ("evidence", scale.Support)):
-        terms = choices(kind)
+    kinds: dict[str, type[StrEnum]] = {"group": scale.Group, "phase": scale.Phase, "evidence": scale.Support}
+    for name, kind in kinds.items():
+        terms = tuple(Term(member.value, member.value, "") for member in kind)
         attributes[name] = Attribute(name, name.capitalize(), ValueKind.TERM, _member_values(name), terms)
     for name, end in (("lowest", "low"), ("highest", "high")):
         attributes[name] = Attribute(name, name.capitalize(), ValueKind.NUMBER, amount(end))

@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, ClaimFile, O
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Facet
 
 _SENTENCE_LIMIT = 300
 
@@ -197,11 +197,7 @@ class Member(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """A candidate whose part in a claim rests on tags that are open.
-
-    Attributes:
-        tags: The names of these tags.
-    """
+    """A candidate whose part in a claim rests on tags that are open; `tags` has their names."""
 
     candidate: Candidate
     wanted: Filters
@@ -220,7 +216,7 @@ class Undecided(NamedTuple):
 
 
 def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple[list[Member], list[Undecided]]:
-    """The candidates that a claim is about by their settled tags, and those whose open tags decide it."""
+    """Return the candidates that a claim is about by their settled tags, and those whose open tags decide it."""
     members, undecided = [], []
     about = (*wanted.scope.filters, *wanted.of.filters)
     for candidate in candidates:
@@ -240,15 +236,12 @@ def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple
 
 
 def could_fall_by(
-    claim: Claim, members: Sequence[Member], undecided: Iterable[Undecided], taxonomy: Taxonomy
+    claim: Claim, members: Sequence[Member], undecided: Iterable[Undecided], known: Mapping[str, Facet]
 ) -> tuple[str, ...]:
     """Return the undecided candidates by which a claim that holds would fall, each in the reading that serves it least.
 
     They are found as those of `falls_by` are. Whether more or fewer records serve the claim least is tried.
     """
-    if not outcome(claim, members)[0]:
-        return ()
-    known = disputable(taxonomy)
     possible = [variants for candidate in undecided if (variants := candidate.variants(known))]
     for is_selected in (True, False):
 
@@ -411,12 +404,12 @@ def _read(file: claim_file.AuditSheet, columns: Sequence[coding.Column], pool: P
         raise CommandUseError(f"cannot read the sheet {quote(file.path)}")
     sheet, found = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
     lines: dict[str, list[str]] = {}
-    for one in found:
+    for finding in found:
         # A record that is no longer there has no cell; the number of cells tells.
-        if one.severity is Severity.ERROR and one.code != "K103":
-            lines.setdefault(one.message, []).append(str(one.location.line))
-    wrong = [f"{file.path}:{', '.join(numbers)}: {message}" for message, numbers in lines.items()]
-    if wrong:
+        if finding.severity is Severity.ERROR and finding.code != "K103":
+            lines.setdefault(finding.message, []).append(str(finding.location.line))
+    if lines:
+        wrong = (f"{file.path}:{', '.join(numbers)}: {message}" for message, numbers in lines.items())
         raise CommandUseError("; ".join(wrong))
     return sheet
 
@@ -533,7 +526,7 @@ class Judge:
             members = [*members, *awaiting]
         holds, found, _ = outcome(claim, members)
         by = () if holds else falls_by(claim, members)
-        possible = could_fall_by(claim, members, undecided, self.pool.taxonomy) if holds else ()
+        possible = could_fall_by(claim, members, undecided, self._disputable) if holds else ()
         counted = tuple(one.record.name for one in awaiting if one.is_selected)
         return {PoolName.CANDIDATES: PoolVerdict(holds, found, by, possible, counted, len(undecided))}
 
@@ -561,12 +554,10 @@ class Judge:
         """The conditions as filters; of several kinds of records, each has those on fields that it has."""
         key = (kind, len(over) > 1, _content(conditions))
         if key not in self._queries:
-            known = [
-                condition
-                for condition in conditions
-                if len(over) == 1 or _wrong(condition, self.attributes[kind]) is None
-            ]
-            self._queries[key] = parse_conditions(known, self.attributes[kind])
+            known = self.attributes[kind]
+            if len(over) > 1:
+                conditions = [condition for condition in conditions if _wrong(condition, known) is None]
+            self._queries[key] = parse_conditions(conditions, known)
         return self._queries[key]
 
     def wrong_everywhere(self, condition: Condition, over: Sequence[Over]) -> CommandUseError | None:

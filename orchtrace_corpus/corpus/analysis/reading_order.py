@@ -152,13 +152,12 @@ class Similarity:
     ) -> list[tuple[Record, float]]:
         """The records that are most like a text, each with its likeness from 0 to 1; those without any are left out."""
         vector = self._vector(Counter(_tokens(text)))
-        found = [
-            (record, sum(weight * other.get(word, 0.0) for word, weight in vector.items()))
-            for record, other in zip(self._records, self._vectors, strict=True)
-            if accept(record)
-        ]
-        ordered = sorted(found, key=lambda pair: -pair[1])
-        return [(record, likeness) for record, likeness in ordered[:number] if likeness > 0]
+        pairs: list[tuple[Record, float]] = []
+        for record, other in zip(self._records, self._vectors, strict=True):
+            if accept(record):
+                pairs.append((record, sum(weight * other.get(word, 0.0) for word, weight in vector.items())))
+        pairs.sort(key=lambda pair: -pair[1])
+        return [(record, likeness) for record, likeness in pairs[:number] if likeness > 0]
 
     def _vector(self, words: Counter[str]) -> dict[str, float]:
         weights = {word: (1 + log(number)) * self._rarity.get(word, 0.0) for word, number in words.items()}

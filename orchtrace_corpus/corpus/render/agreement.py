@@ -23,9 +23,7 @@ def tables(
         rows.append((agreement.name, agreement.cells, _rounded(agreement.observed), *coefficients))
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
     shown = [Table("agreement", "Agreement", columns, tuple(rows), (*remarks, *_notes(agreements, left_out)))]
-    rows = []
-    for disagreement in _disagreements(agreements):
-        rows.append((disagreement.key, disagreement.column, *map(disagreement.readings.get, readers)))
+    rows = [(one.key, one.column, *map(one.readings.get, readers)) for one in _disagreements(agreements)]
     if rows:
         shown.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(rows)))
     return shown
@@ -40,22 +38,16 @@ def document(
         head = {"field": agreement.name, "cells": agreement.cells, "observed": agreement.observed}
         kappa, alpha = (one._asdict() | {"reason": one.reason or None} for one in (agreement.kappa, agreement.alpha))
         mappings.append({**head, "kappa": kappa, "alpha": alpha})
-    disagreements = [
-        {"key": disagreement.key, "field": disagreement.column, "readings": dict(disagreement.readings)}
-        for disagreement in _disagreements(agreements)
-    ]
+    listed = _disagreements(agreements)
+    disagreements = [{"key": one.key, "field": one.column, "readings": dict(one.readings)} for one in listed]
     head = {"readers": list(readers), "remarks": list(remarks), "confidence": CONFIDENCE, "left_out": left_out}
     return envelope("audit", {**head, "agreement": mappings, "disagreements": disagreements})
 
 
 def _disagreements(agreements: Sequence[Agreement]) -> list[Disagreement]:
     """The disagreements by column, not those of a facet as a whole, which stand with each of its columns already."""
-    return [
-        disagreement
-        for agreement in agreements
-        for disagreement in agreement.disagreements
-        if disagreement.column == agreement.name
-    ]
+    pairs = ((agreement.name, disagreement) for agreement in agreements for disagreement in agreement.disagreements)
+    return [disagreement for name, disagreement in pairs if disagreement.column == name]
 
 
 def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:

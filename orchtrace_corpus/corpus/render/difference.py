@@ -132,10 +132,10 @@ def text(document: Document, width: int | None) -> list[Line]:
     lines = [line(part) for sentence in sentences if sentence for part in wrap(_shown(sentence), room)]
     for section in sections(document):
         lines += [(), (Span(section.title, "heading"),)]
-        for first, *below in (entry.lines for entry in section.entries):
-            lines += [line(part) for part in wrap(_shown(first), room, first="  ", rest="    ")]
-            for words in below:
-                lines += [line(part) for part in wrap(_shown(words), room, first="    ", rest="      ")]
+        for entry in section.entries:
+            for index, words in enumerate(entry.lines):
+                indent = "    " if index else "  "
+                lines += [line(part) for part in wrap(_shown(words), room, first=indent, rest=f"{indent}  ")]
     for shifts in shift_tables(document):
         lines += [(), *table.lines(shifts, width)]
     left = claims_left(document) if document["has_meaning"] else ()
@@ -190,10 +190,13 @@ def sections(document: Document) -> Iterator[Section]:
         Section(Own(title), [_claim(claim) for claim in _turned(document, turn)], is_new=turn == "new")
         for turn, (title, _, _) in _TURNS.items()
     )
-    findings = (
-        Section(Own(f"Findings {kind}"), [_finding(finding) for finding in document["findings"][kind]], is_new=True)
-        for kind in ("new", "gone")
-    )
+    findings = []
+    for kind in ("new", "gone"):
+        entries = []
+        for finding in document["findings"][kind]:
+            record = (Own(" ["), finding["record"], Own("]")) if finding["record"] else ()
+            entries.append(Entry([[finding["path"], _COLON, finding["code"], Own(" "), finding["message"], *record]]))
+        findings.append(Section(Own(f"Findings {kind}"), entries, is_new=True))
     found = (
         *(broken, falling),
         *(_records(document, subject, kind, pairs) for kind in ("changed", "removed") for subject, pairs in records),
@@ -267,11 +270,8 @@ def _records(document: Document, subject: str, kind: str, pairs: Sequence[tuple[
 
 def _name(document: Document, file: Document, record: Document) -> Words:
     """Name a record, and its file where that is not the one of its subject."""
-    words: list[str] = []
-    if not record["name"] or file["path"] != f"data/{file['subject']}.yaml":
-        words.append(file["path"])
-    if record["name"]:
-        words += [*([Own(" ")] if words else []), record["name"]]
+    is_elsewhere = not record["name"] or file["path"] != f"data/{file['subject']}.yaml"
+    words = _joined([[name] for name in (file["path"] * is_elsewhere, record["name"]) if name], Own(" "))
     if record["change"] == "changed" and record["was"] != record["name"]:
         words += [Own(", until now "), record["was"]]
     exclusion = document["moved"].get(record["name"]) if file["path"] == "data/papers.yaml" else None
@@ -294,9 +294,7 @@ def _value_lines(value: Document, *, is_whole: bool) -> Iterator[Words]:
         yield [path, _COLON, *compared(before, after)]
         return
     only = after if before is None else before
-    what = Own(" added: " if before is None else " removed: ")
-    if is_whole:
-        what = _COLON
+    what = _COLON if is_whole else Own(" added: " if before is None else " removed: ")
     if isinstance(only, list) and only and all(isinstance(item, Mapping) for item in only):
         for position, item in enumerate(only, 1):
             yield [f"{path}[{position}]", what, *_value(item)]
@@ -315,8 +313,8 @@ def compared(before: Any, after: Any) -> list[str]:
         return _compared_lists(before, after)
     sides = [_value(side) for side in (before, after)]
     if type(before) is not type(after):
-        kinds = [Own(f"({_KINDS[type(side)]}) ") for side in (before, after)]
-        sides = [[kind, *words] for kind, words in zip(kinds, sides, strict=True)]
+        for words, side in zip(sides, (before, after), strict=True):
+            words.insert(0, Own(f"({_KINDS[type(side)]}) "))
     return [*sides[0], _ARROW, *sides[1]]
 
 
@@ -434,11 +432,6 @@ def _asides(document: Document) -> Iterator[Entry]:
             yield Entry(_with_values([file["path"]], [value], "changed"), file["path"], value["line"])
 
 
-def _finding(finding: Document) -> Entry:
-    record = (Own(" ["), finding["record"], Own("]")) if finding["record"] else ()
-    return Entry([[finding["path"], _COLON, finding["code"], Own(" "), finding["message"], *record]])
-
-
 def _shown(words: Words) -> str:
     """Return words for a terminal."""
     marks = {Gone: ("[-", "-]"), New: ("{+", "+}")}
@@ -461,10 +454,9 @@ def _turned(document: Document, turn: str) -> list[Document]:
 
 
 def _claim(claim: Document) -> Entry:
-    pools = claim["pools"]
     words: list[str] = []
-    if "published" in pools and "today" in pools:
-        published, today = pools["published"], pools["today"]
+    published, today = (claim["pools"].get(name) for name in ("published", "today"))
+    if published and today:
         words.append(Own(f"published pool: {'holds' if published['after'] else 'fails'}; today: "))
         words.append(Own("holds" if today["after"] else "falls"))
         words += [Own(", by "), *_joined(([name] for name in today["falls_by"]), _COMMA)] if today["falls_by"] else []
