@@ -385,6 +385,13 @@ def test_a_column_of_the_reader_s_own_costs_no_cell(real: Corpus) -> None:
     assert [finding.code for finding in found] == ["K102"]
 
 
+def test_a_row_that_ends_before_its_key_is_an_error_at_its_line(real: Corpus) -> None:
+    sheet, found = coding.decode("topology,key\ndebate\n", "s.csv", coding.columns(real.taxonomy), ["p-0"])
+
+    assert sheet.codes == {}
+    assert list(map(str, found)) == ["s.csv:2:1: K101 1 cells, but the heading has 2"]
+
+
 def test_cells_that_do_not_count_are_counted_in_the_output() -> None:
     result = run_corpus("--root", str(ROOT), "audit", "compare", *AUDITS, "--resamples", "0")
 

@@ -234,7 +234,7 @@ class _Reading:
             line = skipped + rows.line_num + 1
             for row in rows:
                 if any(cell.strip() for cell in row):
-                    self._read_row(dict(zip(header, row, strict=False)), header, line, len(row))
+                    self._read_row(header, row, line)
                 line = skipped + rows.line_num + 1
         except csv.Error as error:
             self._refuse("K101", line, f"not readable as CSV: {error}")
@@ -256,29 +256,24 @@ class _Reading:
                 self._refuse("K102", 1, f"unknown column {quote(name)}, which is left out{suggestion(name, known)}")
         return True
 
-    def _read_row(self, row: dict[str, str], header: list[str], line: int, cells: int) -> None:
-        key = row["key"].strip()
-        if cells != len(header):
-            self._refuse("K101", line, f"{cells} cells, but the heading has {len(header)}", key)
-        elif key not in self._keys:
+    def _read_row(self, header: list[str], cells: list[str], line: int) -> None:
+        row = dict(zip(header, cells, strict=False))
+        key = row.get("key", "").strip()
+        if len(cells) != len(header):
+            self._refuse("K101", line, f"{len(cells)} cells, but the heading has {len(header)}", key)
+            return
+        if key not in self._keys:
             near = near_suggestion(key, sorted(self._keys))
             self._refuse("K103", line, f"no record {quote(key)} in the corpus{near}", key)
-        elif key in self.codes:
+            return
+        if key in self.codes:
             self._refuse("K104", line, f"{quote(key)} is there twice; keep one row", key)
-        else:
-            self.codes[key] = self._read_codes(row, header, line, key)
-            if note := " ".join(row.get(NOTES, "").split()):
-                self.notes[key] = note
-
-    def _read_codes(self, row: dict[str, str], header: list[str], line: int, key: str) -> dict[str, str]:
-        codes: dict[str, str] = {}
+            return
+        codes = self.codes[key] = {}
         empty = []
-        for name in header:
-            column = self._columns.get(name)
-            if column is None:
-                continue
-            cells = row[name].split(_JOIN) if column.is_many else (row[name],)
-            given = [part.strip() for part in cells if part.strip()]
+        for name, column in ((name, self._columns[name]) for name in header if name in self._columns):
+            parts = row[name].split(_JOIN) if column.is_many else (row[name],)
+            given = [part.strip() for part in parts if part.strip()]
             terms = column.terms(name)
             wrong = next((part for part in given if part not in terms), "")
             if wrong:
@@ -290,7 +285,8 @@ class _Reading:
                 empty.append(column.name)
         if empty:
             self.empty[key] = line, tuple(empty)
-        return codes
+        if note := " ".join(row.get(NOTES, "").split()):
+            self.notes[key] = note
 
     def _refuse(self, code: str, line: int, message: str, record: str = "") -> None:
         self.findings.append(Finding(code, message, Location(self._path, line, 1), record))

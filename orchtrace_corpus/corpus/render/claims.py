@@ -616,11 +616,8 @@ def causes_lines(
 def causes_table(causes: Sequence["Cause"]) -> Table:
     """Return the same with a row for each candidate of each claim."""
     columns = ("claim", "verdict", "candidate", "proposal", "tags", "sources")
-    rows = tuple(
-        (cause.claim.id, _effect(cause), cause.name, cause.proposal.value, _tags(cause), cause.sources)
-        for cause in causes
-    )
-    return Table("causes", "", columns, rows)
+    rows = [(one.claim.id, _effect(one), one.name, one.proposal.value, _tags(one), one.sources) for one in causes]
+    return Table("causes", "", columns, tuple(rows))
 
 
 def _effect(cause: "Cause") -> str:
