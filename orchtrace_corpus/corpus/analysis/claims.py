@@ -344,6 +344,11 @@ def expected_text(claim: Claim) -> str:
     return ", ".join(f"{name} {value}" for name, value in pairs.items())
 
 
+def whole_of(claim: Claim) -> Sequence[Condition]:
+    """Return the filters on what a share is taken of; none for another claim."""
+    return claim.expect.of if isinstance(claim.expect, claim_file.Share) else ()
+
+
 EQUAL, DIFFERENT = " equal", " different"
 """The marks of the cell of a column, as a value of a paper that two readers coded."""
 
@@ -453,8 +458,7 @@ class Judge:
         Raises:
             CommandUseError: A filter, field or term of the claim does not exist.
         """
-        expect = claim.expect
-        of = expect.of if isinstance(expect, claim_file.Share) else ()
+        expect, of = claim.expect, whole_of(claim)
         for condition in (*claim.scope, *claim.where, *of) if len(claim.over) > 1 else ():
             if (error := self.wrong_everywhere(condition, claim.over)) is not None:
                 raise error
@@ -598,9 +602,8 @@ def _wrong(condition: Condition, attributes: Attributes) -> CommandUseError | No
 def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:
     """Return the errors that keep a claim from being evaluated, each at its place."""
     claim = file.claims[index]
-    expect = claim.expect
-    of = expect.of if isinstance(expect, claim_file.Share) else ()
-    judged = ((judge.wrong_everywhere(one, claim.over), one.location) for one in (*claim.scope, *claim.where, *of))
+    conditions = (*claim.scope, *claim.where, *whole_of(claim))
+    judged = ((judge.wrong_everywhere(one, claim.over), one.location) for one in conditions)
     found = [(error, place) for error, place in judged if error is not None]
     if not found:
         try:

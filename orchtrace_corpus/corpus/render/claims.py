@@ -9,9 +9,9 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import layout
 from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, line, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, markdown_text
-from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict
+from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict, whole_of
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
-from orchtrace_corpus.corpus.model.claim_file import Claim, NarrowReading, PoolName, Share
+from orchtrace_corpus.corpus.model.claim_file import NarrowReading, PoolName
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.tag_rules import Condition
 from orchtrace_corpus.corpus.model.taxonomy import Noun
@@ -95,7 +95,7 @@ class ClaimReport(NamedTuple):
             yield from (("falls by", agreed_text(dispute, sourced=True)) for dispute in compared.falls_by)
         if len(claim.over) > 1 or claim.over[0] != "papers":
             yield "over", " and ".join(claim.over)
-        for name, conditions in (("scope", claim.scope), ("share of", _whole(claim)), ("where", claim.where)):
+        for name, conditions in (("scope", claim.scope), ("share of", whole_of(claim)), ("where", claim.where)):
             if conditions:
                 yield name, " ".join(_filters(conditions))
         marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
@@ -145,7 +145,7 @@ class ClaimReport(NamedTuple):
             "over": list(claim.over),
             "scope": _filters(claim.scope),
             "where": _filters(claim.where),
-            "of": _filters(_whole(claim)),
+            "of": _filters(whole_of(claim)),
             "readings": readings,
             "boundary": claim.boundary,
             "counter": [{**item._asdict(), "rows": list(item.rows)} for item in claim.counter],
@@ -376,11 +376,6 @@ def data(report: ClaimReport) -> str:
     numbers = {"hold": holding, "fail": len(report.verdicts) - holding, "unread": len(report.unread)}
     head = {"reading": report.reading.value, **numbers, "flawed": list(report.flawed)}
     return envelope("claims", {**head, "claims": list(map(report.mapping, report.verdicts))})
-
-
-def _whole(claim: Claim) -> Sequence[Condition]:
-    """Return the filters that a share is taken of."""
-    return claim.expect.of if isinstance(claim.expect, Share) else ()
 
 
 def _counted(reading: NarrowReading, verdict: Verdict) -> tuple[list[str], list[str]]:
