@@ -35,9 +35,6 @@ FIGURES = "docs/figures.md"
 CODEBOOK_PAGE = "docs/codebook.md"
 PROTOCOL_PAGE = "docs/protocol.md"
 
-write = write_stale
-"""Writes what is stale of the documents that are made here."""
-
 _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
 
 
@@ -245,7 +242,7 @@ def new_corpus() -> dict[str, str]:
     with TemporaryDirectory(prefix="corpus-") as folder:
         scaffold(folder, files)
         corpus = store.CorpusFiles(folder)
-        names = dict.fromkeys((*files, *write(folder, generated(corpus, summarise(corpus.pool)))))
+        names = dict.fromkeys((*files, *write_stale(folder, generated(corpus, summarise(corpus.pool)))))
         return {name: _read(folder, name) or "" for name in names}
 
 

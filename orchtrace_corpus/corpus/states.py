@@ -1,7 +1,7 @@
 """Two states of a corpus, read and compared: folders, or revisions of a git repository."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
@@ -207,7 +207,9 @@ def _state(side: Side, other: Side) -> State:
         remarks.append(f"{remark}, and no claim is judged.")
     else:
         verdicts = claims.evaluate(own.claims, pool)
-        found = (*found, *_findings_beside(corpus))
+        for row in _rows():
+            if row.path != store.PAPERS:
+                found += tuple(finding for finding in corpus.findings_of(row) if finding.code != "C101")
     return State(
         pool,
         tuple(_named(finding) for finding in found),
@@ -242,13 +244,6 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
         raise DataFileError(f"neither {quote(side.name)} nor {quote(other.name)} holds a taxonomy that can be read")
     corpus = CorpusFiles(side.folder, {**texts, store.TAXONOMY: other.texts[store.TAXONOMY]})
     return corpus, found or (() if corpus.loaded.pool else corpus.loaded.findings)
-
-
-def _findings_beside(corpus: CorpusFiles) -> Iterator[Finding]:
-    """Return the findings on the files beside the records, without failing claims."""
-    for row in _rows():
-        if row.path != store.PAPERS:
-            yield from (finding for finding in corpus.findings_of(row) if finding.code != "C101")
 
 
 def _named(finding: Finding) -> Finding:

@@ -202,7 +202,8 @@ def write_or_check(
     session: CorpusSession, root: str, documents: "Sequence[Document]", *, check: bool, mend: str
 ) -> ExitCode:
     """Write what is stale and say so; or, to check, show what would change and how to mend it."""
-    from orchtrace_corpus.corpus.build import README, write
+    from orchtrace_corpus.base.files import write_stale
+    from orchtrace_corpus.corpus.build import README
     from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES
 
     for document in documents:
@@ -213,7 +214,7 @@ def write_or_check(
             )
     orphans = {document.name for document in documents if document.is_orphan}
     if not check:
-        for name in write(root, documents):
+        for name in write_stale(root, documents):
             session.output.note(f"{'removed' if name in orphans else 'wrote'} {printable(name, limit=300)}")
         return ExitCode.DONE
     stale = [document for document in documents if document.is_stale]

@@ -68,7 +68,14 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
     from orchtrace_corpus.base.json_syntax import JsonError, loads
 
     try:
-        return _papers(loads(text))
+        document = _mapping(loads(text), "the document", ("schema", "version", "papers"))
+        if document["schema"] != SCHEMA or type(document["version"]) is not int:
+            raise _FormError(f"schema is not {quote(SCHEMA)}, or version is not a number")
+        if document["version"] != VERSION:
+            raise _FormError(f"version {document['version']} is not one that this release reads, which is {VERSION}")
+        if type(document["papers"]) is not dict:
+            raise _FormError("papers must be an object")
+        return {name: _paper(name, values) for name, values in document["papers"].items()}
     except JsonError as error:
         raise DataFileError(f"{shown_as}:{error.line}:{error.column}: {error}", _MEND) from error
     except _FormError as error:
@@ -90,17 +97,6 @@ def _json(value: object) -> str:
 
     text = json.dumps(value, ensure_ascii=False)
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
-
-
-def _papers(document: object) -> dict[str, Metadata]:
-    top = _mapping(document, "the document", ("schema", "version", "papers"))
-    if top["schema"] != SCHEMA or type(top["version"]) is not int:
-        raise _FormError(f"schema is not {quote(SCHEMA)}, or version is not a number")
-    if top["version"] != VERSION:
-        raise _FormError(f"version {top['version']} is not one that this release reads, which is {VERSION}")
-    if type(top["papers"]) is not dict:
-        raise _FormError("papers must be an object")
-    return {name: _paper(name, values) for name, values in top["papers"].items()}
 
 
 def _paper(name: str, values: object) -> Metadata:

@@ -189,14 +189,14 @@ class ClaimFile(NamedTuple):
 
 
 def decode_claims(
-    file: YamlFile | None, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], Entries[Observation]]"
+    file: YamlFile | None, read_sheet: Callable[[str], str | None], scale: "Entries[Observation]"
 ) -> ClaimFile:
     """Decode a list of claims, if there is one, with the data that they rest on; problems become findings.
 
     Args:
         file: The file.
         read_sheet: Returns the text of a coding sheet by its path below the corpus's folder; None where there is none.
-        read_scale: Returns what is known of scale.
+        scale: The published sizes of systems.
     """
     if file is None:
         return ClaimFile()
@@ -227,16 +227,14 @@ def decode_claims(
             sound.append((claim, start))
     places = Places(file, [start for _, start in sound])
     read = cache(read_sheet)
-    claims = tuple(_with_data(claim, read, read_scale) for claim, _ in sound)
+    claims = tuple(_with_data(claim, read, scale) for claim, _ in sound)
     return ClaimFile(claims, places, tuple(file.findings), tuple(unread))
 
 
-def _with_data(
-    claim: Claim, read_sheet: Callable[[str], str | None], read_scale: "Callable[[], Entries[Observation]]"
-) -> Claim:
+def _with_data(claim: Claim, read_sheet: Callable[[str], str | None], scale: "Entries[Observation]") -> Claim:
     """Return the claim with the observations that it is about, and the texts of the coding sheets that it names."""
     if Over.SCALE in claim.over:
-        claim = claim._replace(observations=read_scale().items)
+        claim = claim._replace(observations=scale.items)
     if not isinstance(claim.expect, Agreement):
         return claim
     sheets = tuple(sheet._replace(text=read_sheet(sheet.path)) for sheet in claim.expect.sheets)
@@ -267,12 +265,7 @@ def _expectation(node: Node, report: Report) -> Expectation | None:
 
 
 def _natural(name: str) -> Decoder:
-    def parse(text: str) -> int:
-        if text.isascii() and text.isdigit() and len(text) < 10:
-            return int(text)
-        raise ValueError(f"{quote(text)} is not a number of records: write digits")
-
-    return decoders.parsed(name, "C102", parse)
+    return fields.natural(name, "C102", "{} is not a number of records: write digits")
 
 
 def _ratio(name: str) -> Decoder:

@@ -5,7 +5,6 @@ Nothing is computed from either but the pages that show them; a case in the code
 
 from collections.abc import Collection
 from enum import StrEnum
-from typing import Any
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -13,13 +12,13 @@ from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import (
     Report,
     Schema,
-    decode_record,
+    decode_value,
     items_of,
     nodes_of,
     records_of,
     text_of,
 )
-from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.records import Entries, Places, Pool, decoded_entries, require_none
@@ -213,34 +212,27 @@ def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
     queries, stages = (facets.get(text_of(node, name)) for name in ("query_field", "stage_field"))
     names = None if not text_of(node, "query_field") else queries.values if queries else ()
     schema = _protocol_schema(facets, names, stages.values if stages else ())
-    values = None if node is None else decode_record(node, schema, report)
-    if values is not None and not file.findings:
-        _check_families(values, node, report)
-        _check_queries(node, report)
-    protocol = None if values is None or file.findings else Protocol(**values)
-    return ProtocolFile(protocol, tuple(sorted(file.findings, key=lambda finding: finding.location)))
+    protocol: Protocol | None = None if node is None else decode_value(node, schema, Protocol, report)
+    if protocol is not None and not file.findings:
+        _check_queries(protocol, node, report)
+    return ProtocolFile(
+        None if file.findings else protocol, tuple(sorted(file.findings, key=lambda finding: finding.location))
+    )
 
 
-def _check_families(values: dict[str, Any], node: Node | None, report: Report) -> None:
-    """Every query belongs to a family that there is."""
-    known = [family.id for family in values.get("families", ())]
-    for query, item in zip(values.get("queries", ()), nodes_of(node, "queries"), strict=True):
-        if query.family not in known and type(item) is Mapping:
-            message = f"there is no family {quote(query.family)}{suggestion(query.family, known)}"
+def _check_queries(protocol: Protocol, node: Node | None, report: Report) -> None:
+    """Every query belongs to a family that there is, and every query string is one that arXiv can read."""
+    families = [family.id for family in protocol.families]
+    for query, item in zip(protocol.queries, items_of(node, "queries"), strict=True):
+        if query.family not in families:
+            message = f"there is no family {quote(query.family)}{suggestion(query.family, families)}"
             report.add("B105", item.entries["family"][1].at, message)
-
-
-def _check_queries(node: Node | None, report: Report) -> None:
-    """Every query string is one that arXiv can read."""
-    for item in items_of(node, "queries"):
-        query = item.entries.get("query", (0, None))[1]
-        if type(query) is Scalar:
-            try:
-                check_query(query.text)
-            except QuerySyntaxError as error:
-                before, rest = query.text[: error.at], query.text[error.at :]
-                place = f"at {quote(rest[:30])}" if rest else f"behind {quote(before[-30:])}"
-                report.add("B106", query.at, f"arXiv cannot read the query {place}: {error}")
+        try:
+            check_query(query.query)
+        except QuerySyntaxError as error:
+            before, rest = query.query[: error.at], query.query[error.at :]
+            place = f"at {quote(rest[:30])}" if rest else f"behind {quote(before[-30:])}"
+            report.add("B106", item.entries["query"][1].at, f"arXiv cannot read the query {place}: {error}")
 
 
 def _protocol_schema(facets: Collection[str], names: tuple[str, ...] | None, stages: tuple[str, ...]) -> Schema:

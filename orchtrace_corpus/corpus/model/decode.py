@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Set
 from typing import Any, TypeVar
 
 from orchtrace_corpus.base.findings import Finding, quote
-from orchtrace_corpus.base.yamlfile import decoders, reader
-from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record, schema_of
+from orchtrace_corpus.base.yamlfile import decoders
+from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record, nodes_of, schema_of
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, RecordField, Section
@@ -127,9 +127,7 @@ def missing_records(
     findings = []
     node = file.root()
     for field, called, known in both:
-        listed = node.entries[field][1] if type(node) is reader.Mapping and field in node.entries else None
-        items = listed.items if type(listed) is reader.Sequence else ()
-        for name, item in zip(getattr(pool, field), items, strict=True):
+        for name, item in zip(getattr(pool, field), nodes_of(node, field), strict=True):
             if known is not None and name not in known:
                 message = f"there is no {called} {quote(name)}, which the published pool has"
                 findings.append(Finding("F119", message, file.location(item.at), name))
@@ -166,15 +164,11 @@ def _decode(
     return tuple(records), Places(file, starts)
 
 
-def _waivers(name: str) -> Decoder:
-    return decoders.records_of(name, Waiver, "a waiver", code=fields.waived_code("code"))
-
-
 _OWN_DECODERS: dict[str, Callable[[str], Decoder]] = {
     "id": fields.exclusion_id,
     "cite_key": fields.cite_key,
     "bibtex": kept_entry,
-    "waive": _waivers,
+    "waive": lambda name: decoders.records_of(name, Waiver, "a waiver", code=fields.waived_code("code")),
 }
 
 

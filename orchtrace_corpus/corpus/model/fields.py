@@ -120,6 +120,17 @@ def number(name: str) -> Decoder:
     return parsed(name, "F105", parse)
 
 
+def natural(name: str, code: str, problem: str) -> Decoder:
+    """A number of at most nine digits; `problem` says of another text, at its `{}`, that it is none."""
+
+    def parse(value: str) -> int:
+        if value.isascii() and value.isdigit() and len(value) < 10:
+            return int(value)
+        raise ValueError(problem.format(quote(value)))
+
+    return parsed(name, code, parse)
+
+
 def waived_code(name: str) -> Decoder:
     """The code of a rule whose findings a record can waive."""
     waivable = [code for code, rule in RULES.items() if rule.waivable]

@@ -15,6 +15,7 @@ from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import Report, Schema
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
+from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import Entries, Places, decoded_entries
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
@@ -151,13 +152,7 @@ def _search(**values: Any) -> Search:
 
 def count(name: str) -> decoders.Decoder:
     """A count."""
-
-    def parse(text: str) -> int:
-        if text.isascii() and text.isdigit() and len(text) < 10:
-            return int(text)
-        raise ValueError(f"{quote(name)} must be a count such as 12, not {quote(text)}")
-
-    return decoders.parsed(name, "F103", parse)
+    return fields.natural(name, "F103", f"{quote(name)} must be a count such as 12, not {{}}")
 
 
 def search_style() -> Style:

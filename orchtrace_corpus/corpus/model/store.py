@@ -135,7 +135,7 @@ DATA_FILES = (
     DataFile(
         "claims",
         CLAIMS,
-        ("model.claim_file:decode_claims", CLAIMS, "read_sheet", "read_scale"),
+        ("model.claim_file:decode_claims", CLAIMS, "read_sheet", "scale"),
         schema="claims",
         checks=("analysis.claims:check", "claims", "pool"),
         names=("id",),
@@ -558,10 +558,6 @@ class CorpusFiles:
             return None if data is None else data.decode("utf-8-sig")
         except (DataFileError, UnicodeDecodeError):
             return None
-
-    def read_scale(self) -> "Entries[Observation]":
-        """Return what is known of scale, for the claims over it."""
-        return self.scale
 
 
 def named(name: str) -> Any:

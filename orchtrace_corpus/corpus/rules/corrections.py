@@ -35,7 +35,8 @@ def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator
     if bibliography.rows is None:
         return
     lines: dict[str, int] = {}
-    keys = _published_keys(loaded)
+    published = loaded.pool.published if loaded.pool is not None else None
+    keys = dict.fromkeys(published.papers if published is not None else ())
     for row in bibliography.rows:
         place = Location(bibliography.paths.published, row.line, 1)
         if row.key not in keys:
@@ -140,7 +141,12 @@ def _problem_of(correction: Correction, paper: Paper | None, row: PublishedRow |
     if paper is None:
         return ""
     if field == "urls":
-        return _address_problem(correction, paper, row)
+        addresses = row.values.get("urls", "").split(URL_SEPARATOR) if row else [correction.published]
+        if correction.now and correction.now not in paper.urls:
+            return f"the record has no address {quote(correction.now)}"
+        if correction.published and correction.published not in addresses:
+            return f"no address {quote(correction.published)} was published"
+        return ""
     now = value_of(paper, field)
     if now != correction.now:
         return f"the record's {field} is {quote(now)}, not {quote(correction.now)}; write what it is now"
@@ -148,18 +154,3 @@ def _problem_of(correction: Correction, paper: Paper | None, row: PublishedRow |
     if published != correction.published:
         return f"{field} was published as {quote(published)}, not {quote(correction.published)}"
     return ""
-
-
-def _address_problem(correction: Correction, paper: Paper, row: PublishedRow | None) -> str:
-    published = row.values.get("urls", "").split(URL_SEPARATOR) if row else [correction.published]
-    if correction.now and correction.now not in paper.urls:
-        return f"the record has no address {quote(correction.now)}"
-    if correction.published and correction.published not in published:
-        return f"no address {quote(correction.published)} was published"
-    return ""
-
-
-def _published_keys(loaded: Loaded) -> dict[str, None]:
-    """Return the keys of the published papers, in their order."""
-    pool = loaded.pool
-    return dict.fromkeys(pool.published.papers if pool is not None and pool.published is not None else ())

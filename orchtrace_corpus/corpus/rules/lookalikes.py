@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from orchtrace_corpus.base.findings import Finding, is_malformed, quote
 from orchtrace_corpus.base.lookalikes import Oddity, code_points, odd_parts
+from orchtrace_corpus.base.yamlfile.decoders import text_of
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model.records import Loaded
 
@@ -32,19 +33,13 @@ def find_lookalikes(file: YamlFile) -> Iterator[Finding]:
         return
     root = YamlFile(file.path, text.encode()).root()
     for record in root.items if type(root) is Sequence else [root]:
-        name = _name(record)
+        name = text_of(record, "key") or text_of(record, "id")
         for scalar in _scalars(record):
             for part in odd_parts(scalar.text):
                 code, message = _RULES[part.kind]
                 yield Finding(
                     code, message.format(quote(part.text), code_points(part.characters)), file.location(scalar.at), name
                 )
-
-
-def _name(record: Node | None) -> str:
-    entries = record.entries if type(record) is Mapping else {}
-    named = [entries[field][1] for field in ("key", "id") if field in entries]
-    return named[0].text if named and type(named[0]) is Scalar else ""
 
 
 def _scalars(node: Node | None) -> Iterator[Scalar]:
