@@ -151,7 +151,15 @@ class _Reading:
         call, time = self._answers.get(name), moment(line.ts)
         if call is None:
             call = self._answers[name] = run.answer(ROOT, time, place)
-            self._spend(call, line)
+            stated, output = line.input_tokens, line.output_tokens
+            if stated is None and output is not None:
+                run.spend_output(call, output)
+            else:  # figures of 0 are left out of a line, caches always
+                output = 0 if output is None and count(stated) else output
+                run.spend(call, (stated, output, None, None, None))
+            if stated is not None and call.spent is not None:
+                run.report.enter(LedgerLine.NO_CACHES)
+                run.missing[Missing.CACHES] = run.missing.get(Missing.CACHES, 0) + 1
         elif count(line.input_tokens) or count(line.output_tokens):
             run.leave_out(LedgerLine.REPEATED_USAGE, (line.input_tokens, line.output_tokens, None, None, None))
         if is_new:
@@ -162,17 +170,6 @@ class _Reading:
                 call.note_text(text_field(part, "text"), run.privacy)
             elif part.get("type") == "tool_use" and (is_new or text_field(part, "id")):
                 self._take_call(part, call, time, place, is_codex=line.agent == "codex")
-
-    def _spend(self, call: steps.ModelCall, line: _Line) -> None:
-        """Count what a line states of an answer: figures of 0 are left out of it, caches always."""
-        if line.input_tokens is None and line.output_tokens is not None:
-            self.run.spend_output(call, line.output_tokens)
-            return
-        output = 0 if line.output_tokens is None and count(line.input_tokens) else line.output_tokens
-        self.run.spend(call, (line.input_tokens, output, None, None, None))
-        if call.spent is not None:
-            self.run.report.enter(LedgerLine.NO_CACHES)
-            self.run.missing[Missing.CACHES] = self.run.missing.get(Missing.CACHES, 0) + 1
 
     def _take_call(
         self, part: dict[str, Any], answer: steps.ModelCall, time: float, place: steps.Place, *, is_codex: bool

@@ -193,7 +193,14 @@ class _Session:
                     calls.append(piece.function_call)
                 if piece.function_response is not None:
                     is_answer = True
-                    self._take_result(piece.function_response, event)
+                    answer = piece.function_response
+                    caller = self._callers.get(answer.id)
+                    if caller is None:
+                        self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
+                        continue
+                    response = answer.response
+                    error = "tool_error" if type(response) is dict and response.get("error") else ""
+                    self._run.result(caller, answer.id, event.timestamp, event.place, response, error=error)
             if event.author == steps.USER:
                 if texts or not is_answer:
                     ref = self._refer("\n".join(texts))
@@ -205,14 +212,6 @@ class _Session:
         if last is not None:
             self._run.agent(last).is_root = True
         return self._run.trace(topology=self._topology)
-
-    def _take_result(self, answer: _Answer, event: _Event) -> None:
-        caller = self._callers.get(answer.id)
-        if caller is None:
-            self._report.note(Problem.RESULT_WITHOUT_CALL, str(event.place))
-            return
-        error = "tool_error" if type(answer.response) is dict and answer.response.get("error") else ""
-        self._run.result(caller, answer.id, event.timestamp, event.place, answer.response, error=error)
 
     def _take_answer(self, index: int, event: _Event, text: str, calls: Sequence[_Call], *, is_empty: bool) -> None:
         branch, time, place = event.branch, event.timestamp, event.place

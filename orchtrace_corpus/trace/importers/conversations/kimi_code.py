@@ -169,7 +169,14 @@ class _Reading:
                 else:
                     self.run.note(agent, time, place)
             case "turn.cancel" | "turn.ended":
-                self._take_end_of_turn(row, agent, time, place)
+                ending = string(row.reason)
+                self._steps.pop(agent, None)
+                if kind == "turn.ended" and ending != "cancelled":
+                    if ending and ending != "completed":
+                        self.run.answer(agent, time, place, error=masked(ending))
+                elif agent not in self._cancelled:
+                    self._cancelled.add(agent)
+                    self.run.interrupt(agent, time, place)
             case "subagent.spawned" | "subagent.completed" | "subagent.failed":
                 self._take_child(row, kind, agent, time, place)
             case "permission.record_approval_result":
@@ -180,16 +187,6 @@ class _Reading:
                 self._report.pass_over(masked(kind))
             case _:
                 self._report.note_unknown(masked(kind) or "(no type)")
-
-    def _take_end_of_turn(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        ending = string(row.reason)
-        self._steps.pop(agent, None)
-        if row.kind == "turn.cancel" or ending == "cancelled":
-            if agent not in self._cancelled:
-                self._cancelled.add(agent)
-                self.run.interrupt(agent, time, place)
-        elif ending and ending != "completed":
-            self.run.answer(agent, time, place, error=masked(ending))
 
     def _answer(self, agent: str, time: float, place: steps.Place) -> steps.ModelCall:
         """Return the answer of the step that an agent is in."""

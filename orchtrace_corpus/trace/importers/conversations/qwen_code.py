@@ -243,7 +243,15 @@ class _Reading:
         texts: list[str] = []
         for part in parts:
             if part.function_response and (answered := mapping(part.function_response)):
-                self._take_result(row.tool_call_result or _Outcome(), agent, answered, time, place)
+                noted = row.tool_call_result or _Outcome()
+                call_id, response = text_field(answered, "id"), mapping(answered.get("response"))
+                status = outcome(noted.status or ("error" if "error" in response else "success"))
+                error = masked(noted.error_type) or "tool_error" if status is Status.ERROR else ""
+                content = response.get("output", response.get("error"))
+                result = self._run.result(agent, call_id, time, place, content, status, error)
+                display = noted.result_display
+                if type(display) is dict and "task_execution" in display.values():
+                    self._results.append((agent, call_id, result, display))
             elif part.text:
                 texts.append(part.text)
         if not texts:
@@ -255,16 +263,6 @@ class _Reading:
             return
         note = self._run.note(agent, time, place)
         self._noticed += [(agent, call_id, status, note) for call_id, status in notified(text)]
-
-    def _take_result(self, noted: _Outcome, agent: str, answered: Any, time: float, place: steps.Place) -> None:
-        call_id, response = text_field(answered, "id"), mapping(answered.get("response"))
-        status = outcome(noted.status or ("error" if "error" in response else "success"))
-        error = masked(noted.error_type) or "tool_error" if status is Status.ERROR else ""
-        content = response.get("output", response.get("error"))
-        result = self._run.result(agent, call_id, time, place, content, status, error)
-        display = noted.result_display
-        if type(display) is dict and "task_execution" in display.values():
-            self._results.append((agent, call_id, result, display))
 
     def _take_telemetry(self, event: _Telemetry, agent: str, time: float, place: steps.Place) -> None:
         child = event.subagent_id

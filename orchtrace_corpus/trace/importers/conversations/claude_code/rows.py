@@ -1013,10 +1013,18 @@ class Reading:
             if task:  # the result of a call that asked for the output of a task, or stopped it
                 end = Status.CANCELLED if tool in STOPS else ENDS.get(element(text, "status"))
                 self.signs.append(Sign(task, "", answer, end))
-        if purpose is steps.TOOL or purpose is steps.ASK:
-            result = Result(answer, thread, use)
-        else:
-            result = _read_result(answer, thread, use, text, details_of(entry.row))
+        result = Result(answer, thread, use)
+        if purpose is not steps.TOOL and purpose is not steps.ASK:
+            result.tail = text[-1000:].partition("agentId:")[2].partition("\n")[0].strip().partition(" ")[0]
+            result.done = "<status>completed" in text
+            result.refused = '"success": false' in text or '"success":false' in text
+            if (details := details_of(entry.row)) is not None:
+                result.agent = string(details.agent) or string(details.teammate)
+                result.run, result.task = string(details.run), string(details.task)
+                has_begun = string(details.status).endswith(("_launched", "_spawned"))
+                result.launched = details.is_async is True or has_begun
+                result.usage, _ = usage_of(details.usage)
+                result.total = count(details.total)
         if purpose is steps.TOOL or purpose is None:  # the row of the call may stand behind
             if status is _ERROR:
                 result.time_limit = time_limit_of(text)
@@ -1047,17 +1055,3 @@ def _note_run_time(tool_call: steps.ToolCall, result: Result, seconds: float, to
     took = result.answer.time - tool_call.time
     run_time = took if took - seconds <= tolerance else max(seconds, 0.0)
     tool_call.more = {"run_time": round(run_time, 6)}
-
-
-def _read_result(answer: steps.ToolResult, thread: Transcript, call: str, text: str, details: Details | None) -> Result:
-    """Return a result with the agents and the usage in its text and its structured part."""
-    tail = text[-1000:].partition("agentId:")[2].partition("\n")[0].strip().partition(" ")[0]
-    result = Result(answer, thread, call, tail=tail, done="<status>completed" in text)
-    result.refused = '"success": false' in text or '"success":false' in text
-    if details is not None:
-        result.agent = string(details.agent) or string(details.teammate)
-        result.run, result.task = string(details.run), string(details.task)
-        result.launched = details.is_async is True or string(details.status).endswith(("_launched", "_spawned"))
-        result.usage, _ = usage_of(details.usage)
-        result.total = count(details.total)
-    return result

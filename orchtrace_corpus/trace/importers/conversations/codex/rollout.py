@@ -866,7 +866,13 @@ class Rollout:
         self._run.missing[Missing.RESTARTS] = self._run.missing.get(Missing.RESTARTS, 0) + restarts
         if end:
             self._leave_out(end, copied)
-        self._account_for_silent()
+        calls = [step for step in self.thread.steps if isinstance(step, ModelCall)]
+        last = max((step.order for step in calls if step.spent is not None), default=-1.0)
+        silent = [step for step in calls if step.spent is None]
+        self._run.cover([step for step in silent if step.order < last])  # the count behind them has theirs
+        behind = [step for step in silent if step.order > last]
+        for call in [*behind, *[None] * self._odd][: self._odd]:  # theirs is no number
+            self._run.miss_number(call)
 
     def _leave_out(self, end: int, copied: dict[str, int] | None) -> None:
         """Leave out the steps of rows up to this one; what they had spent stands at the first that is left."""
@@ -894,16 +900,6 @@ class Rollout:
         self.endings = [ending for ending in self.endings if ending.step.order > end]
         self.arrivals = [arrival for arrival in self.arrivals if arrival.step.order > end]
         self.started = {name: start for name, start in self.started.items() if start.concluded.order > end}
-
-    def _account_for_silent(self) -> None:
-        """Say of answers without a count that one behind them contains theirs, or that theirs is no number."""
-        calls = [step for step in self.thread.steps if isinstance(step, steps.ModelCall)]
-        last = max((step.order for step in calls if step.spent is not None), default=-1.0)
-        silent = [step for step in calls if step.spent is None]
-        self._run.cover([step for step in silent if step.order < last])
-        behind = [step for step in silent if step.order > last]
-        for call in [*behind, *[None] * self._odd][: self._odd]:
-            self._run.miss_number(call)
 
     def refused(self) -> set[int]:
         """Return the calls, by `id`, that spawned no agent: the log says so, or has a sentence in the place of one."""

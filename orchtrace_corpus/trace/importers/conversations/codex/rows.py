@@ -262,7 +262,7 @@ def read_output(value: Any) -> Output:
     header = _read_header(text)
     code, run_time, error = header.exit_code, header.run_time, ""
     beginning = text[:_MAX_HEADER].lower()
-    if not header.is_known and "exit" in beginning:
+    if not header.end and "exit" in beginning:
         exited = re.search(_EXITED, beginning)
         code = int(exited[1]) if exited else None
     metadata = details.get("metadata")
@@ -272,7 +272,7 @@ def read_output(value: Any) -> Output:
         run_time = _seconds(metadata.get("duration_seconds"))
     if code:
         error = _EXIT_CODE
-    if not header.is_known:
+    if not header.end:
         error = _refusal(beginning) or error
     elif code and "not permitted" in beginning:
         error = FORBIDDEN  # by the sandbox
@@ -284,11 +284,10 @@ def read_output(value: Any) -> Output:
 class _Header(NamedTuple):
     """The lines that Codex puts in front of an output, as far as they say something of its call."""
 
-    is_known: bool = False
     exit_code: int | None = None
     run_time: float | None = None
     running: str = ""
-    end: int = 0  # where the body begins
+    end: int = 0  # where the body begins; 0 where there are no such lines
 
 
 _NO_HEADER = _Header()
@@ -308,7 +307,6 @@ def _read_header(text: str) -> _Header:
     wall_time = re.search(_WALL_TIME, header)
     session = re.search(_SESSION, header)
     return _Header(
-        True,
         int(exited[1]) if exited else None,
         float(wall_time[1]) if wall_time else None,
         f"session {session[1]}" if session else "",

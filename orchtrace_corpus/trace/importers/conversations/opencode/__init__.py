@@ -498,10 +498,16 @@ class _Family:
             agent = run.agent(session.id, "main") if session is top else run.agent(session.id, role or "agent", role)
             agent.is_root = session is top
             for message in messages:
-                if message.role == "user":
-                    self._take_input(agent, message)
-                else:
+                if message.role != "user":
                     self._take_answer(agent, message)
+                    continue
+                typed = [part for part in message.parts.values() if part.is_typed]
+                if session is top and (typed or not message.parts):
+                    refs = [part.ref for part in typed if part.ref]
+                    ref = refs[0] if len(refs) == 1 else self._privacy.reference("\n".join(refs))
+                    agent.add(steps.UserInput(message.created, message.place, ref=ref))
+                else:  # a sub-agent or the program itself has put it there
+                    agent.add(steps.Note(message.created, message.place))
         first = next(iter(run.agents[top.id].steps), None)
         if top.parent and top.parent not in run.agents and first is not None:
             self._report.note(Problem.NO_PARENT, str(first.place))
@@ -517,16 +523,6 @@ class _Family:
             if session.parent in known and not run.is_spawned(session.id):
                 run.spawn(session.id, session.parent)
         return run.trace()
-
-    def _take_input(self, thread: steps.Transcript, message: Message) -> None:
-        """Take what a person wrote, or what a sub-agent or the program itself has put there."""
-        typed = [part for part in message.parts.values() if part.is_typed]
-        if thread.is_root and (typed or not message.parts):
-            refs = [part.ref for part in typed if part.ref]
-            ref = refs[0] if len(refs) == 1 else self._privacy.reference("\n".join(refs))
-            thread.add(steps.UserInput(message.created, message.place, ref=ref))
-        else:
-            thread.add(steps.Note(message.created, message.place))
 
     def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
         """Take a message of the model: an answer for each of its steps."""
