@@ -13,8 +13,8 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers.core.identity import program_of
 from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
-from orchtrace_corpus.trace.importers.core.programs import program_of
 from tests.conftest import run_corpus
 from tests.trace.conversationlogs import LOGS, SESSION, Claude, claude_usage, moment, text, trace_of, write
 

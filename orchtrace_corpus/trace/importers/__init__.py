@@ -15,10 +15,9 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.identity import Answers, tied
+from orchtrace_corpus.trace.importers.core.identity import Answers, program_of, tied
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.programs import program_of
 from orchtrace_corpus.trace.model.decode import holds_traces, may_hold_traces
 from orchtrace_corpus.trace.model.trace import Trace
 

@@ -27,8 +27,7 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.group_chat import GroupChat, Utterance
 from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, lenient
-from orchtrace_corpus.trace.importers.core.log_records import event_in, events_of_text
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, event_in, events_of_text
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
@@ -96,7 +95,8 @@ def recognises(beginning: Head) -> bool:
     """Return True if a file that begins like this is of AutoGen."""
     for row in beginning.rows:
         first = next(iter(objects(row.get("messages"))), {})
-        if _is_event(row) or _is_state(row) or row.keys() >= _MESSAGE or first.keys() >= _MESSAGE:
+        is_state = text_field(row, "type").endswith("State") and not _STATE.isdisjoint(row)
+        if is_state or _is_event(row) or row.keys() >= _MESSAGE or first.keys() >= _MESSAGE:
             return True
         if event_in(row, _is_event, _MARKS)[0]:
             return True
@@ -108,10 +108,6 @@ def recognises(beginning: Head) -> bool:
 
 def _is_event(row: Mapping[str, Any]) -> bool:
     return row.keys() >= _EVENT or (row.get("type") in _CALLS and "agent_id" in row)
-
-
-def _is_state(row: Mapping[str, Any]) -> bool:
-    return text_field(row, "type").endswith("State") and not row.keys().isdisjoint(_STATE)
 
 
 def ties(opened: Opened) -> Sequence[str]:

@@ -14,10 +14,10 @@ from msgspec import Raw, Struct, field
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
+from orchtrace_corpus.trace.importers.core.identity import is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
-from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
 from orchtrace_corpus.trace.importers.core.transcript import notified, outcome
@@ -200,25 +200,22 @@ class _Reading:
                 run.version = run.version or masked(row.version)
                 if agent != ROOT and row.agent_name is not None:
                     run.agent(agent, agent, string(row.agent_name))
-            self._take(row, agent, moment(row.timestamp), place)
-
-    def _take(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        kind, subtype = row.kind, row.subtype
-        if kind == "system" and subtype == "ui_telemetry":
-            event = row.system_payload.ui_event if row.system_payload else None
-            self._take_telemetry(event or _Telemetry(), agent, time, place)
-        elif kind == "system" and (subtype in _SILENT or not subtype):
-            self._report.pass_over(f"system {subtype}".rstrip())
-        elif kind not in ("user", "assistant", "tool_result"):
-            self._report.note_unknown(masked(f"{kind} {subtype}".strip()) or "(no type)")
-        elif row.content is None:
-            lacking = Drop.NO_ASSISTANT_MESSAGE if kind == "assistant" else Drop.NO_USER_MESSAGE
-            self._report.drop(lacking, place.file, place.line)
-        elif kind == "assistant":
-            self._take_answer(row, row.content.parts, agent, time, place)
-        else:
-            self._answers.pop(agent, None)
-            self._take_input(row, row.content.parts, agent, time, place)
+            kind, subtype, time = row.kind, row.subtype, moment(row.timestamp)
+            if kind == "system" and subtype == "ui_telemetry":
+                event = row.system_payload.ui_event if row.system_payload else None
+                self._take_telemetry(event or _Telemetry(), agent, time, place)
+            elif kind == "system" and (subtype in _SILENT or not subtype):
+                self._report.pass_over(f"system {subtype}".rstrip())
+            elif kind not in ("user", "assistant", "tool_result"):
+                self._report.note_unknown(masked(f"{kind} {subtype}".strip()) or "(no type)")
+            elif row.content is None:
+                lacking = Drop.NO_ASSISTANT_MESSAGE if kind == "assistant" else Drop.NO_USER_MESSAGE
+                self._report.drop(lacking, place.file, place.line)
+            elif kind == "assistant":
+                self._take_answer(row, row.content.parts, agent, time, place)
+            else:
+                self._answers.pop(agent, None)
+                self._take_input(row, row.content.parts, agent, time, place)
 
     def _take_answer(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
         """Take a row of an answer: the first has its usage, and its calls may come in further rows."""

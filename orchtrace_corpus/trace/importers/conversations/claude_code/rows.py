@@ -21,11 +21,10 @@ from msgspec import Raw, Struct, field
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import current_answers
+from orchtrace_corpus.trace.importers.core.identity import current_answers, is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked, masked_path
-from orchtrace_corpus.trace.importers.core.programs import is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
 from orchtrace_corpus.trace.importers.core.transcript import Place, Transcript
@@ -761,7 +760,7 @@ class Reading:
                 thread.add(steps.TurnEnd(time, place, run_time=run_time))
         elif kind == "queue-operation" and speaker_of(text := string(row.content)) is Speaker.TASK:
             for task in read_tasks(text):  # which is written before the agent is told
-                self._take_sign(task, steps.Note(time, place))
+                self.signs.append(Sign(task.task, task.call, steps.Note(time, place), ENDS.get(task.status)))
 
     def _take_progress(self, row: Line, time: float, place: Place) -> None:
         """Read a row of a sub-agent that the session repeats, if the sub-agent has no transcript."""
@@ -989,10 +988,7 @@ class Reading:
             entry.thread.add(notice)
             ref = self._privacy.reference(task.result)
             self.notices.append(Notice(notice, entry.thread, task._replace(result=""), ref))
-            self._take_sign(task, notice)
-
-    def _take_sign(self, task: Task, step: steps.Step) -> None:
-        self.signs.append(Sign(task.task, task.call, step, ENDS.get(task.status)))
+            self.signs.append(Sign(task.task, task.call, notice, ENDS.get(task.status)))
 
     def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
         content, thread, use = block.get("content"), entry.thread, text_field(block, "tool_use_id")
