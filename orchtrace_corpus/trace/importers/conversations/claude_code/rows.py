@@ -15,14 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct, field
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers, is_qwen, program_of
-from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, lenient
+from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded, lenient
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import Run
@@ -89,18 +88,11 @@ class Details(Struct, gc=False):
     total: Any = field(default=None, name="totalTokens")
 
 
-_details = msgspec.json.Decoder(Details).decode
-
-
 def details_of(row: Line) -> Details | None:
     """Return the structured part of a result; None if it is missing, or only a text."""
     content = bytes(row.tool_use_result)
-    if not content.startswith(b"{"):
-        return None
-    try:
-        return _details(content.decode("utf-8", "replace"))
-    except (msgspec.DecodeError, RecursionError):
-        return None
+    details: Details | None = decoded(content, Details) if content.startswith(b"{") else None
+    return details
 
 
 FORBIDDEN = "forbidden"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.times import instant
@@ -148,10 +148,7 @@ def is_injected(text: str) -> bool:
 def parsed(value: Any) -> dict[str, Any]:
     """Return an object, or the object that a text is; empty for anything else."""
     if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _MAX_PARSED:
-        try:
-            value = msgspec.json.decode(value.encode("utf-8", "replace"))
-        except (msgspec.DecodeError, RecursionError):
-            return {}
+        value = decoded(value.encode("utf-8", "replace"))
     return mapping(value)
 
 

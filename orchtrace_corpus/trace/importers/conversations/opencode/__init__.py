@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from msgspec import DecodeError, Struct, field
-from msgspec.json import Decoder
 
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
@@ -233,20 +232,9 @@ class Exported(Struct, gc=False):
     parts: list[PartRow] | None = None
 
 
-_ROW = Decoder(Row)
-
-
-def exact(data: Any) -> Row | None:
-    """Return a row in which nothing is wrong; None for any other."""
-    try:
-        return _ROW.decode(data)
-    except (DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def decode(data: Any) -> Row | None:
     """Return a row, whatever is wrong with it: members of another kind than they should be go; None for no row."""
-    return exact(data) or parts.lenient(parts.decoded(data), Row)
+    return parts.decoded(data, Row) or parts.lenient(parts.decoded(data), Row)
 
 
 _ASKS = frozenset(("question", "plan_enter", "plan_exit"))
@@ -322,7 +310,7 @@ class Store:
         """Take a record, or an export, whose messages are decoded one by one where it is large, laid out or faulty."""
         may_be_export = b'"messages"' in data
         is_brief = len(data) <= budget.MAX_LINE_BYTES and data.find(b"\n", 0, -1) < 0
-        row = exact(data) if is_brief or not may_be_export else None
+        row = parts.decoded(data, Row) if is_brief or not may_be_export else None
         if row is None or (row.messages is not None and row.info is None):
             row, members = None, parts.whole(data).members()
             if "messages" not in members and (row := decode(data)) is None:
