@@ -390,7 +390,8 @@ def test_time_waited_for_people_is_a_part_of_the_time_on_the_clock_and_none_of_t
         event("h", 60, "human_intervention", "user", t_end=660),
         event("b", 660, "inference", "x", t_end=690),
     ]
-    text = page([diagnose(trace(raw(events, "a>h h>b", agents=[{"id": "user", "kind": "human"}])))])
+    run = trace(raw(events, "a>h h>b", agents=[{"id": "user", "kind": "human"}]))
+    text = page([diagnose(run)])
     figures = re.findall(r"<dt>(.*?)</dt><dd><b>(.*?)</b>(?: <span class=\"muted\">(.*?)</span>)?", text)
 
     assert figures[:2] == [
@@ -399,6 +400,8 @@ def test_time_waited_for_people_is_a_part_of_the_time_on_the_clock_and_none_of_t
     ]
     assert "1\u00a0min\u00a030\u00a0s elapsed, not counting 10\u00a0min waiting for people." in text
     assert "Elapsed leaves out the time waited for people." in text
+    alone = trace(raw([event("a", 0, "inference", "x", t_end=60)]))
+    assert "<li>waited for people: 0\u00a0s in A, 10\u00a0min in B</li>" in page([diagnose(alone), diagnose(run)])
 
 
 def legend_of(*runs: Trace) -> list[str]:

@@ -330,6 +330,8 @@ def _label(one: Difference) -> str:
             if ending != one.name:
                 return noun + {"_seconds": ": time", "_tokens": ": tokens"}.get(ending, "")
     name = one.name.replace("_", " ") if one.part in _CODED else one.name.replace(" -> ", " → ")
+    if (one.part, name) == ("measures", "waited"):
+        name = "waited for people"
     return _LABELS[one.part].format(name)
 
 
