@@ -146,7 +146,7 @@ ENTERING = ("add", "exclude")  # commands that look papers up, and ask at a term
 def entering(monkeypatch: pytest.MonkeyPatch, outside: Path, real: Corpus) -> Iterator[Path]:
     """A copy of the corpus, an arXiv with the papers of the examples, and somebody who takes what is proposed."""
     from orchtrace_corpus.corpus.cli import interview
-    from orchtrace_corpus.corpus.cli.questions import Questions
+    from orchtrace_corpus.corpus.cli.interview import Questions
     from orchtrace_corpus.corpus.formats.issue_form import questions
     from tests.corpus.arxiv_server import ArxivServer, record
 
@@ -170,7 +170,7 @@ def entering(monkeypatch: pytest.MonkeyPatch, outside: Path, real: Corpus) -> It
 def screening(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A copy of the corpus, and somebody at a terminal who quits at once."""
     from orchtrace_corpus.corpus.cli import screen
-    from orchtrace_corpus.corpus.cli.questions import Questions
+    from orchtrace_corpus.corpus.cli.interview import Questions
 
     shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")
     monkeypatch.setattr(screen, "can_ask", lambda: True)

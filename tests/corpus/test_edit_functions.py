@@ -87,7 +87,7 @@ def test_a_proposal_names_what_it_removes(root: Path) -> None:
     corpus = load_editable(str(root))
     target = find_target(corpus.pool, "long-grass")
 
-    proposal = edit.remove(corpus, target)
+    proposal = edit.remove(corpus, [target])
 
     assert (proposal.removed, list(proposal.texts)) == ((target.record,), [store.PAPERS])
     assert write(judge(corpus, proposal)).written == (store.PAPERS,)

@@ -218,6 +218,20 @@ def test_what_is_exported_is_imported_again_unchanged(grown: Path, form: str, tm
     assert written(grown, "data/papers.yaml") == before.replace("rows: 1250.5", "rows: 9.25")
 
 
+def test_a_citation_says_which_own_fields_it_leaves_out(grown: Path) -> None:
+    noted = {
+        form: run(grown, "export", form, "--where", "rows>1000").stderr for form in ("bibtex", "csl", "ris", "csv")
+    }
+
+    lacking = "released (1 dataset), open_access (1 dataset), mirrors (1 dataset), license (1 dataset)"
+    assert noted == {
+        "bibtex": f"1 dataset\nBibTeX has no place for {lacking}\n",
+        "csl": f"1 dataset\nCSL-JSON has no place for {lacking}\n",
+        "ris": f"1 dataset\nRIS has no place for {lacking}\n",
+        "csv": "1 dataset\n",
+    }
+
+
 def test_an_export_and_a_bibliography_have_what_they_have_a_place_for(grown: Path) -> None:
     (cells,) = csv.DictReader(io.StringIO(run(grown, "export", "csv", "--where", "rows>1000").stdout))
     entry = run(grown, "export", "bibtex", "--where", "rows>1000").stdout
@@ -411,3 +425,14 @@ def test_a_missing_tag_says_how_it_is_set_and_how_the_field_becomes_optional(tmp
 
     hint = "set it: corpus tag rose-garden size=..., or write required: false for it in data/taxonomy.yaml"
     assert f"F101 missing field 'size'; {hint} [rose-garden]\n" in result.stdout
+
+
+def test_a_misspelt_field_is_not_also_to_be_set(tmp_path: Path) -> None:
+    shutil.copytree(TOY, tmp_path / "corpus")
+    path = tmp_path / "corpus" / "data" / "papers.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("  size: small\n", "  siez: small\n", 1), encoding="utf-8")
+
+    result = run_corpus("--root", str(tmp_path / "corpus"), "check", "data")
+
+    assert "F102 unknown field 'siez' (did you mean 'size'?) [rose-garden]\n" in result.stdout
+    assert "F101 missing field 'size' [rose-garden]\n" in result.stdout

@@ -372,6 +372,31 @@ def test_a_paper_is_removed_with_its_own_comments(root: Path) -> None:
     )
 
 
+def test_several_records_are_removed_in_one_edit(root: Path) -> None:
+    before = texts(root)
+    begin, end = before[store.PAPERS].index("- key: long-grass"), before[store.PAPERS].index("- key: terminal-yard")
+
+    refused = run_corpus("remove", "mixed-borders", "rose-gardn", "--yes")
+    assert (refused.code, texts(root)) == (2, before)
+    result = run_corpus("remove", "mixed-borders", "E001", "long-grass", "mixed-borders", "--yes")
+
+    assert result.code == 0
+    assert texts(root)[store.PAPERS] == before[store.PAPERS][:begin] + before[store.PAPERS][end:]
+    assert "E001" not in texts(root)[store.EXCLUSIONS]
+
+
+def test_the_newest_exclusions_go_together_only_where_no_id_would_be_given_again(root: Path) -> None:
+    before = texts(root)
+
+    assert run_corpus("remove", "E001", "E003", "--yes", "--unpublished") == (
+        2,
+        "",
+        "corpus: E003 keeps the ids below it from being given again: E001 was used before\n"
+        "Correct the record in data/exclusions.yaml instead.\n",
+    )
+    assert texts(root) == before
+
+
 def test_the_head_of_the_file_stays_and_so_does_an_empty_list(root: Path) -> None:
     for key in ("rose-garden", "long-grass", "mixed-borders", "terminal-yard"):
         assert run_corpus("remove", key, "-y").code == 0
@@ -468,7 +493,7 @@ def test_ids_of_exclusions_are_never_free_again(root: Path) -> None:
     assert mistaken == (
         2,
         "",
-        "corpus: E003 keeps the ids below it from being given again: E002 was used before\n"
+        "corpus: E003 keeps the ids below it from being given again: E001 was used before\n"
         "Correct the record in data/exclusions.yaml instead.\n",
     )
     assert run_corpus("remove", "E001", "--yes").code == 0

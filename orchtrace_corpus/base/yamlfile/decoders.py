@@ -14,7 +14,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.dates import is_iso_date
-from orchtrace_corpus.base.findings import printable, quote, suggestion
+from orchtrace_corpus.base.findings import nearest, printable, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 
@@ -76,6 +76,7 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
         report.record = title[1].text
     decoders = schema.decoders
     values: dict[str, Any] = {}
+    misspelt: list[str] = []
     for name, (key_at, value) in entries.items():
         decoder = decoders.get(name)
         if decoder is not None:
@@ -84,11 +85,12 @@ def decode_record(node: Node, schema: Schema, report: Report) -> dict[str, Any] 
             report.add("F102", key_at, schema.omitted[name])
         else:
             hint = suggestion(name, list(decoders), always_list=False)
+            misspelt.append(nearest(name, list(decoders)))
             report.add("F102", key_at, f"unknown field {quote(name)}{hint}")
     for name in schema.required:
         if name not in entries and node.at != report.file.cut_off:
             message = f"missing field {quote(name)}"
-            if name in schema.mends and report.record:
+            if name in schema.mends and report.record and name not in misspelt:
                 message += schema.mends[name].format(record=printable(report.record))
             report.add("F101", node.at, message)
     return values

@@ -138,14 +138,15 @@ def compare(
     session = CorpusSession(*ctx.obj)
     refuse_together(record=record, with_corpus=with_corpus)
     pool = session.pool()
+    columns = coding.columns(pool.taxonomy)
+    merges = coding.read_merges(merge or [], columns)
     if len(set(sheets)) < len(sheets):
         raise CommandUseError("a sheet is named twice; each reader needs a sheet of their own")
     names, texts = coding.name_readers(sheets), {path: read_sheet(path) for path in sheets}
     is_screening = all(map(is_screening_sheet, texts.values()))
     if is_screening and len(sheets) < 2:
         raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
-    columns = sheet_columns(pool.taxonomy) if is_screening else coding.columns(pool.taxonomy)
-    merges = coding.read_merges(merge or [], columns)
+    columns = sheet_columns(pool.taxonomy) if is_screening else columns
     wanted, known = coding.merged(columns, merges), [paper.key for paper in pool.papers]
     readers: list[Sheet] = []
     findings: list[Finding] = []

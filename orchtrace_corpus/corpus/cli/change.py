@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
@@ -44,8 +44,6 @@ from orchtrace_corpus.corpus.model.records import Exclusion, Paper
 from orchtrace_corpus.corpus.model.tagging import read_value, sentence, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-RecordName: TypeAlias = Annotated[str, argument("KEY", "A key, exclusion id, arXiv id, DOI or URL.", offers.keys)]
-
 
 def add(
     ctx: Context,
@@ -82,7 +80,7 @@ def add(
     corpus, pool = interview.corpus, interview.corpus.pool
     if to is Destination.CANDIDATES:
         return _take_libraries(interview, names or [], dry_run=options.dry_run)
-    coding = read_coding(coded, pool.taxonomy, pool.taxonomy.papers, options.tags, interview.problems)
+    coding = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.papers, options.tags)
     details = _details(said, interview.problems, pool.taxonomy, read_values(coded, pool.taxonomy, interview.problems))
     awaiting = corpus.candidates.items
     candidates = name_papers(names or [], pool, awaiting)
@@ -116,7 +114,7 @@ def add(
 
 def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool) -> int:
     """Take the entries of files in as candidates that nobody has read; return the exit code."""
-    from orchtrace_corpus.corpus.cli.discover import take_library
+    from orchtrace_corpus.corpus.cli.upstream import take_library
 
     if not paths or not all(registry.is_readable(path) for path in paths):
         endings = "Files end in .bib, .ris, .csl.json, .csv, .json or .jsonl."
@@ -163,7 +161,7 @@ def exclude(
     """
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
-    tags = read_coding(coded, pool.taxonomy, pool.taxonomy.exclusions, options.tags, interview.problems).tags
+    tags = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.exclusions, options.tags).tags
     said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=sentence(reason.strip()))
     key = name.strip().casefold()
     if paper := next((paper for paper in pool.papers if paper.key.casefold() == key), None):
@@ -204,7 +202,7 @@ def _demotion(interview: Interview, paper: Paper, said: Exclusion) -> Proposal:
 
 def tag(
     ctx: Context,
-    name: RecordName,
+    name: Annotated[str, argument("KEY", "A key, exclusion id, arXiv id, DOI or URL.", offers.keys)],
     words: Annotated[list[str] | None, argument("[FIELD=VALUE]...", "The tags to set.", offers.filters)] = None,
     note: Annotated[
         str, option("--evidence", "NOTE", "Add an item of evidence: what in the source supports the tags.")
@@ -241,7 +239,9 @@ def tag(
     session = CorpusSession(*ctx.obj)
     corpus = load_editable(session.writable_root())
     target = find_target(corpus.pool, name)
-    facets = read_coding(coded, corpus.pool.taxonomy).evidence
+    problems: list[TagProblem] = []
+    facets = read_coding(coded, corpus.pool.taxonomy, problems).evidence
+    refuse_all([problem.error for problem in problems])
     if not words and not note:
         raise CommandUseError("there is nothing to set", "Write field=value; corpus terms shows the fields.")
     if not note and (source or location or supported or facets or copy):
@@ -264,29 +264,31 @@ def tag(
 
 def remove(
     ctx: Context,
-    name: RecordName,
+    names: Annotated[list[str], argument("KEY...", "Keys, exclusion ids, arXiv ids, DOIs or URLs.", offers.keys)],
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     unpublished: Annotated[
         bool, Option("--unpublished", help="Allow removing the newest exclusion, whose id was never published.")
     ] = False,
     dry_run: DryRun = False,
 ) -> int:
-    """Remove one record, and the comments directly above it.
+    """Remove records, and the comments directly above each.
 
-    Use this for a record that should never have existed. To take a paper out of the pool, use "corpus
+    Use this for records that should never have existed. To take a paper out of the pool, use "corpus
     exclude", which keeps the reason. Ids of exclusions are never reused, so the newest exclusion, whose
     id would be given again, is not removed.
 
     \b
     Examples:
-      corpus remove puppeteer --dry-run
+      corpus remove puppeteer halo --dry-run
       corpus remove E012 --dry-run
     """
     session = CorpusSession(*ctx.obj)
     corpus = load_editable(session.writable_root())
-    target = find_target(corpus.pool, name)
-    proposal = edit.remove(corpus, target, unpublished=unpublished)
-    agree = None if yes else partial(_agree, session, target)
+    targets: list[Target] = []
+    for target in (find_target(corpus.pool, name) for name in names):
+        targets += [] if target in targets else [target]
+    proposal = edit.remove(corpus, targets, unpublished=unpublished)
+    agree = None if yes else partial(_agree, session, targets)
     return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
 
 
@@ -340,11 +342,13 @@ def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
     return form
 
 
-def _agree(session: CorpusSession, target: Target) -> bool:
-    """Ask at the terminal whether to remove a record; where the answer is no, show that nothing happens."""
+def _agree(session: CorpusSession, targets: Sequence[Target]) -> bool:
+    """Ask at the terminal whether to remove records; where the answer is no, show that nothing happens."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise CommandUseError("remove asks first, and this is not a terminal", "Add --yes, or --dry-run.")
-    question = f"Remove {printable(target.record.name)} ({printable(target.record.title)}) from {target.name}? [y/N] "
+    called = (f"{printable(target.record.name)} ({printable(target.record.title)})" for target in targets)
+    files = " and ".join(dict.fromkeys(target.name for target in targets))
+    question = f"Remove {', '.join(called)} from {files}? [y/N] "
     print(question, end="", file=sys.stderr, flush=True)  # noqa: T201 - Typer's own question goes to standard output
     is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
     if not is_agreed:

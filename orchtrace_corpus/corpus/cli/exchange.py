@@ -118,7 +118,7 @@ def export(
     session.output.note(counted if to_stdout else f"wrote {printable(output, limit=300)}: {counted}")
     if not papers and not exclusions:
         session.note_no_paper(query, as_published, reading)
-    if lacking := one.left_out(papers):
+    if lacking := one.left_out(papers, pool.taxonomy):
         shown = ", ".join(f"{field} ({pool.taxonomy.noun.counted(number)})" for field, number in lacking.items())
         session.output.note(f"{one.label} has no place for {shown}")
     if chosen == "bibtex" and isinstance(content, str) and not content.isascii():
@@ -213,7 +213,12 @@ def import_(
     is_named = not (path == _STANDARD_STREAM and _is_file(name))
     path = path if is_named else name
     one = registry.find(name, to_read=True) if is_named else registry.find_by_ending(path)
-    data = _data(path)
+    if path != _STANDARD_STREAM:
+        data = reader.read_bytes(path, path)
+    elif sys.stdin is None or sys.stdin.isatty():
+        raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
+    else:
+        data = sys.stdin.buffer.read()
     one = one if is_named else registry.find_by_ending(path, data)
     corpus = load_editable(session.writable_root())
     shown = "<standard input>" if path == _STANDARD_STREAM else path
@@ -257,15 +262,6 @@ def import_(
 def _is_file(name: str) -> bool:
     """Return True if a word in the place of a format is a file: it has a suffix or a folder."""
     return name.lower() not in registry.FORMATS and ("." in name or os.sep in name)
-
-
-def _data(path: str) -> bytes:
-    """Return the content of a file or of standard input; refused in a terminal without a file."""
-    if path == _STANDARD_STREAM:
-        if sys.stdin is None or sys.stdin.isatty():
-            raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
-        return sys.stdin.buffer.read()
-    return reader.read_bytes(path, path)
 
 
 class DiffFormat(StrEnum):

@@ -127,25 +127,22 @@ EvidenceOptions: TypeAlias = Annotated[Mapping[str, list[str]], taxonomy_options
 def read_coding(
     coded: Mapping[str, Sequence[str]],
     taxonomy: Taxonomy,
+    problems: list[TagProblem],
     facets: tuple[Facet, ...] = (),
     others: Sequence[str] | None = None,
-    collected: list[TagProblem] | None = None,
 ) -> Coding:
     """Return the tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
 
     Args:
         coded: What the options were given.
         taxonomy: The taxonomy.
+        problems: Takes what is wrong.
         facets: The facets of records that have options, which `--tag` can set.
         others: What `--tag` was given.
-        collected: Takes what is wrong, for a command that reports all of them later.
-
-    Raises:
-        CommandUseError: A tag names what the taxonomy does not have, and `collected` is not given.
     """
-    wrong: list[TagProblem] = []
-    tags = _read_tags(coded, facets, wrong)
-    evidence = _read_tags(coded, evidence_facets(taxonomy), wrong, _EVIDENCE)
+    tags = _read_tags(coded, facets, problems)
+    evidence = _read_tags(coded, evidence_facets(taxonomy), problems, _EVIDENCE)
+    fields = [facet.field for facet in facets]
     for text in others or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
@@ -153,15 +150,10 @@ def read_coding(
             if not equals:
                 raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
             if not assign(tags, facets, name, value):
-                known = suggestion(name, [facet.field for facet in facets])
-                raise CommandUseError(f"unknown axis or facet {quote(name)}{known}")
+                raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, fields)}")
         except CommandUseError as error:
-            wrong.append(TagProblem(name if name in (facet.field for facet in facets) else "", error))
-    if collected is None:
-        refuse_all([problem.error for problem in wrong])
-    else:
-        collected += wrong
-    coding = {facet.field: tags[facet.field] for facet in facets if facet.field in tags}
+            problems.append(TagProblem(name if name in fields else "", error))
+    coding = {field: tags[field] for field in fields if field in tags}
     return Coding(coding, {field: arising(tag) for field, tag in evidence.items()})
 
 

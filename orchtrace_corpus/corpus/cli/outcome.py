@@ -77,7 +77,11 @@ def apply(
         head = f"corpus: the edit would bring {count}; {counted}" if dry_run else f"corpus: the edit brings {count}:"
         if not judgement.is_allowed:
             head = f"corpus: the edit would bring {count}, so nothing was written; {counted}"
-        said = [_placed(finding, lines or {}) for finding in judgement.new]
+        said = []
+        for finding in judgement.new:
+            text, line = str(finding), (lines or {}).get(finding.record)
+            is_imported = line is not None and finding.location.path == store.PAPERS
+            said.append(f"{line}: {text.removeprefix(f'{finding.location}: ')}" if is_imported else text)
         output.tell("\n".join((head, *first_and_more(said, MOST_LINES, "and {:,} more"))))
     for name in written:
         output.note(f"wrote {name}")
@@ -105,13 +109,6 @@ def _show_difference(session: CorpusSession, judgement: Judgement, show: Callabl
     names = ", ".join(document.name for document in judgement.documents)
     counts = f"{changes.count('+'):,} lines added, {changes.count('-'):,} removed"
     session.output.note(f"corpus: {names}: {counts}; a difference of {number:,} lines is not shown")
-
-
-def _placed(finding: Finding, lines: Mapping[str, str]) -> str:
-    """A finding at its place: that in the file that its record comes from, if it was imported."""
-    if finding.record not in lines or finding.location.path != store.PAPERS:
-        return str(finding)
-    return f"{lines[finding.record]}: {str(finding).removeprefix(f'{finding.location}: ')}"
 
 
 def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_made: bool) -> None:

@@ -10,7 +10,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import clip, pluralize
-from orchtrace_corpus.base.text.table import Cell, Table, arranged, envelope
+from orchtrace_corpus.base.text.table import Table, arranged, envelope
 from orchtrace_corpus.corpus.analysis.attributes import (
     CONTESTED,
     candidate_attributes,
@@ -35,6 +35,7 @@ MATCHED = "matched"
 """The column of a search that says where its words were found."""
 _PIPE_WIDTH = 80
 _KEY_WIDTH = 30
+"""The width of keys on a narrow line; few are longer, and a wider terminal shows them whole."""
 _WIDE = 100
 """The width from which a candidate shows more than its key and title."""
 _WIDTH_FOR_KEYS = 60
@@ -132,11 +133,6 @@ def list_records(
     if not records and any(", " in text for text in where or ()):
         session.output.note("A comma separates alternatives; for one inside a value write: --where 'field=\"a, b\"'")
     return ExitCode.DONE
-
-
-def _cut(key: Cell) -> str:
-    """Return a key in at most two fifths of a narrow line; few are longer, and a wider terminal shows them whole."""
-    return clip(str(key), _KEY_WIDTH)
 
 
 def readings(
@@ -239,7 +235,10 @@ def candidates(
     elif is_narrow and not sort and not order:
         groups = [[record for record in records if record.proposal is proposal] for proposal in Decision]
         tables = [render.listing(group, shown, group[0].proposal.value) for group in groups if group]
-        tables = [table._replace(rows=tuple((_cut(row[0]), *row[1:]) for row in table.rows)) for table in tables]
+        tables = [
+            table._replace(rows=tuple((clip(str(row[0]), _KEY_WIDTH), *row[1:]) for row in table.rows))
+            for table in tables
+        ]
         session.show_tables(tables, "candidates", output_format)
     else:
         session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)

@@ -16,8 +16,8 @@ from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
 from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
+from orchtrace_corpus.corpus.cli.interview import Questions, can_ask, numbered, spelled
 from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
-from orchtrace_corpus.corpus.cli.questions import Questions, can_ask, numbered, spelled
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, load_editable, write
@@ -358,12 +358,7 @@ def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
 
 
 def _decide(root: str, verdict: Verdict) -> None:
-    """Write one decision.
-
-    Raises:
-        CommandUseError: The decision lacks something, or would bring an error.
-        DataFileError: A file cannot be written.
-    """
+    """Write one decision; a `CommandUseError` if it lacks something, or would bring an error."""
     corpus, day = load_editable(root), today().isoformat()
     candidate = next(item for item in corpus.candidates.items if item.name == verdict.key)
     if verdict.choice is Choice.INCLUDE:

@@ -1,26 +1,39 @@
-"""The commands that ask others about what a corpus says: `fetch`, `links`."""
+"""The commands that ask others: `fetch`, `links` and `discover`; and libraries taken in as a search is."""
 
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.declarations import Context, Option
-from orchtrace_corpus.base.commands.options import FindingsForm, Strict, refuse_together
-from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.commands.options import DryRun, FindingsForm, OutputFormat, Strict, refuse_together
+from orchtrace_corpus.base.dates import today
+from orchtrace_corpus.base.errors import DataFileError, ExitCode
 from orchtrace_corpus.base.findings import has_errors, printable
+from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
+from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more, first_names_and_more, pluralize
+from orchtrace_corpus.base.text.table import Table
+from orchtrace_corpus.corpus.analysis.matching import RecordIndex, identifier_text
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
-from orchtrace_corpus.corpus.edit.proposal import Proposal, find_papers, load_editable
-from orchtrace_corpus.corpus.intake import upstream
+from orchtrace_corpus.corpus.edit.proposal import Proposal, find_papers, judge, load_editable, write
+from orchtrace_corpus.corpus.formats import Item
+from orchtrace_corpus.corpus.intake import discovery, upstream
+from orchtrace_corpus.corpus.intake.discovery import Discovery, PlannedSearch
+from orchtrace_corpus.corpus.intake.papers import from_item
 from orchtrace_corpus.corpus.intake.upstream import Fetched
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.records import Paper, Record
+from orchtrace_corpus.corpus.model.searches import OPENALEX
 from orchtrace_corpus.corpus.model.store import CorpusFiles
+from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.links import Verdict
+from orchtrace_corpus.corpus.sources.openalex import KEY, OpenAlex
 
 
 def fetch(
@@ -150,3 +163,161 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
 
 def _list_some(names: Sequence[str]) -> str:
     return first_names_and_more([printable(name) for name in names], 5, " and {} more")
+
+
+def discover(
+    ctx: Context,
+    since: Annotated[
+        str, option("--since", "DATE|last", "Papers since this day (default: since the last run of each query).")
+    ] = "",
+    family: Annotated[
+        list[str] | None, option("--family", "NAME", "Only this query, or queries of this family (repeatable).")
+    ] = None,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+    refresh: Refresh = False,
+    arxiv_url: ArxivUrl = "",
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Search for new papers, and save them as candidates.
+
+    Sends every query of data/protocol.yaml to arXiv, in its categories, for a window of days that ends
+    yesterday. If OPENALEX_API_KEY holds a key, also asks OpenAlex for works that cite, or are cited by,
+    the papers that the protocol names. Known papers (same identifier, or nearly the same title) are
+    skipped and counted. New ones go to data/candidates.yaml, the run to data/searches.yaml, and the
+    metadata of arXiv to data/arxiv.json. --dry-run only counts the results of each query. An
+    interrupted run can be continued. Exit code 0: every query was sent; 1: a result could not be
+    recorded; 4: a service could not be reached, or not for every query; results so far are recorded.
+
+    \b
+    Examples:
+      corpus discover --dry-run
+      corpus discover --since last
+      corpus discover --since 2026-05-01 --family orchestration
+      corpus discover --since 2026-05-01 --format json
+    """
+    session = CorpusSession(*ctx.obj)
+    refuse_together(offline=offline, refresh=refresh)
+    root = session.root_folder() if dry_run else session.writable_root()
+    corpus = load_editable(root)
+    protocol = corpus.protocol.sound()
+    if protocol is None:
+        raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
+    runs = corpus.searches.sound()
+    planned = discovery.plan_searches(protocol, runs, today(), since=since, names=family or ())
+    client = Client(arxiv_url, offline=offline, refresh=refresh)
+    cited = () if family else discovery.citing_papers(protocol, corpus.pool)
+    key = os.environ.get(KEY, "")
+    if cited and not key:
+        session.output.note(f"corpus: citations are left out: {KEY} holds no key; one is free at openalex.org")
+    if cited and key and offline:
+        session.output.note("corpus: citations are left out: --offline makes no requests")
+    if dry_run:
+        return _count(session, client, planned, len(cited) if key and not offline else 0, output_format)
+    openalex = OpenAlex(key, refresh=refresh) if cited and key and not offline else None
+    until = planned[0].until
+    first = discovery.window_start(protocol, runs, discovery.CITATIONS, OPENALEX, since, until)
+    with progress.shown(session.output, "queries") as show:
+        found = discovery.discover(
+            corpus, protocol, planned, today(), client=client, openalex=openalex, citations_since=first, progress=show
+        )
+    written = write(judge(corpus, discovery.propose(corpus, found))).written
+    rows = tuple(
+        (search.query, search.source, search.since or "", search.until or "", search.found, search.new)
+        for search in found.run.searches
+    )
+    columns = ("query", "source", "from", "to", "found", "new")
+    if rows or output_format is not Format.TABLE:
+        session.show_tables([Table("searches", "", columns, rows)], "discover", output_format)
+    for name in written:
+        session.output.note(f"wrote {name}")
+    return report(session, found)
+
+
+def take_library(
+    session: CorpusSession, corpus: CorpusFiles, items: Sequence[Item], name: str, *, dry_run: bool = False
+) -> int:
+    """Take the entries of a library in as candidates, and put the run on record; return the exit code.
+
+    Args:
+        session: Where the output goes.
+        corpus: The corpus.
+        items: The entries.
+        name: The name of the file; its folder is nobody's business.
+        dry_run: Whether to write nothing.
+    """
+    taken = discovery.take_items(corpus, items, name, today())
+    proposal = discovery.propose(corpus, taken)
+    judgement = judge(corpus, proposal)
+    if dry_run:
+        session.output.write(judgement.diff)
+        session.output.note("corpus: nothing was written (--dry-run)")
+    else:
+        for written in write(judgement).written:
+            session.output.note(f"wrote {written}")
+    fields = [facet.field for facet in corpus.pool.taxonomy.papers]
+    new = RecordIndex([one.paper for one in taken.new])
+    taken_in = (item for item in items if new.find(from_item(item)))
+    given = ((item, [*item.keywords, *(name for name in fields if item.values.get(name))]) for item in taken_in)
+    left = [f"  {item.values.get('key') or item.line}: {', '.join(tags)}" for item, tags in given if tags]
+    if left:
+        session.output.tell("corpus: a candidate has no tags before it is read, so these are not taken:")
+    for text in first_and_more(left, MOST_LINES, "  and {:,} more"):
+        session.output.tell(printable(text, limit=300))
+    return report(session, taken, f"{printable(name)}: ")
+
+
+def _count(
+    session: CorpusSession, client: Client, planned: Sequence[PlannedSearch], cited: int, output_format: Format
+) -> int:
+    """Show the queries, and how many answers each has."""
+    with progress.shown(session.output, "queries") as show:
+        answer = client.search({one.query: one.asked for one in planned}, count_only=True, progress=show)
+    rows = tuple(
+        (one.query, answer.found[one.query].total if one.query in answer.found else None, one.asked) for one in planned
+    )
+    session.show_tables([Table("searches", "", ("query", "answers", "asked"), rows)], "discover", output_format)
+    if cited:
+        session.output.note(f"{pluralize(cited, 'paper')} whose citations are followed at OpenAlex")
+    session.output.note("corpus: nothing was written (--dry-run)")
+    return _tell_failed(session, {name: text for name, (_, text) in answer.failed.items()})
+
+
+def report(session: CorpusSession, found: Discovery, origin: str = "") -> int:
+    """Say what a run has brought and what it has left out, `origin` being where it came from; return the exit code."""
+    run, output = found.run, session.output
+    known = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
+    counts = f"{pluralize(len(found.new), 'new candidate')}; left out: {known}, {run.repeated} found more than once"
+    if run.searches:
+        output.note(counts)
+    if found.by_title:
+        output.note("left out by a title that is the same, or nearly:")
+    near = [f"  {_called(paper)} (as {_called(match.record)})" for paper, match in found.by_title]
+    for line in near:  # all: none of them is shown anywhere else
+        output.note(line)
+    for message in found.messages:
+        output.tell(f"corpus: {printable(message, limit=300)}")
+    for title, findings in found.refused:
+        said = "; ".join(f"{finding.code} {finding.message}" for finding in findings)
+        output.tell(f"corpus: {origin}{printable(title)} is left out: {printable(said, limit=300)}")
+    code = _tell_failed(session, found.failed)
+    if found.error is not None:
+        output.tell("corpus: not every request succeeded; earlier answers are kept")
+        output.tell(f"corpus: {found.error}")
+        code = ExitCode.UPSTREAM
+    return max(code, ExitCode.FINDINGS if found.refused else ExitCode.DONE)
+
+
+def _called(record: Record) -> str:
+    """A record by its name, else by its identifier, and its title."""
+    name = record.name or (identifier_text(record) if isinstance(record, Paper) else "")
+    return f"{name}: {printable(record.title)}" if name else printable(record.title)
+
+
+def _tell_failed(session: CorpusSession, failed: Mapping[str, str]) -> int:
+    """Say which queries have no answer, and why; return the exit code."""
+    for name, text in failed.items():
+        session.output.tell(f"corpus: no answer to the query {printable(name)}: {printable(text, limit=300)}")
+    if failed:
+        session.output.tell("Run the command again later; answers so far are stored.")
+    return ExitCode.UPSTREAM if failed else ExitCode.DONE

@@ -256,16 +256,22 @@ def _without_candidates(
     texts = dict(proposal.texts)
     if new:
         texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, added=new)
-    file, names = corpus.file(store.CANDIDATES), {one.name for one, _ in decided}
-    for place in reversed(range(len(corpus.candidates.items))):
-        if corpus.candidates.items[place].name in names:
-            file = YamlFile(file.path, remove_record(file, place).encode())
-    return proposal._replace(texts={**texts, store.CANDIDATES: file.text})
+    names = {candidate.name for candidate, _ in decided}
+    positions = [at for at, candidate in enumerate(corpus.candidates.items) if candidate.name in names]
+    return proposal._replace(texts={**texts, store.CANDIDATES: _without(corpus, store.CANDIDATES, positions)})
+
+
+def _without(corpus: CorpusFiles, path: str, positions: Iterable[int]) -> str:
+    """Return the new text of a data file without some of its records; errors as for `remove_record`."""
+    file = corpus.file(path)
+    for position in sorted(positions, reverse=True):
+        file = YamlFile(file.path, remove_record(file, position).encode())
+    return file.text
 
 
 def demote(corpus: CorpusFiles, target: Target, excluded: Proposal) -> Proposal:
     """A paper leaves the pool, for an exclusion that is new or changes; errors as for `remove_record`."""
-    gone = remove_target(corpus, target)
+    gone = _remove_targets(corpus, [target])
     return excluded._replace(texts={**gone.texts, **excluded.texts}, removed=gone.removed)
 
 
@@ -275,41 +281,46 @@ def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | No
     return Proposal({target.name: text}, changed=(target.record,), changes=changes)
 
 
-def remove(corpus: CorpusFiles, target: Target, *, unpublished: bool = False) -> Proposal:
-    """A record goes, unless something else rests on it.
+def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool = False) -> Proposal:
+    """Records go, unless something else rests on one of them.
 
     Args:
         corpus: The corpus.
-        target: The record.
+        targets: The records.
         unpublished: Whether the newest exclusion may go, too: nobody has seen its id.
 
     Raises:
         CommandUseError: A paper was promoted from an exclusion, or an exclusion's id would be given again.
         DataFileError: The records of the file are not written one below the other.
     """
-    record = target.record
-    if isinstance(record, Paper):
-        origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
-        if origins:
-            message = f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere"
-            raise CommandUseError(message, f"To take it back: corpus exclude {record.key}")
-        return remove_target(corpus, target)
-    number = int(record.id[1:] or 0)
-    others = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion is not record)
-    next_number = max(others, default=0) + 1
-    if number >= next_number and not unpublished:
-        message = f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited"
-        hint = "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id."
-        raise CommandUseError(message, hint)
-    if number > next_number:
-        message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
-        raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
-    return remove_target(corpus, target)
+    exclusions = [target.record for target in targets if isinstance(target.record, Exclusion)]
+    kept = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion not in exclusions)
+    next_number = max(kept, default=0) + 1
+    for record in (target.record for target in targets):
+        if isinstance(record, Paper):
+            origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
+            if origins:
+                message = f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere"
+                raise CommandUseError(message, f"To take it back: corpus exclude {record.key}")
+            continue
+        number = int(record.id[1:] or 0)
+        if number >= next_number and not unpublished:
+            message = f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited"
+            hint = "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id."
+            raise CommandUseError(message, hint)
+        if number > next_number:
+            message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
+            raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
+    return _remove_targets(corpus, targets)
 
 
-def remove_target(corpus: CorpusFiles, target: Target) -> Proposal:
-    """A record goes, whatever rests on it; errors as for `remove_record`."""
-    return Proposal({target.name: remove_record(corpus.file(target.name), target.position)}, removed=(target.record,))
+def _remove_targets(corpus: CorpusFiles, targets: Sequence[Target]) -> Proposal:
+    """Records go, whatever rests on them; errors as for `remove_record`."""
+    positions: dict[str, list[int]] = {}
+    for target in targets:
+        positions.setdefault(target.name, []).append(target.position)
+    texts = {path: _without(corpus, path, places) for path, places in positions.items()}
+    return Proposal(texts, removed=tuple(target.record for target in targets))
 
 
 def _findings_beside(corpus: CorpusFiles) -> list[Finding]:

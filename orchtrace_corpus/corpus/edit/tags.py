@@ -32,7 +32,7 @@ from orchtrace_corpus.corpus.analysis.coding import Sheet
 from orchtrace_corpus.corpus.edit.edits import plain_value, raw_records
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, change
 from orchtrace_corpus.corpus.model.disputes import Argument, Dispute, Reading, State, disputable, value_of
-from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, FieldValue, RecordField
+from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, RecordField
 from orchtrace_corpus.corpus.model.record_fields import (
     Value,
     argument_fields,
@@ -222,7 +222,8 @@ def _read_assignments(
             raise CommandUseError(f"{attribute.name} is set twice", "Set it once; write several terms as a,b.")
         seen.add(attribute.name)
         if facet is None:
-            tags[name] = _plain(read_value(settable[name], value)) if value else None
+            read = read_value(settable[name], value) if value else None
+            tags[name] = (list(read) or None) if isinstance(read, tuple) else read
         elif attribute.facet is None:
             held = tags.get(facet.field, present.get(facet.field))
             levels = {str(term): str(level) for term, level in held.items()} if isinstance(held, Mapping) else {}
@@ -242,11 +243,6 @@ def _read_assignments(
         else:
             tags[facet.field] = None
     return tags
-
-
-def _plain(value: FieldValue) -> Value | None:
-    """Return a value as a record has it; None for an empty list."""
-    return (list(value) or None) if isinstance(value, tuple) else value
 
 
 def _find_facet(

@@ -110,12 +110,16 @@ class FileFormat(NamedTuple):
         written: str = self._function("write_exclusions")(exclusions, taxonomy)
         return written
 
-    def left_out(self, papers: Iterable[Paper]) -> dict[str, int]:
-        """Return the fields of the publications that this format has no place for, each with its number of papers."""
+    def left_out(self, papers: Iterable[Paper], taxonomy: Taxonomy) -> dict[str, int]:
+        """Return the fields of publications and of the survey without a place here, each with its number of papers."""
         if not self.is_citation:
             return {}
         fields_of = self._function("left_out")
-        return dict(Counter(name for paper in papers for name in dict.fromkeys(fields_of(paper))))
+        own = [field.name for field in taxonomy.fields if not getattr(field.carriers, self.name)]
+        counts = Counter[str]()
+        for paper in papers:
+            counts.update(dict.fromkeys((*fields_of(paper), *(name for name in own if name in paper.more)), 1))
+        return dict(counts)
 
     def profile(self, name: str) -> str:
         """Return a profile by name; the first one for no name.

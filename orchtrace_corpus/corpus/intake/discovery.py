@@ -1,30 +1,241 @@
-"""Finds papers by the protocol: what is asked where, and about which days.
+"""Finds papers by the protocol: what is asked where, about which days, what of it is new, and the edit that records it.
 
-A run asks every query of the protocol about a window of days, and follows citations; `deduplication` says what of it
-is new.
+A run asks every query of the protocol about a window of days, and follows citations. What the corpus knows, under any
+identifier, address or near title, is left out and counted; a preprint and its published version are one. What comes
+from outside becomes plain text before it is compared or written.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from html import unescape
 
 from orchtrace_corpus.base.dates import is_iso_date
-from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
-from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, UpstreamError
+from orchtrace_corpus.base.findings import Finding, Severity, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
+from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign, identifier_text
 from orchtrace_corpus.corpus.analysis.query import parse
+from orchtrace_corpus.corpus.edit.edits import edit_file
+from orchtrace_corpus.corpus.edit.proposal import Proposal
+from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import papers as intake
-from orchtrace_corpus.corpus.intake.deduplication import Discovery, SearchResult, deduplicate
+from orchtrace_corpus.corpus.intake.lookup import near_title
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
+from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.model.records import Paper, Pool
-from orchtrace_corpus.corpus.model.searches import ARXIV, OPENALEX, Maker, Run, Search, last_day
+from orchtrace_corpus.corpus.model.record_fields import candidate_fields
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag
+from orchtrace_corpus.corpus.model.searches import ARXIV, OPENALEX, Maker, Run, Search, last_day, run_fields
 from orchtrace_corpus.corpus.model.store import CorpusFiles
+from orchtrace_corpus.corpus.rules import candidates as candidate_rules
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import OpenAlex
+
+
+class SearchResult(NamedTuple):
+    """A search, without counts, and the papers that it found, each with its ties to the search."""
+
+    search: Search
+    papers: tuple[tuple[Paper, tuple[str, ...]], ...]
+
+
+class Discovery(NamedTuple):
+    """The outcome of a run of searches.
+
+    Attributes:
+        run: The run as it goes on record, with the searches that were answered in full.
+        new: The candidates that are new.
+        by_title: The papers left out by their title alone, each with the record or new paper of nearly the same title.
+        refused: The papers that could not be recorded: title or key, and findings.
+        failed: The searches without an answer, each with the reason.
+        messages: Problems that did not end the run.
+        metadata: arXiv's metadata of the new candidates.
+        error: The error that ended the run early.
+    """
+
+    run: Run
+    new: tuple[Candidate, ...] = ()
+    by_title: tuple[tuple[Paper, Match], ...] = ()
+    refused: tuple[tuple[str, tuple[Finding, ...]], ...] = ()
+    failed: Mapping[str, str] = {}
+    messages: tuple[str, ...] = ()
+    metadata: Mapping[str, Metadata] = {}
+    error: UpstreamError | None = None
+
+
+def take_items(corpus: CorpusFiles, items: Sequence[Item], name: str, day: date) -> Discovery:
+    """Return the new entries of a file, as a run of their own.
+
+    Args:
+        corpus: The corpus.
+        items: The entries.
+        name: The file's name.
+        day: The current day.
+    """
+    papers = tuple((intake.from_item(item), (name,)) for item in items)
+    result = SearchResult(Search(name, name, 0, found=len(papers)), papers)
+    discovery = deduplicate(corpus, [result], day, Maker.IMPORT, None)
+    known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
+    remarks = (
+        f"{candidate.name}: {remark}" for candidate in discovery.new for remark in near_title(candidate.paper, known)
+    )
+    return discovery._replace(messages=tuple(remarks))
+
+
+def deduplicate(
+    corpus: CorpusFiles, results: Sequence[SearchResult], day: date, maker: Maker, query_field: str | None
+) -> Discovery:
+    """Return the new papers that searches have found, as candidates, with counts of the rest.
+
+    Args:
+        corpus: The corpus.
+        results: The searches and their papers.
+        day: The current day.
+        maker: The command that makes the run.
+        query_field: The facet of exclusions that names queries.
+    """
+    pool = corpus.pool
+    awaiting = [candidate.paper for candidate in corpus.candidates.items]
+    index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
+    places = {id(paper): store.PAPERS for paper in pool.papers} | {id(paper): store.CANDIDATES for paper in awaiting}
+    fresh = RecordIndex()
+    drafts: list[tuple[int, Paper, list[str], str]] = []
+    by_title: dict[str, tuple[Paper, Match]] = {}
+    known = Counter[str]()
+    repeated = 0
+    seen = RecordIndex()
+    for number, result in enumerate(results):
+        for raw_paper, ties in result.papers:
+            authors = tuple(filter(None, map(_plain, raw_paper.authors)))
+            paper = raw_paper._replace(title=_plain(raw_paper.title), authors=authors)
+            again = fresh.find(paper)
+            if again is not None:
+                repeated += 1
+                if again.sign is Sign.TITLE:
+                    by_title.setdefault(_name(paper), (paper, again))
+                at = fresh.records.index(again.record)
+                drafts[at][2].extend(tie for tie in ties if tie not in drafts[at][2])
+                continue
+            match = index.find(paper)
+            if match is not None:
+                if seen.find(paper) is not None:
+                    repeated += 1
+                    continue
+                seen.add(paper)
+                known[places.get(id(match.record), store.EXCLUSIONS)] += 1
+                if match.sign is Sign.TITLE:
+                    by_title.setdefault(_name(paper), (paper, match))
+                continue
+            fresh.add(paper)
+            drafts.append((number, paper, list(ties), result.search.source))
+    taken = {paper.key for paper in (*pool.papers, *awaiting)}
+    reserved = {paper.key for _, paper, _, _ in drafts}
+    screened_by = screening_facets(pool.taxonomy)
+    candidates: list[Candidate] = []
+    for _, paper, came_by, source in drafts:
+        key = intake.propose_key(paper, taken, reserved)
+        taken.add(key)
+        tags: dict[str, Tag] = {}
+        for facet in screened_by:
+            name = came_by[0] if facet.field == query_field else source
+            if name in facet.values:
+                tags[facet.field] = name
+        draft = Candidate(paper._replace(key=key, tags={}, evidence=()), Decision.UNREAD, found=day.isoformat())
+        candidates.append(draft._replace(found_by=tuple(dict.fromkeys(came_by)), screening=tags))
+    errors = _errors(corpus, candidates)
+    kept = [place for place, candidate in enumerate(candidates) if candidate.name not in errors]
+    new = tuple(candidates[place] for place in kept)
+    counts = [sum(drafts[place][0] == number for place in kept) for number in range(len(results))]
+    searches = tuple(result.search._replace(new=count) for result, count in zip(results, counts, strict=True))
+    run = Run(
+        day.isoformat(),
+        maker,
+        searches,
+        repeated,
+        known[store.PAPERS],
+        known[store.EXCLUSIONS],
+        known[store.CANDIDATES],
+        len(errors),
+        tuple(_name(candidate.paper) for candidate in new),
+    )
+    refused = tuple(
+        (candidate.paper.title or candidate.name, errors[candidate.name])
+        for candidate in candidates
+        if candidate.name in errors
+    )
+    return Discovery(run, new, tuple(by_title.values()), refused)
+
+
+def propose(corpus: CorpusFiles, found: Discovery) -> Proposal:
+    """Return the edit that puts a run on record: its new candidates, the run itself, and arXiv's metadata of them.
+
+    The same file imported again without anything new is no run.
+
+    Raises:
+        DataFileError: A file cannot be read, or is not written record below record.
+        InvalidCorpusError: The searches on record have errors.
+    """
+    texts: dict[str, str] = {}
+    if found.new:
+        records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in found.new]
+        texts[store.CANDIDATES] = edit_file(corpus, store.CANDIDATES, added=records)
+    before = {search.query for run in corpus.searches.sound() if run.by is Maker.IMPORT for search in run.searches}
+    is_again = found.run.by is Maker.IMPORT and not found.new and before.issuperset(s.query for s in found.run.searches)
+    if found.run.searches and not is_again:
+        texts[store.SEARCHES] = edit_file(corpus, store.SEARCHES, added=[run_fields(found.run)])
+    if found.metadata:
+        texts[store.ARXIV] = arxiv_text(corpus, found.metadata)
+    return Proposal(texts)
+
+
+def arxiv_text(corpus: CorpusFiles, found: Mapping[str, Metadata]) -> str:
+    """Return the text of arXiv's metadata of papers and candidates, with new answers.
+
+    Raises:
+        DataFileError: What it said before cannot be read.
+    """
+    papers = (*corpus.pool.papers, *(item.paper for item in corpus.candidates.items))
+    ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
+    return encode(merged(corpus.arxiv, found, dict.fromkeys((*ids, *found))))
+
+
+def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
+    """Return the errors of new candidates, by their keys."""
+    if not candidates:
+        return {}
+    records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in candidates]
+    text = edit_file(corpus, store.CANDIDATES, added=records)
+    file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
+    keys = {one.name for one in candidates}
+    if len(file.items) < len(corpus.candidates.items) + len(candidates):
+        raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus check data.")
+    errors: dict[str, tuple[Finding, ...]] = {}
+    for finding in candidate_rules.check(file, corpus.loaded):
+        if finding.record in keys and finding.severity is Severity.ERROR:
+            errors[finding.record] = (*errors.get(finding.record, ()), finding)
+    return errors
+
+
+def _name(paper: Paper) -> str:
+    """Return the name of a paper in a run: its first identifier, else its address, else its title."""
+    return identifier_text(paper) or next(iter(paper.urls), "") or paper.title
+
+
+def _plain(text: str) -> str:
+    text = intake.plain(text)
+    if re.search(r"[<`]|\]\(|&[#\w]+;", text):
+        text = re.sub(r"<[^<>]*>|[<>`]", " ", unescape(text)).replace("](", "] (")
+    if text.count('"') % 2:
+        text = text.replace('"', "")
+    return " ".join(text.split())
+
 
 LAST = "last"
 """Stands for the day up to which a query was asked."""

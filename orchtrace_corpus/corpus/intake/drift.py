@@ -196,18 +196,14 @@ def _is_preprint(paper: Paper) -> bool:
 
 
 def _is_other_work(paper: Paper, answer: Metadata) -> bool:
-    """Return True if the id is most likely that of another work: no common author, and another title.
-
-    Papers of one field share many words of their titles, so the title alone (where the record names
-    no person) must have next to none in common.
-    """
+    """Return True if the id is most likely that of another work: no common author, and another title."""
     titles = (_compared(title).casefold() for title in (paper.title, answer.title))
     own, theirs = (set(re.findall(r"[^\W_]+", title)) for title in titles)
     if not own or not theirs:
         return False
     likeness = len(own & theirs) / len(own | theirs)  # Jaccard's index
     names = [name for name in paper.authors if name != OTHERS]
-    if not any("," in name for name in names):
+    if not any("," in name for name in names):  # papers of one field share many words of their titles
         return likeness < 0.15
     return likeness < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
 

@@ -212,11 +212,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
 
 
 def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[NamedPaper]:
-    """The entries of a file, each under its own key if that could be one of ours.
-
-    Keywords that are written as tags, such as `stop=explicit`, are its tags, and its annotation is its summary: so
-    citations carry them. A table or JSON has the fields of a record itself.
-    """
+    """Return the entries of a file, each under its own key if that could be one of ours, with its tags and summary."""
     from orchtrace_corpus.corpus.edit.merge import by_term, said_of_new
     from orchtrace_corpus.corpus.formats import complete_item
 

@@ -264,10 +264,7 @@ def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
 
 
 def _key_words(text: str) -> list[str]:
-    """Return the words of a text in the form of keys: lower case, ASCII, compounds with hyphens.
-
-    Greek letters are spelled by name, letters of other scripts left out.
-    """
+    """Return the words of a text in the form of keys: lower case, ASCII (Greek by name), compounds with hyphens."""
     spelled = spell_greek(unicodedata.normalize("NFKD", text)).casefold()
     words = re.sub("['\u2019]", "", spelled).split()
     compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)

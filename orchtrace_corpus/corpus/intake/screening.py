@@ -200,12 +200,9 @@ def blank_sheet(candidates: Sequence[Candidate], known: Mapping[str, str], taxon
         paper = candidate.paper
         given = (paper.key, paper.title, " ; ".join(paper.urls), known.get(paper.arxiv_id or "", ""))
         tags = (str(candidate.screening.get(name, "")) for name in log)
-        out.writerow((*map(_as_text, given), "", *tags, ""))
+        texts = (f"'{text}" if text[:1] in ("=", "+", "-", "@") else text for text in given)
+        out.writerow((*texts, "", *tags, ""))
     return text.getvalue()
-
-
-def _as_text(text: str) -> str:
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 
 def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) -> tuple[list[Verdict], list[Finding]]:

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.intake import drift
-from orchtrace_corpus.corpus.intake.deduplication import arxiv_text
+from orchtrace_corpus.corpus.intake.discovery import arxiv_text
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.arxiv_file import merged
@@ -167,10 +167,7 @@ def try_links(
 
 
 def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
-    """Return what arXiv's answers change in each record without a decision or a new error, by record.
-
-    arXiv's text may be one that no record can hold. What is left out stays reported as drift.
-    """
+    """Return what arXiv's answers change in each record without a decision or a new error, by record."""
     loaded, found = corpus.loaded, fetched.answers.found
     codes: defaultdict[str, set[str]] = defaultdict(set)
     for finding in find_drift(loaded, fetched.answers, fetched.known):
@@ -187,5 +184,5 @@ def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[s
         return not has_errors(beyond(before, rules.check(edited.loaded)))
 
     if not changes or is_harmless(changes):
-        return changes
+        return changes  # else arXiv has a text that no record can hold, which stays reported as drift
     return {index: fields for index, fields in changes.items() if is_harmless({index: fields})}
