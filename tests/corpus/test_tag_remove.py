@@ -493,7 +493,7 @@ def test_ids_of_exclusions_are_never_free_again(root: Path) -> None:
     assert mistaken == (
         2,
         "",
-        "corpus: E003 keeps the ids below it from being given again: E001 was used before\n"
+        "corpus: E003 keeps the ids below it from being given again: E002 was used before\n"
         "Correct the record in data/exclusions.yaml instead.\n",
     )
     assert run_corpus("remove", "E001", "--yes").code == 0

@@ -251,16 +251,16 @@ def _record(
     if known.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    found = tags.propose_disputes(own, sheets, merges, known.items, pool.taxonomy, source, by_name=bool(one))
-    if one and not found.added and not found.extended:
+    proposed = tags.propose_disputes(own, sheets, merges, known.items, pool.taxonomy, source, by_name=bool(one))
+    if one and not proposed.added and not proposed.extended:
         hint = f"To change its argument, edit {store.DISPUTES}; for another reader, add --by NAME."
         raise CommandUseError(f"this reading is recorded already: {one}", hint)
-    for key, column in found.left_out:
+    for key, column in proposed.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     texts: dict[str, str] = {}
-    if found.added or found.extended:
-        texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, changes=found.extended, added=found.added)
-    session.output.note(f"{pluralize(len(found.added), 'new dispute')}, {len(found.extended)} with new readings")
+    if proposed.added or proposed.extended:
+        texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, changes=proposed.extended, added=proposed.added)
+    session.output.note(f"{pluralize(len(proposed.added), 'new dispute')}, {len(proposed.extended)} with new readings")
     return apply(session, corpus, Proposal(texts), dry_run=dry_run)
 
 

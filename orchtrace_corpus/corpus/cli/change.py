@@ -35,7 +35,7 @@ from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target,
 from orchtrace_corpus.corpus.formats import Item, registry
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Details, Form, detail_problems, read_form, screening_day
-from orchtrace_corpus.corpus.intake.lookup import NamedPaper, name_paper, name_papers
+from orchtrace_corpus.corpus.intake.lookup import PaperRequest, name_paper, name_papers
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.field_table import FieldValue
@@ -104,7 +104,7 @@ def add(
         TagProblem("", detail_problem) for detail_problem in detail_problems(candidates, details, coding, pool)
     ]
 
-    def propose(new: Sequence[NamedPaper]) -> Proposal:
+    def propose(new: Sequence[PaperRequest]) -> Proposal:
         papers, origins = interview.complete_papers(new, details, coding), [one.origin for one in new]
         interview.repeat = lambda current: edit.add(current, papers, origins)
         return interview.repeat(corpus)
@@ -176,7 +176,7 @@ def exclude(
         said = said._replace(tags={**found.awaiting.screening, **tags}, reason=said.reason or given)
     candidates = [found]
 
-    def propose(new: Sequence[NamedPaper]) -> Proposal:
+    def propose(new: Sequence[PaperRequest]) -> Proposal:
         record = interview.complete_exclusion(new[0].name, new[0].paper, said)
         return edit.exclude(corpus, record, new[0].awaiting)
 

@@ -39,7 +39,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.proposal import Proposal, load_editable
 from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details, Draft, Gap
-from orchtrace_corpus.corpus.intake.lookup import NamedPaper, Service, resolve
+from orchtrace_corpus.corpus.intake.lookup import PaperRequest, Service, resolve
 from orchtrace_corpus.corpus.intake.papers import PREPRINT, describe_match, propose_key, unmet_demands
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
@@ -386,10 +386,10 @@ class Interview:
 
     def take_in(
         self,
-        candidates: Sequence[NamedPaper],
+        candidates: Sequence[PaperRequest],
         pool: Pool,
         details: Details,
-        propose: Callable[[Sequence[NamedPaper]], Proposal],
+        propose: Callable[[Sequence[PaperRequest]], Proposal],
         *,
         no_fetch: bool = False,
     ) -> int:
@@ -416,35 +416,38 @@ class Interview:
         for text in messages:
             output.tell(f"corpus: {printable(text, limit=300)}")
         if self._questions and len(resolved) == 1 and resolved[0].code is ExitCode.UPSTREAM:
-            (one,) = resolved
-            output.tell(f"corpus: {printable(one.name)} could not be looked up: {one.problem}; you are asked instead")
-            resolved = [one.refuse("", ExitCode.DONE)]
+            (request,) = resolved
+            output.tell(
+                f"corpus: {printable(request.name)} could not be looked up: {request.problem}; you are asked instead"
+            )
+            resolved = [request.refuse("", ExitCode.DONE)]
         done = "excluded" if self._ctx.spec.name == "exclude" else "added"
-        for one in resolved:
-            why = one.problem
-            if one.match:
-                why = f"{describe_match(one.match, pool.taxonomy.noun.one).rstrip('.')}; {self._advise(one.match)}"
-            if one.is_refused:
-                output.tell(f"corpus: {printable(one.name)} was not {done}: {why}")
-            for remark in one.remarks:
-                output.note(f"corpus: {printable(one.name)}: {remark}")
-        new = [one for one in resolved if not one.is_refused]
-        code = max(one.code for one in resolved)
-        self._calls = {one.name: one.words or (one.name,) for one in new}
+        for request in resolved:
+            why = request.problem
+            if request.match:
+                known = describe_match(request.match, pool.taxonomy.noun.one).rstrip(".")
+                why = f"{known}; {self._advise(request.match)}"
+            if request.is_refused:
+                output.tell(f"corpus: {printable(request.name)} was not {done}: {why}")
+            for remark in request.remarks:
+                output.note(f"corpus: {printable(request.name)}: {remark}")
+        new = [request for request in resolved if not request.is_refused]
+        code = max(request.code for request in resolved)
+        self._calls = {request.name: request.words or (request.name,) for request in new}
         if self.problems:
             refuse_all([*(problem.error for problem in self.problems), *self._missing(new, propose)])
-        if unknown := [one for one in resolved if one.code is ExitCode.UPSTREAM]:
+        if unknown := [request for request in resolved if request.code is ExitCode.UPSTREAM]:
             gaps = [f", and give what is missing:\n{error.hint}" for error in self._missing(unknown, propose)]
             output.tell(f"To do without the service, add --no-fetch{''.join(gaps)}")
         outcome = self.finish(partial(propose, new)) if new else ExitCode.DONE
         if len(resolved) > 1 and outcome == ExitCode.DONE and not options.dry_run:
-            matched = sum(one.match is not None for one in resolved)
+            matched = sum(request.match is not None for request in resolved)
             counts = ((len(new), done), (matched, "already known"), (len(resolved) - len(new) - matched, f"not {done}"))
             output.note(", ".join(f"{count} {what}" for count, what in counts if count))
         return max(code, outcome)
 
     def _missing(
-        self, papers: Sequence[NamedPaper], propose: Callable[[Sequence[NamedPaper]], Proposal]
+        self, papers: Sequence[PaperRequest], propose: Callable[[Sequence[PaperRequest]], Proposal]
     ) -> list[CommandUseError]:
         """Return the refusal of papers by what is missing of them, without a question; nothing if nothing is."""
         asked, self._questions = self._questions, None
@@ -457,7 +460,7 @@ class Interview:
             self._questions = asked
         return []
 
-    def complete_papers(self, candidates: Sequence[NamedPaper], details: Details, coding: Coding) -> list[Paper]:
+    def complete_papers(self, candidates: Sequence[PaperRequest], details: Details, coding: Coding) -> list[Paper]:
         """The candidates as records that lack nothing.
 
         Raises:

@@ -56,17 +56,12 @@ def filters(word: str, place: Place) -> Offers:
 
 def keys(_word: str, place: Place) -> Offers:
     """Offer the names of all records."""
-    from orchtrace_corpus.corpus.model import store
-
-    for name in (store.PAPERS, store.EXCLUSIONS, store.CANDIDATES):
-        yield from _names(place, name)
+    return _names(place, "papers", "exclusions", "candidates")
 
 
 def claim_ids(_word: str, place: Place) -> Offers:
     """Offer the ids of claims."""
-    from orchtrace_corpus.corpus.model import store
-
-    return _names(place, store.CLAIMS)
+    return _names(place, "claims")
 
 
 def codes(_word: str, _place: Place) -> Offers:
@@ -86,15 +81,16 @@ def formats(_word: str, _place: Place) -> Offers:
         yield name, form.label
 
 
-def _names(place: Place, name: str) -> Offers:
-    """Offer the names of the entries of a data file, which are found without reading it as YAML."""
+def _names(place: Place, *files: str) -> Offers:
+    """Offer the names of the entries of data files, which are found without reading them as YAML."""
     from orchtrace_corpus.corpus.model import store
 
-    path = os.path.join(place.root or store.find_root().path, name)
-    if os.path.isfile(path):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for entry in re.findall(r"^- (?:key|id): [\"']?([\w-]+)", file.read(), re.MULTILINE):
-                yield entry, ""
+    for name in files:
+        path = os.path.join(place.root or store.find_root().path, store.data_file(name).path)
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                for entry in re.findall(r"^- (?:key|id): [\"']?([\w-]+)", file.read(), re.MULTILINE):
+                    yield entry, ""
 
 
 def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:

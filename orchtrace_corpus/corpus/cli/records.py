@@ -217,19 +217,19 @@ def candidates(
     query = parse(where or [], attributes)
     if order and sort:
         raise CommandUseError("--order and --sort contradict each other", "Give one of them.")
-    found = lookup.sort_records(query.select(file.items), sort or "proposal", attributes)
+    selected = lookup.sort_records(query.select(file.items), sort or "proposal", attributes)
     places: tuple[Place, ...] = ()
     if order:
         from orchtrace_corpus.corpus.intake import screening
 
         known = session.files.arxiv
-        found, places = screening.in_order(found, pool, known, likely=order is ReadingOrder.LIKELY)
+        selected, places = screening.in_order(selected, pool, known, likely=order is ReadingOrder.LIKELY)
     asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
     is_narrow = output_format is Format.TABLE and not columns and (session.output.width or _WIDE) < _WIDE
     head = ("key",) if is_narrow else ("key", "year", "proposal")  # the title has most of a narrow line
     names = split_names(columns) if columns else tuple(dict.fromkeys((*head, *asked, "title")))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
-    records = found[:limit]
+    records = selected[:limit]
     if output_format is Format.JSON and not columns:
         session.output.write(envelope("candidates", {"records": render.cards_data((), records)}))
     elif is_narrow and not sort and not order:
@@ -242,10 +242,10 @@ def candidates(
         session.show_tables(tables, "candidates", output_format)
     else:
         session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
-    left_out = f", {len(records)} shown" if len(records) < len(found) else ""
-    by_proposal = Counter(candidate.proposal.value for candidate in found).most_common()
-    told = ", ".join(f"{number} {proposal}" for proposal, number in by_proposal)
-    session.output.note(f"{pluralize(len(found), 'candidate')}{f' ({told})' if told else ''}{left_out}")
+    left_out = f", {len(records)} shown" if len(records) < len(selected) else ""
+    by_proposal = Counter(candidate.proposal.value for candidate in selected).most_common()
+    counted = ", ".join(f"{number} {proposal}" for proposal, number in by_proposal)
+    session.output.note(f"{pluralize(len(selected), 'candidate')}{f' ({counted})' if counted else ''}{left_out}")
     return ExitCode.DONE
 
 
@@ -260,12 +260,12 @@ def show_found(session: CorpusSession, names: list[str], output_format: Format) 
     known = session.files.candidates.items
     as_pool = pool._replace(papers=tuple(candidate.paper for candidate in known), exclusions=())
     for name in names:
-        found = lookup.find_records(pool, name)
+        matches = lookup.find_records(pool, name)
         keys = {record.name for record in lookup.find_records(as_pool, name)}
-        if not found and not keys:
+        if not matches and not keys:
             everything = pool._replace(papers=(*pool.papers, *as_pool.papers))
             raise CommandUseError(f"no record {quote(name)}", lookup.describe_near_misses(everything, name))
-        records += [record for record in found if record not in records]
+        records += [record for record in matches if record not in records]
         awaiting += [candidate for candidate in known if candidate.name in keys and candidate not in awaiting]
     disputes = session.files.disputes.items
     session.show_report(

@@ -25,7 +25,6 @@ from orchtrace_corpus.corpus.intake import screening
 from orchtrace_corpus.corpus.intake.screening import Choice, Verdict
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
-from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag, sentence
@@ -92,15 +91,14 @@ def screen(
         return ExitCode.DONE
     if not waiting:
         left = len(screening.undecided(corpus.candidates.items))
-        told = f"no candidate passes the filters; without them, {left} to decide on" if left else ""
-        session.output.note(told or "no candidate awaits a decision")
+        remark = f"no candidate passes the filters; without them, {left} to decide on" if left else ""
+        session.output.note(remark or "no candidate awaits a decision")
         return ExitCode.DONE
     if not can_ask():
         hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
         raise CommandUseError("screen asks questions, and this is not a terminal", hint)
-    protocol = corpus.protocol.sound()
-    run = _Run(session, root, protocol, abstracts, dict(zip((one.name for one in waiting), places, strict=False)))
-    return run.go_through([one.name for one in waiting])
+    names = [candidate.name for candidate in waiting]
+    return _Run(session, corpus, abstracts, dict(zip(names, places, strict=False))).go_through(names)
 
 
 class _Step(NamedTuple):
@@ -117,14 +115,13 @@ class _Run:
     def __init__(
         self,
         session: CorpusSession,
-        root: str,
-        protocol: Protocol | None,
+        corpus: CorpusFiles,
         abstracts: Mapping[str, str],
         places: Mapping[str, Place],
     ) -> None:
         self._session = session
-        self._root = root
-        self._protocol = protocol
+        self._root = corpus.root
+        self._protocol = corpus.protocol.sound()
         self._abstracts = abstracts
         self._places = places
         self._steps: list[_Step] = []
@@ -292,7 +289,7 @@ class _Questions(Questions):
     def _open(self, candidate: Candidate, facet: Facet, term: str = "") -> str:
         """A term, or the level of a term; empty where it stays open."""
         names = [*(level.id for level in facet.levels), NO_TERM] if term else list(facet.values)
-        asked = next((one for one in facet.terms if one.id == term), None)
+        asked = next((item for item in facet.terms if item.id == term), None)
 
         def read(answer: str) -> str:
             text = spelled(answer, names)
@@ -327,7 +324,7 @@ def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
     """Take over the decisions of sheets, each in an edit of its own; return the exit code."""
     output, corpus = session.output, load_editable(root)
     protocol = corpus.protocol.sound()
-    keys = [one.name for one in screening.undecided(corpus.candidates.items)]
+    keys = [candidate.name for candidate in screening.undecided(corpus.candidates.items)]
     sheets, code = [], ExitCode.DONE
     before: set[str] = set()
     for path in paths:

@@ -142,7 +142,7 @@ def links(
 
 def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
     """Say of which papers arXiv has said nothing, and why; whether there are any."""
-    answer, found, failure = fetched.answer, fetched.reported.found, fetched.failure
+    answer, known, failure = fetched.answer, fetched.reported.found, fetched.failure
     for message in answer.messages:
         session.output.tell(f"corpus: {printable(message, limit=300)}")
     for ids, reason, mend in (
@@ -151,10 +151,10 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
         (() if failure else fetched.unknown, "nothing is kept of", "Run corpus fetch without --offline."),
     ):
         if ids:
-            kept = [name for name in ids if name in found]
-            told = f"\nThe report has {len(kept)} of them, as kept from earlier runs." if kept else ""
+            kept = [name for name in ids if name in known]
+            remark = f"\nThe report has {len(kept)} of them, as kept from earlier runs." if kept else ""
             some = f"{pluralize(len(ids), 'paper')}: {_list_some(ids)}"
-            session.output.tell(f"corpus: {reason} {some}{told}\n{mend}")
+            session.output.tell(f"corpus: {reason} {some}{remark}\n{mend}")
     if failure:
         session.output.tell("corpus: not every request succeeded; the report uses answers of earlier runs")
         session.output.tell(f"corpus: {failure}")
@@ -218,20 +218,20 @@ def discover(
     until = planned[0].until
     first = discovery.window_start(protocol, runs, discovery.CITATIONS, OPENALEX, since, until)
     with progress.shown(session.output, "queries") as show:
-        found = discovery.discover(
+        outcome = discovery.discover(
             corpus, protocol, planned, today(), client=client, openalex=openalex, citations_since=first, progress=show
         )
-    written = write(judge(corpus, discovery.propose(corpus, found))).written
+    written = write(judge(corpus, discovery.propose(corpus, outcome))).written
     rows = tuple(
         (search.query, search.source, search.since or "", search.until or "", search.found, search.new)
-        for search in found.run.searches
+        for search in outcome.run.searches
     )
     columns = ("query", "source", "from", "to", "found", "new")
     if rows or output_format is not Format.TABLE:
         session.show_tables([Table("searches", "", columns, rows)], "discover", output_format)
     for name in written:
         session.output.note(f"wrote {name}")
-    return report(session, found)
+    return report(session, outcome)
 
 
 def take_library(
@@ -256,7 +256,7 @@ def take_library(
         for written in write(judgement).written:
             session.output.note(f"wrote {written}")
     fields = [facet.field for facet in corpus.pool.taxonomy.papers]
-    new = RecordIndex([one.paper for one in taken.new])
+    new = RecordIndex([candidate.paper for candidate in taken.new])
     taken_in = (item for item in items if new.find(from_item(item)))
     given = ((item, [*item.keywords, *(name for name in fields if item.values.get(name))]) for item in taken_in)
     left = [f"  {item.values.get('key') or item.line}: {', '.join(tags)}" for item, tags in given if tags]
@@ -272,9 +272,10 @@ def _count(
 ) -> int:
     """Show the queries, and how many answers each has."""
     with progress.shown(session.output, "queries") as show:
-        answer = client.search({one.query: one.asked for one in planned}, count_only=True, progress=show)
+        answer = client.search({search.query: search.asked for search in planned}, count_only=True, progress=show)
     rows = tuple(
-        (one.query, answer.found[one.query].total if one.query in answer.found else None, one.asked) for one in planned
+        (search.query, answer.found[search.query].total if search.query in answer.found else None, search.asked)
+        for search in planned
     )
     session.show_tables([Table("searches", "", ("query", "answers", "asked"), rows)], "discover", output_format)
     if cited:
@@ -283,29 +284,29 @@ def _count(
     return _tell_failed(session, {name: text for name, (_, text) in answer.failed.items()})
 
 
-def report(session: CorpusSession, found: Discovery, origin: str = "") -> int:
+def report(session: CorpusSession, outcome: Discovery, origin: str = "") -> int:
     """Say what a run has brought and what it has left out, `origin` being where it came from; return the exit code."""
-    run, output = found.run, session.output
+    run, output = outcome.run, session.output
     known = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
-    counts = f"{pluralize(len(found.new), 'new candidate')}; left out: {known}, {run.repeated} found more than once"
+    counts = f"{pluralize(len(outcome.new), 'new candidate')}; left out: {known}, {run.repeated} found more than once"
     if run.searches:
         output.note(counts)
-    if found.by_title:
+    if outcome.by_title:
         output.note("left out by a title that is the same, or nearly:")
-    near = [f"  {_called(paper)} (as {_called(match.record)})" for paper, match in found.by_title]
+    near = [f"  {_called(paper)} (as {_called(match.record)})" for paper, match in outcome.by_title]
     for line in near:  # all: none of them is shown anywhere else
         output.note(line)
-    for message in found.messages:
+    for message in outcome.messages:
         output.tell(f"corpus: {printable(message, limit=300)}")
-    for title, findings in found.refused:
+    for title, findings in outcome.refused:
         said = "; ".join(f"{finding.code} {finding.message}" for finding in findings)
         output.tell(f"corpus: {origin}{printable(title)} is left out: {printable(said, limit=300)}")
-    code = _tell_failed(session, found.failed)
-    if found.error is not None:
+    code = _tell_failed(session, outcome.failed)
+    if outcome.error is not None:
         output.tell("corpus: not every request succeeded; earlier answers are kept")
-        output.tell(f"corpus: {found.error}")
+        output.tell(f"corpus: {outcome.error}")
         code = ExitCode.UPSTREAM
-    return max(code, ExitCode.FINDINGS if found.refused else ExitCode.DONE)
+    return max(code, ExitCode.FINDINGS if outcome.refused else ExitCode.DONE)
 
 
 def _called(record: Record) -> str:

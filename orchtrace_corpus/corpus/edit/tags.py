@@ -168,9 +168,11 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
     items = enumerate(paper.evidence, 1)
     numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and changed & {*item.tags}]
     if numbers:
-        told = "is for the old value; change it, or add --evidence"
-        told = "is older than the new value; see in data/papers.yaml whether it fits" if "evidence" in changes else told
-        yield f"evidence {', '.join(numbers)} of {paper.key} {told}"
+        advice = "is for the old value; change it, or add --evidence"
+        advice = (
+            "is older than the new value; see in data/papers.yaml whether it fits" if "evidence" in changes else advice
+        )
+        yield f"evidence {', '.join(numbers)} of {paper.key} {advice}"
 
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
@@ -313,14 +315,14 @@ def propose_disputes(
     """
     tags, source = disputable(taxonomy), source or " and ".join(one.name for one in sheets)
     places = {(dispute.record, dispute.tag): index for index, dispute in enumerate(known)}
-    found = Recorded([], {}, [])
+    proposed = Recorded([], {}, [])
     for key, own in corpus.codes.items():
         for column, stands in own.items():
             readings = _readings(key, column, stands, sheets, merges)
             if not readings:
                 continue
             if column not in tags:
-                found.left_out.append((key, column))
+                proposed.left_out.append((key, column))
             elif (key, column) in places:
                 index = places[key, column]
                 on_record = {",".join(reading.values): reading.by for reading in known[index].readings}
@@ -335,15 +337,15 @@ def propose_disputes(
                     arguments = (*known[index].arguments, *_arguments(key, column, sheets, source))
                     if arguments:
                         said["arguments"] = argument_fields(arguments)
-                    found.extended[index] = {"readings": {**on_record, **new}, **said}
+                    proposed.extended[index] = {"readings": {**on_record, **new}, **said}
             else:
                 agreeing = [sheet.name for sheet in sheets if sheet.codes.get(key, {}).get(column) == stands]
                 by = {stands: " and ".join(("the corpus", *agreeing)), **readings}
                 read = tuple(Reading(tuple(values.split(",")), names) for values, names in by.items())
                 dispute = Dispute(key, column, stands, read, "Not decided yet; this value is kept until then.", source)
                 arguments = _arguments(key, column, sheets, source)
-                found.added.append(dispute_fields(dispute._replace(arguments=arguments)))
-    return found
+                proposed.added.append(dispute_fields(dispute._replace(arguments=arguments)))
+    return proposed
 
 
 def _arguments(key: str, column: str, sheets: Sequence[Sheet], source: str) -> tuple[Argument, ...]:
@@ -359,9 +361,9 @@ def _readings(
     key: str, column: str, stands: str, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """Return the readers of each value other than the one that stands, by value."""
-    found: dict[str, list[str]] = {}
+    readers: dict[str, list[str]] = {}
     for sheet in sheets:
         code = sheet.codes.get(key, {}).get(column)
         if code is not None and stands not in (code, *merges.get(code, ())):
-            found.setdefault(",".join(merges.get(code, (code,))), []).append(sheet.name)
-    return {values: " and ".join(names) for values, names in found.items()}
+            readers.setdefault(",".join(merges.get(code, (code,))), []).append(sheet.name)
+    return {values: " and ".join(names) for values, names in readers.items()}

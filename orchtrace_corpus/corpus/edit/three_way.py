@@ -100,25 +100,25 @@ def marked(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
 def _blocks(text: str, names: Sequence[str]) -> dict[str, str]:
     """The parts of a file: each record by its name, and the comments about the file."""
-    found: dict[str, str] = {}
+    blocks: dict[str, str] = {}
     for part in text.strip("\n").split("\n\n"):
         lines = [line for line in part.splitlines(keepends=True) if line.strip() not in ("", "[]")]
         block = "".join(lines).rstrip("\n") + "\n"
         if all(line.startswith("#") for line in lines):
-            name = _ABOUT_THE_FILE[any(name not in _ABOUT_THE_FILE for name in found)]
+            name = _ABOUT_THE_FILE[any(name not in _ABOUT_THE_FILE for name in blocks)]
             if lines:
-                found[name] = "\n".join(filter(None, (found.get(name), block)))
+                blocks[name] = "\n".join(filter(None, (blocks.get(name), block)))
             continue
         nodes = list(YamlFile("", block.encode()).records())
         fields = _fields(block) if len(nodes) == 1 and lines[-1][0] in " -" else {}
         name = ".".join(str(fields[name]) for name in names if name in fields)
         if not names and fields:
             runs = (f"{_RUN}{fields.get('day', '')} {number} {fields}" for number in count())
-            name = next(run for run in runs if run not in found)
-        if not name or name in found:
+            name = next(run for run in runs if run not in blocks)
+        if not name or name in blocks:
             raise DataFileError(f"{quote(name)} names no record, or two", "See corpus check data.")
-        found[name] = block
-    return found
+        blocks[name] = block
+    return blocks
 
 
 def _day(name: str) -> str:

@@ -173,7 +173,7 @@ def deduplicate(
     return Discovery(run, new, tuple(by_title.values()), refused)
 
 
-def propose(corpus: CorpusFiles, found: Discovery) -> Proposal:
+def propose(corpus: CorpusFiles, outcome: Discovery) -> Proposal:
     """Return the edit that puts a run on record: its new candidates, the run itself, and arXiv's metadata of them.
 
     The same file imported again without anything new is no run.
@@ -183,15 +183,17 @@ def propose(corpus: CorpusFiles, found: Discovery) -> Proposal:
         InvalidCorpusError: The searches on record have errors.
     """
     texts: dict[str, str] = {}
-    if found.new:
-        records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in found.new]
+    if outcome.new:
+        records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in outcome.new]
         texts[store.CANDIDATES] = edit_file(corpus, store.CANDIDATES, added=records)
     before = {search.query for run in corpus.searches.sound() if run.by is Maker.IMPORT for search in run.searches}
-    is_again = found.run.by is Maker.IMPORT and not found.new and before.issuperset(s.query for s in found.run.searches)
-    if found.run.searches and not is_again:
-        texts[store.SEARCHES] = edit_file(corpus, store.SEARCHES, added=[run_fields(found.run)])
-    if found.metadata:
-        texts[store.ARXIV] = arxiv_text(corpus, found.metadata)
+    is_again = (
+        outcome.run.by is Maker.IMPORT and not outcome.new and before.issuperset(s.query for s in outcome.run.searches)
+    )
+    if outcome.run.searches and not is_again:
+        texts[store.SEARCHES] = edit_file(corpus, store.SEARCHES, added=[run_fields(outcome.run)])
+    if outcome.metadata:
+        texts[store.ARXIV] = arxiv_text(corpus, outcome.metadata)
     return Proposal(texts)
 
 
@@ -213,7 +215,7 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
     records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in candidates]
     text = edit_file(corpus, store.CANDIDATES, added=records)
     file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
-    keys = {one.name for one in candidates}
+    keys = {candidate.name for candidate in candidates}
     if len(file.items) < len(corpus.candidates.items) + len(candidates):
         raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus check data.")
     errors: dict[str, tuple[Finding, ...]] = {}
@@ -390,12 +392,12 @@ def _follow(
 ) -> SearchResult:
     """The works that cite enough of the papers, or that enough of them cite."""
     least = protocol.citing_least
-    found = []
+    tied = []
     for work in openalex.follow(papers, since, progress).works:
         ties = [f"cites {key}" for key in work.cites] if len(work.cites) >= least else []
         ties += [f"cited by {key}" for key in work.cited_by] if len(work.cited_by) >= least else []
         if ties:
             authors = [bibliographic(intake.plain(name)) for name in people(work.values["authors"])]
-            found.append((intake.from_fields({**work.values, "authors": authors}), tuple(ties)))
+            tied.append((intake.from_fields({**work.values, "authors": authors}), tuple(ties)))
     asked = f"works that cite, or are cited by, at least {least} of {len(papers)} papers"
-    return SearchResult(Search(CITATIONS, OPENALEX, 0, since, until, asked, len(found)), tuple(found))
+    return SearchResult(Search(CITATIONS, OPENALEX, 0, since, until, asked, len(tied)), tuple(tied))

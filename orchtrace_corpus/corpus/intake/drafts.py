@@ -16,7 +16,7 @@ from orchtrace_corpus.corpus.edit.proposal import Outcome, judge, load_editable,
 from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
 from orchtrace_corpus.corpus.formats import issue_form
 from orchtrace_corpus.corpus.intake import papers as intake
-from orchtrace_corpus.corpus.intake.lookup import NamedPaper, Service, name_papers, resolve
+from orchtrace_corpus.corpus.intake.lookup import PaperRequest, Service, name_papers, resolve
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
@@ -165,7 +165,7 @@ class Draft(NamedTuple):
 class Addition(NamedTuple):
     """The outcome of adding papers: the papers refused, and the edit of the others, if there are any."""
 
-    refused: tuple[NamedPaper, ...]
+    refused: tuple[PaperRequest, ...]
     outcome: Outcome | None = None
 
 
@@ -238,7 +238,7 @@ def read_form(body: str, taxonomy: Taxonomy) -> Form:
 
 
 def detail_problems(
-    candidates: Sequence[NamedPaper], details: Details, coding: Coding, pool: Pool
+    candidates: Sequence[PaperRequest], details: Details, coding: Coding, pool: Pool
 ) -> Iterator[CommandUseError]:
     """Yield the errors of details that hold for any papers."""
     noun = pool.taxonomy.noun.one
@@ -266,7 +266,7 @@ def detail_problems(
 
 
 def complete_papers(
-    candidates: Iterable[NamedPaper],
+    candidates: Iterable[PaperRequest],
     details: Details,
     coding: Coding,
     pool: Pool,

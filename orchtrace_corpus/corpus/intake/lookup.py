@@ -40,7 +40,7 @@ class Service(NamedTuple):
     arxiv_url: str = ""
 
 
-class NamedPaper(NamedTuple):
+class PaperRequest(NamedTuple):
     """A paper that somebody named, by an id, an address or the key of a candidate.
 
     Attributes:
@@ -81,18 +81,18 @@ class NamedPaper(NamedTuple):
         """Return True if the paper cannot be added."""
         return self.code is not ExitCode.DONE
 
-    def refuse(self, problem: str, code: ExitCode = ExitCode.FINDINGS) -> "NamedPaper":
+    def refuse(self, problem: str, code: ExitCode = ExitCode.FINDINGS) -> "PaperRequest":
         """The same, with a reason why it cannot be taken."""
         return self._replace(problem=problem, code=code)
 
 
-def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] = ()) -> list[NamedPaper]:
+def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] = ()) -> list[PaperRequest]:
     """The papers that words name, each a key of one that awaits a decision, an id, an address or a file of several.
 
     Raises:
         DataFileError: A file cannot be read; the message names the line.
     """
-    candidates: list[NamedPaper] = []
+    candidates: list[PaperRequest] = []
     for word in words:
         if registry.is_readable(word) and recognise(word) is None and "://" not in word:
             candidates += _read_entries(word, pool, awaiting)
@@ -102,14 +102,14 @@ def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] 
 
 
 def resolve(
-    candidates: Sequence[NamedPaper],
+    candidates: Sequence[PaperRequest],
     pool: Pool,
     describe: Callable[[Paper], Paper],
     service: Service,
     *,
     despite_title: bool = False,
     show_progress: ShowProgress = nullcontext,
-) -> tuple[list[NamedPaper], tuple[str, ...]]:
+) -> tuple[list[PaperRequest], tuple[str, ...]]:
     """The candidates with what services say of them, those refused that the corpus has, and messages of the services.
 
     Args:
@@ -120,39 +120,48 @@ def resolve(
         despite_title: Whether another work may have nearly the same title.
         show_progress: Shows how far a run against arXiv has come.
     """
-    promoted = [candidate.excluded.id for candidate in candidates if candidate.excluded]
+    promoted = [request.excluded.id for request in candidates if request.excluded]
     pool = pool._replace(exclusions=tuple(record for record in pool.exclusions if record.id not in promoted))
     known = _refuse_known(candidates, pool, by_title=False)
     messages: tuple[str, ...] = ()
     if not service.no_fetch:  # all arXiv ids go into one request
-        on_arxiv = {one.paper.arxiv_id: one for one in known if _is_open(one) and one.paper.arxiv_id}
-        found, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
+        on_arxiv = {
+            request.paper.arxiv_id: request for request in known if _is_open(request) and request.paper.arxiv_id
+        }
+        answered, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
         known = [
-            found[one.paper.arxiv_id] if _is_open(one) and one.paper.arxiv_id in found else _ask_registry(one, service)
-            for one in known
+            answered[request.paper.arxiv_id]
+            if _is_open(request) and request.paper.arxiv_id in answered
+            else _ask_registry(request, service)
+            for request in known
         ]
-    described = [one._replace(paper=describe(one.paper._replace(title=one.paper.title or one.title))) for one in known]
+    described = [
+        request._replace(paper=describe(request.paper._replace(title=request.paper.title or request.title)))
+        for request in known
+    ]
     return _refuse_known(described, pool, by_title=not despite_title), messages
 
 
-def _refuse_known(candidates: Sequence[NamedPaper], pool: Pool, *, by_title: bool) -> list[NamedPaper]:
+def _refuse_known(candidates: Sequence[PaperRequest], pool: Pool, *, by_title: bool) -> list[PaperRequest]:
     """The same, those refused that the corpus has or has excluded, and those that are named twice."""
-    judged: list[NamedPaper] = []
+    judged: list[PaperRequest] = []
     known, here = RecordIndex([*pool.papers, *pool.exclusions]), RecordIndex()
-    for one in candidates:
-        if not one.is_refused:
-            found = known.find(one.paper, by_title=by_title)
-            again = None if found else here.find(one.paper, by_title=by_title)
-            near = near_title(one.paper, known) if by_title and found is None else ()
-            one = one._replace(remarks=(*one.remarks, *near))
-            if found is not None:
-                one = one._replace(match=found, code=ExitCode.FINDINGS)
+    for request in candidates:
+        if not request.is_refused:
+            match = known.find(request.paper, by_title=by_title)
+            again = None if match else here.find(request.paper, by_title=by_title)
+            near = near_title(request.paper, known) if by_title and match is None else ()
+            request = request._replace(remarks=(*request.remarks, *near))
+            if match is not None:
+                request = request._replace(match=match, code=ExitCode.FINDINGS)
             elif again is not None and isinstance(again.record, Paper):
                 first = candidates[int(again.record.key)].name
-                one = one.refuse(f"named twice: {quote(first)} has the same {again.sign}, {quote(again.shared)}")
+                request = request.refuse(
+                    f"named twice: {quote(first)} has the same {again.sign}, {quote(again.shared)}"
+                )
             else:
-                here.add(one.paper._replace(key=str(len(judged))))
-        judged.append(one)
+                here.add(request.paper._replace(key=str(len(judged))))
+        judged.append(request)
     return judged
 
 
@@ -170,11 +179,11 @@ def describe_candidate(paper: Paper, awaiting: RecordIndex) -> str:
     return f"it is the candidate {match.record.name}; to include it: corpus add {match.record.name}"
 
 
-def _is_open(one: NamedPaper) -> bool:
-    return not one.is_refused and not one.paper.title
+def _is_open(request: PaperRequest) -> bool:
+    return not request.is_refused and not request.paper.title
 
 
-def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> NamedPaper:
+def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> PaperRequest:
     """The paper that a word names: an id or an address, never a file; or a record that awaits a decision.
 
     The key of a paper of the corpus names that, which `resolve` then refuses. The id of an exclusion names the work
@@ -182,36 +191,36 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Nam
     """
     for record in pool.papers:
         if word.casefold() in (record.key.casefold(), (record.cite_key or record.key).casefold()):
-            return NamedPaper(word, record)
+            return PaperRequest(word, record)
     for exclusion in pool.exclusions:
         if word.casefold() == exclusion.id.casefold():
             paper = intake.from_exclusion(exclusion)
             if exclusion.promoted_to:
-                return NamedPaper(exclusion.id, paper)
+                return PaperRequest(exclusion.id, paper)
             title = "" if next(identities(paper), None) else paper.title
             paper = paper._replace(title=title)
-            return NamedPaper(exclusion.id, paper, source=exclusion.url, title=exclusion.title, excluded=exclusion)
-    meant = find_records(pool._replace(papers=tuple(one.paper for one in awaiting), exclusions=()), word)
-    found = next((one for one in awaiting if one.paper in meant), None)
-    if found is not None:
-        paper = found.paper._replace(tags={}, evidence=())
-        return NamedPaper(word, paper, source=next(iter(paper.urls), ""), awaiting=found)
+            return PaperRequest(exclusion.id, paper, source=exclusion.url, title=exclusion.title, excluded=exclusion)
+    meant = find_records(pool._replace(papers=tuple(candidate.paper for candidate in awaiting), exclusions=()), word)
+    known = next((candidate for candidate in awaiting if candidate.paper in meant), None)
+    if known is not None:
+        paper = known.paper._replace(tags={}, evidence=())
+        return PaperRequest(word, paper, source=next(iter(paper.urls), ""), awaiting=known)
     problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
     if identifier is not None and not problem:
         page = ADDRESSES[identifier.kind] + identifier.value
-        return NamedPaper(word, intake.with_identifier(Paper(urls=(page,)), identifier), source=page)
+        return PaperRequest(word, intake.with_identifier(Paper(urls=(page,)), identifier), source=page)
     url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
     if url is None:
         problem = problem or f"{quote(word)} is not an arXiv id, DOI, OpenReview or ACL id, or web address"
     elif url_problem(url):
         problem = problem or f"{quote(url)} {url_problem(url)}"
     if problem or url is None:
-        return NamedPaper(word, Paper()).refuse(problem, ExitCode.USAGE)
-    return NamedPaper(word, Paper(urls=(url,)), source=url)
+        return PaperRequest(word, Paper()).refuse(problem, ExitCode.USAGE)
+    return PaperRequest(word, Paper(urls=(url,)), source=url)
 
 
-def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[NamedPaper]:
+def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[PaperRequest]:
     """Return the entries of a file, each under its own key if that could be one of ours, with its tags and summary."""
     from orchtrace_corpus.corpus.edit.merge import by_term, said_of_new
     from orchtrace_corpus.corpus.formats import complete_item
@@ -238,7 +247,7 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
         paper, further = _with_fields(paper, {**values, **by_term(values, pool.taxonomy)}, pool.taxonomy)
         problem = problem or "; ".join((*wrong, *further))
         tags, paper = paper.tags, paper._replace(tags={})
-        one = NamedPaper(f"{path}:{item.line}", paper, source=source, words=_command_words(paper), tags=tags)
+        one = PaperRequest(f"{path}:{item.line}", paper, source=source, words=_command_words(paper), tags=tags)
         candidates.append(one.refuse(problem, ExitCode.USAGE) if problem else one)
     return candidates
 
@@ -279,8 +288,8 @@ def _command_words(paper: Paper) -> tuple[str, ...]:
 
 
 def _ask_arxiv(
-    candidates: Mapping[str, NamedPaper], service: Service, show_progress: ShowProgress
-) -> tuple[dict[str | None, NamedPaper], tuple[str, ...]]:
+    candidates: Mapping[str, PaperRequest], service: Service, show_progress: ShowProgress
+) -> tuple[dict[str | None, PaperRequest], tuple[str, ...]]:
     """Ask arXiv about papers, and return its answers by arXiv id, with messages."""
     from orchtrace_corpus.corpus.sources.arxiv.client import Client
 
@@ -290,23 +299,23 @@ def _ask_arxiv(
             answer = client.fetch(list(candidates), progress=progress)
     except UpstreamError as error:
         problem = _on_one_line(error)
-        return {name: one.refuse(problem, ExitCode.UPSTREAM) for name, one in candidates.items()}, ()
-    outcomes: dict[str | None, NamedPaper] = {}
-    for name, one in candidates.items():
+        return {name: request.refuse(problem, ExitCode.UPSTREAM) for name, request in candidates.items()}, ()
+    outcomes: dict[str | None, PaperRequest] = {}
+    for name, request in candidates.items():
         metadata = answer.found.get(name)
         if metadata is not None:
             paper = intake.from_metadata(metadata)  # the address given stays the first
             source, remarks = f"{paper.urls[0]}v{metadata.version}", tuple(intake.remarks(metadata))
-            outcomes[name] = one._replace(paper=paper, remarks=remarks, source=source, words=())
+            outcomes[name] = request._replace(paper=paper, remarks=remarks, source=source, words=())
         elif name in answer.missing:
-            outcomes[name] = one.refuse(f"arXiv has no paper {name}")
+            outcomes[name] = request.refuse(f"arXiv has no paper {name}")
         elif name in answer.malformed:
-            outcomes[name] = one.refuse(f"{quote(name)} is not an arXiv id", ExitCode.USAGE)
+            outcomes[name] = request.refuse(f"{quote(name)} is not an arXiv id", ExitCode.USAGE)
         elif name in answer.unasked:
-            outcomes[name] = one.refuse("there is no stored answer for it; omit --offline", ExitCode.UPSTREAM)
+            outcomes[name] = request.refuse("there is no stored answer for it; omit --offline", ExitCode.UPSTREAM)
         else:
             failure = "did not answer for it" if name in answer.throttled else "gave no answer that could be read"
-            outcomes[name] = one.refuse(f"arXiv {failure}; try again later", ExitCode.UPSTREAM)
+            outcomes[name] = request.refuse(f"arXiv {failure}; try again later", ExitCode.UPSTREAM)
     return outcomes, tuple(answer.messages)
 
 
@@ -314,13 +323,13 @@ def _on_one_line(error: UpstreamError) -> str:
     return ". ".join(line.rstrip(".") for line in str(error).splitlines())
 
 
-def _ask_registry(one: NamedPaper, service: Service) -> NamedPaper:
-    values = ((kind, getattr(one.paper, kind.value)) for kind in IdentifierKind if kind is not IdentifierKind.ARXIV)
+def _ask_registry(request: PaperRequest, service: Service) -> PaperRequest:
+    values = ((kind, getattr(request.paper, kind.value)) for kind in IdentifierKind if kind is not IdentifierKind.ARXIV)
     identifier = next((Identifier(kind, value) for kind, value in values if value is not None), None)
-    if not _is_open(one) or identifier is None:
-        return one
+    if not _is_open(request) or identifier is None:
+        return request
     if service.offline:
-        return one.refuse("only arXiv's answers are stored; omit --offline", ExitCode.UPSTREAM)
+        return request.refuse("only arXiv's answers are stored; omit --offline", ExitCode.UPSTREAM)
     from orchtrace_corpus.corpus.sources import registries
     from orchtrace_corpus.corpus.sources.http import Transport
 
@@ -328,7 +337,7 @@ def _ask_registry(one: NamedPaper, service: Service) -> NamedPaper:
         with Transport() as transport:
             proposed = registries.lookup(identifier, transport)
     except UpstreamError as error:
-        return one.refuse(_on_one_line(error), ExitCode.UPSTREAM)
+        return request.refuse(_on_one_line(error), ExitCode.UPSTREAM)
     if proposed is None:
-        return one.refuse(f"there is no {identifier.kind} {quote(identifier.value)}")
-    return one._replace(paper=intake.from_fields(proposed))
+        return request.refuse(f"there is no {identifier.kind} {quote(identifier.value)}")
+    return request._replace(paper=intake.from_fields(proposed))

@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.edit.proposal import Proposal
 from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details
-from orchtrace_corpus.corpus.intake.lookup import NamedPaper
+from orchtrace_corpus.corpus.intake.lookup import PaperRequest
 from orchtrace_corpus.corpus.intake.papers import plain
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
@@ -137,7 +137,7 @@ def include(
         DataFileError: A file cannot be read, or is not written record below record.
     """
     bare = candidate.paper._replace(tags={}, evidence=(), summary=candidate.paper.summary or summary)
-    named = NamedPaper(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
+    named = PaperRequest(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
     records, gaps = drafts.complete_papers([named], Details(), Coding(tags), corpus.pool)
     if not gaps and bare.summary:
         return edit.add(corpus, records, [candidate])

@@ -109,8 +109,8 @@ def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) 
     """The drift that is not waived, and the waivers of drift that there is none of, in the order of the lines."""
     ids = {*answers.found, *answers.missing, *answers.refused}
     keys = {paper.key for paper in loaded.papers if paper.arxiv_id in ids}
-    found = list(drift.find_drift(loaded, answers, known))
-    kept = rules.apply_waivers(found, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
+    findings = list(drift.find_drift(loaded, answers, known))
+    kept = rules.apply_waivers(findings, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code)))
 
 
@@ -162,19 +162,19 @@ def try_links(
         addresses = pluralize(len(tried), "address", "addresses")
         message = f"none of {addresses} on {len(hosts)} hosts could be reached"
         raise UpstreamError(message, "Is there a network? Nothing is said about the links.")
-    found = rules.apply_waivers(list(links.findings(listed, tried)), loaded, lambda _record, _code: False)
-    return LinkReport(tuple(found), tried, sweep.asked, len(every) - len(wanted))
+    findings = rules.apply_waivers(list(links.findings(listed, tried)), loaded, lambda _record, _code: False)
+    return LinkReport(tuple(findings), tried, sweep.asked, len(every) - len(wanted))
 
 
 def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
     """Return what arXiv's answers change in each record without a decision or a new error, by record."""
-    loaded, found = corpus.loaded, fetched.answers.found
+    loaded, answers = corpus.loaded, fetched.answers.found
     codes: defaultdict[str, set[str]] = defaultdict(set)
     for finding in find_drift(loaded, fetched.answers, fetched.known):
         codes[finding.record].add(finding.code)
     changes: dict[int, dict[str, Value | None]] = {}
     for index, paper in enumerate(loaded.papers):
-        answer = found.get(paper.arxiv_id or "")
+        answer = answers.get(paper.arxiv_id or "")
         if answer and (fields := drift.propose_changes(paper, answer, codes[paper.key])):
             changes[index] = {**fields}
     before = rules.check(loaded)
