@@ -224,11 +224,6 @@ def format_tag(tag: Tag) -> str:
     return ",".join(parts) or NO_TERM
 
 
-def metavar_of(facet: Facet, term: Term | None = None) -> str:
-    """The form of what the option of a facet takes, or that of one of its terms with levels."""
-    return "LEVEL" if term else {Kind.SINGLE: "TERM", Kind.MANY: "TERM,...", Kind.LEVELS: "TERM=LEVEL,..."}[facet.kind]
-
-
 def values_of(facet: Facet, term: Term | None = None) -> str:
     """Return the values of the option of a facet, or of one of its terms with levels, in words."""
     if term:
@@ -248,13 +243,14 @@ def _settable(facets: Sequence[Facet]) -> Iterator[tuple[str, Facet, Term | None
 
 def _facet_options(facets: Sequence[Facet], prefix: str = "") -> list[Parameter]:
     """Return the options of some facets; without a prefix, also those of terms with levels."""
+    forms = {Kind.SINGLE: "TERM", Kind.MANY: "TERM,...", Kind.LEVELS: "TERM=LEVEL,..."}
     options = []
     for name, facet, term in _settable(facets):
         if term and prefix:
             continue
         values = facet.levels if term else facet.terms
         option = Option(
-            metavar=metavar_of(facet, term),
+            metavar="LEVEL" if term else forms[facet.kind],
             help=f"{(term or facet).definition} [{values_of(facet, term)}]",
             offers=offers.fixed([(value.id, value.label) for value in values]),
         )
@@ -277,15 +273,10 @@ _METAVARS = {
 }
 
 
-def field_metavar(field: RecordField) -> str:
-    """Return the form of what the option of a field takes."""
-    return "|".join(field.choices) if field.kind is FieldKind.CHOICE else _METAVARS.get(field.kind, "TEXT")
-
-
 def _field_option(field: RecordField) -> Parameter:
     """Return the option of a field that the survey declares itself."""
     option = Option(
-        metavar=field_metavar(field),
+        metavar="|".join(field.choices) if field.kind is FieldKind.CHOICE else _METAVARS.get(field.kind, "TEXT"),
         help=f"{field.help}{' [required]' if field.required else ''}",
         offers=offers.fixed([(choice, "") for choice in field.choices]),
     )

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from orchtrace_corpus.base.budget import MAX_EDIT_TRIES
 from orchtrace_corpus.base.commands import progress
-from orchtrace_corpus.base.commands.declarations import Context
+from orchtrace_corpus.base.commands.declarations import CommandSpec, Context
 from orchtrace_corpus.base.commands.options import refuse_together
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
@@ -26,9 +26,7 @@ from orchtrace_corpus.corpus.analysis.matching import Match, Sign
 from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
     TagProblem,
-    field_metavar,
     format_tag,
-    metavar_of,
     option_name,
     option_words,
     refuse_all,
@@ -357,10 +355,6 @@ def spelled(answer: str, names: Sequence[str]) -> str:
     return ",".join(part if part in names else numbers.get(part.lstrip("0"), part) for part in parts)
 
 
-_METAVARS = {"authors": "NAMES", "year": "YEAR", "url": "URL", "evidence": "NOTE", "evidence_source": "URL"}
-"""The form of what an option takes, where it is not a text."""
-
-
 class Interview:
     """One run of a command that records papers.
 
@@ -468,7 +462,7 @@ class Interview:
         """
         ask = partial(self._questions.complete_draft, details) if self._questions else None
         papers, gaps = drafts.complete_papers(candidates, details, coding, self.corpus.pool, ask)
-        _refuse_gaps({name: left for name, missing in gaps.items() if (left := self._certain(missing))})
+        _refuse_gaps(self._ctx.spec, {name: left for name, missing in gaps.items() if (left := self._certain(missing))})
         return papers
 
     def complete_exclusion(self, name: str, paper: Paper, said: Exclusion) -> Exclusion:
@@ -476,7 +470,7 @@ class Interview:
         ask = partial(self._questions.complete_exclusion, name) if self._questions else None
         exclusion, gaps = drafts.complete_exclusion(paper, self.corpus, said, ask)
         left = self._certain(gaps)
-        _refuse_gaps({name: left} if left else {})
+        _refuse_gaps(self._ctx.spec, {name: left} if left else {})
         return exclusion
 
     def _certain(self, gaps: Sequence[Gap]) -> Sequence[Gap]:
@@ -560,20 +554,20 @@ def _summarise(proposal: Proposal) -> Iterator[str]:
             yield f"excluded as {record.id}: {printable(record.title)}"
 
 
-def _refuse_gaps(gaps: Mapping[str, Sequence[Gap]]) -> None:
+def _refuse_gaps(spec: CommandSpec, gaps: Mapping[str, Sequence[Gap]]) -> None:
     """Refuse records that lack something, by what they are called, with every option that is missing."""
     if not gaps:
         return
+    forms = {name: parameter.form for parameter in spec.parameters for name in parameter.names}
     lines: dict[str, None] = {}
     for gap in (gap for missing in gaps.values() for gap in missing):
         terms = gap.facet.terms if gap.facet is not None and gap.facet.kind is Kind.LEVELS else ()
         term = next((term for term in terms if term.id == gap.field), None)
-        metavar = metavar_of(gap.facet, term) if gap.facet else _METAVARS.get(gap.field, "TEXT")
-        metavar = field_metavar(gap.declared) if gap.declared else metavar
         values = values_of(gap.facet, term) if gap.facet else gap.demand
         values = f"if the tags ask for it{': ' * bool(values)}{values}" if gap.depends_on else values
         values += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.read)
-        lines[f"  {option_name(gap.field)} {metavar}{f'  {values}' if values else ''}"] = None
+        option = option_name(gap.field)
+        lines[f"  {option} {forms.get(option, 'TEXT')}{f'  {values}' if values else ''}"] = None
     shown = ", ".join(printable(name) for name in gaps)
     raise CommandUseError(f"missing for {shown}:", "\n".join(lines))
 

@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable
-from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField
+from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
@@ -110,7 +110,6 @@ class Gap(NamedTuple):
         demand: What asks for it, where that is a rule of the taxonomy.
         read: Of a candidate, the values that were read, each with its reader.
         depends_on: The missing fields whose tags decide whether it is demanded; empty where it is in any case.
-        declared: The field of papers, where it is one that the survey declares.
     """
 
     field: str
@@ -118,7 +117,6 @@ class Gap(NamedTuple):
     demand: str = ""
     read: tuple[tuple[str, str], ...] = ()
     depends_on: tuple[str, ...] = ()
-    declared: RecordField | None = None
 
 
 class Draft(NamedTuple):
@@ -364,7 +362,7 @@ def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
     names = {"title": "title", "authors": "authors", "year": "year", "venue": "venue", "urls": "url"}
     gaps = [Gap(option) for name, option in names.items() if name not in taxonomy.optional and not getattr(paper, name)]
     gaps += [
-        Gap(field.name, demand=field.help, declared=field)
+        Gap(field.name, demand=field.help)
         for field in taxonomy.fields
         if field.required and paper.value(field.name) in (None, "", ())
     ]
