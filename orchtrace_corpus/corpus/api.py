@@ -110,8 +110,14 @@ class Verdicts(tuple["Verdict", ...]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (one.claim.id, "holds" if one.holds else "fails", len(one.rows), len(one.contested), one.claim.claim)
-            for one in self
+            (
+                verdict.claim.id,
+                "holds" if verdict.holds else "fails",
+                len(verdict.rows),
+                len(verdict.contested),
+                verdict.claim.claim,
+            )
+            for verdict in self
         ]
         return notebook_table("Claims", ("claim", "verdict", "rows", "contested", "sentence"), rows)
 

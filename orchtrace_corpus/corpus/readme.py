@@ -371,21 +371,20 @@ def _terms(pool: Pool, field: str) -> str:
     facet = facets.get(field)
     if facet is None:
         raise CommandUseError(f"unknown axis or facet {quote(field)}{suggestion(field, list(facets))}")
-    values = paper_attributes(pool.taxonomy)[field].values
-    first = 0 if any(term.code for term in facet.terms) else 1
+    heads: tuple[str, ...]
+    cells: dict[str, tuple[Cell, ...]]
     if facet.kind is Kind.LEVELS:
-        numbers = count_levels(pool.papers, facet).counts
-        heads = ("code", facet.label, "meaning", *(level.label for level in facet.levels))
-        levelled: list[tuple[Cell, ...]] = [
-            (term.code, term.label, term.definition, *numbers[term.id].values()) for term in facet.terms
-        ]
-        return markdown(Table(field, "", heads[first:], tuple(row[first:] for row in levelled)))
-    rows = []
-    for term in facet.terms:
-        keys = [paper.key for paper in pool.papers if term.id in values(paper)]
-        rows.append((term.code, term.label, term.definition, len(keys), ", ".join(keys)))
-    columns = ("code", facet.label, "meaning", pool.taxonomy.noun.many, "keys")
-    return markdown(Table(field, "", columns[first:], tuple(row[first:] for row in rows)))
+        heads = tuple(level.label for level in facet.levels)
+        counts = count_levels(pool.papers, facet).counts
+        cells = {term.id: tuple(counts[term.id].values()) for term in facet.terms}
+    else:
+        heads = (pool.taxonomy.noun.many, "keys")
+        values = paper_attributes(pool.taxonomy)[field].values
+        keys = {term.id: [paper.key for paper in pool.papers if term.id in values(paper)] for term in facet.terms}
+        cells = {term: (len(those), ", ".join(those)) for term, those in keys.items()}
+    first = 0 if any(term.code for term in facet.terms) else 1
+    rows = tuple((term.code, term.label, term.definition, *cells[term.id])[first:] for term in facet.terms)
+    return markdown(Table(field, "", ("code", facet.label, "meaning", *heads)[first:], rows))
 
 
 def _tag(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[str, str]]) -> str:

@@ -127,8 +127,8 @@ def _sides(base: str, head: str, find_root: Callable[[], str]) -> tuple[Side, Si
     if dots:
         old, _, new = base.partition(dots)
         return _side(find_root, old), _side(find_root, new or "HEAD")
-    one = _side(find_root, base)
-    return one, _side(find_root, head) if head else _of_folder(find_root(), "the working tree")
+    side = _side(find_root, base)
+    return side, _side(find_root, head) if head else _of_folder(find_root(), "the working tree")
 
 
 def _side(find_root: Callable[[], str], name: str) -> Side:

@@ -137,7 +137,7 @@ class Candidate(NamedTuple):
                 if tag in known and known[tag].field in tags:
                     same.setdefault(known[tag].field, set()).add(value_of(paper, known[tag], tag) == value)
             for source, (verdict, agreements) in product(reading.sources, _VERDICTS.items()):
-                if given := tuple(field for field, found in same.items() if found == agreements):
+                if given := tuple(field for field, agreed in same.items() if agreed == agreements):
                     item = Evidence(given, reading.note, source, reading.level, reading.confidence, verdict=verdict)
                     items.append(item._replace(location=reading.location, copy=reading.copy))
         return paper._replace(evidence=(*self.paper.evidence, *items))
@@ -149,7 +149,7 @@ class Candidate(NamedTuple):
             paper: What it became.
             known: The facet of every tag that can be read, as `disputes.disputable` returns them.
         """
-        found = []
+        left = []
         for tag, facet in known.items():
             stands = value_of(paper, facet, tag)
             readings = [reading for reading in self.readings if tag in reading.tags]
@@ -160,8 +160,8 @@ class Candidate(NamedTuple):
                 by = (Reading((value,), " and ".join(names) or _DECISION) for value, names in readers.items())
                 read = [place for reading in readings for place in reading.sources or (reading.location or "",)]
                 source = " ; ".join(dict.fromkeys(filter(None, read))) or _NO_PLACE
-                found.append(Dispute(paper.key, tag, stands, tuple(by), _CHOSEN, source))
-        return tuple(found)
+                left.append(Dispute(paper.key, tag, stands, tuple(by), _CHOSEN, source))
+        return tuple(left)
 
     def settled_levels(self, facet: Facet) -> dict[str, str]:
         """Those terms of a facet of levels that are settled, each with its level or `NOT_ARISING`."""

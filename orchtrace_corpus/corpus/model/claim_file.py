@@ -242,10 +242,11 @@ def _with_data(claim: Claim, read_sheet: Callable[[str], str | None], scale: "En
 
 
 def _over(node: Node, report: Report) -> Any:
+    decode_kind = fields.terms("over", "kind of record", tuple(Over), code="C102")
     if type(node) is Scalar:
-        one = fields.terms("over", "kind of record", tuple(Over), code="C102")(node, report)
-        return None if one is None else (one,)
-    return fields.term_list("over", "kind of record", tuple(Over), code="C102")(node, report)
+        kind = decode_kind(node, report)
+        return None if kind is None else (kind,)
+    return fields.term_list("over", decode_kind)(node, report)
 
 
 def _expectation(node: Node, report: Report) -> Expectation | None:
@@ -256,8 +257,8 @@ def _expectation(node: Node, report: Report) -> Expectation | None:
         return None
     form = _BY_FIELDS.get(frozenset(node.entries))
     if form is None:
-        named = ", ".join(quote(name) for name in node.entries)
-        report.add("C102", node.at, f"'expect' must be {_FORMS}, not a mapping of {named or 'nothing'}")
+        given = ", ".join(quote(name) for name in node.entries)
+        report.add("C102", node.at, f"'expect' must be {_FORMS}, not a mapping of {given or 'nothing'}")
         return None
     schema, build = form
     values = decode_record(node, schema, report)
@@ -271,7 +272,7 @@ def _natural(name: str) -> Decoder:
 def _ratio(name: str) -> Decoder:
     def parse(text: str) -> tuple[int, int]:
         equal, _, total = text.partition(" of ")
-        if all(one.isascii() and one.isdigit() and len(one) < 10 for one in (equal, total)):
+        if all(part.isascii() and part.isdigit() and len(part) < 10 for part in (equal, total)):
             return int(equal), int(total)
         raise ValueError(f"{quote(text)} says no agreement: write 31 of 32")
 

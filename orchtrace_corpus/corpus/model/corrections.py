@@ -52,13 +52,6 @@ class Correction(NamedTuple):
     line: int
 
 
-class Paths(NamedTuple):
-    """The names of the two files in findings."""
-
-    published: str = ""
-    corrections: str = ""
-
-
 class PublishedBibliography(NamedTuple):
     """The published table and its corrections, as read, mistakes included.
 
@@ -66,13 +59,14 @@ class PublishedBibliography(NamedTuple):
         rows: The rows of the published table; None where the corpus has no such file.
         corrections: The corrections, in the order of the file.
         findings: The problems of the two files.
-        paths: Their names in findings.
+        published_path, corrections_path: Their names in findings.
     """
 
     rows: tuple[PublishedRow, ...] | None = None
     corrections: tuple[Correction, ...] = ()
     findings: tuple[Finding, ...] = ()
-    paths: Paths = Paths()
+    published_path: str = ""
+    corrections_path: str = ""
 
     @property
     def total(self) -> int:
@@ -91,8 +85,8 @@ def decode(published: TextFile | None, corrections: TextFile | None) -> Publishe
     if corrections is not None:
         table = _rows(corrections, CORRECTION, CORRECTION, findings)
         corrected = tuple(Correction(**values, line=line) for line, values in table)
-    paths = Paths(published.path if published else "", corrections.path if corrections else "")
-    return PublishedBibliography(rows, corrected, tuple(findings), paths)
+    paths = (file.path if file else "" for file in (published, corrections))
+    return PublishedBibliography(rows, corrected, tuple(findings), *paths)
 
 
 def _rows(

@@ -71,7 +71,7 @@ def _evidence_schema(taxonomy: Taxonomy) -> Schema:
     schema = schema_of(
         Evidence,
         "a piece of evidence",
-        tags=term_list("tags", "axis or facet", supported, code="V101"),
+        tags=term_list("tags", fields.terms("tags", "axis or facet", supported, code="V101")),
         source=url("source"),
         more=None,
         copy=fields.mark("copy"),

@@ -181,13 +181,13 @@ def contested(disputes: Iterable[Dispute]) -> frozenset[tuple[str, str]]:
 
 def open_tags(file: YamlFile) -> dict[tuple[str, str], bool]:
     """The tags in open dispute, as of `contested`, each with whether something is agreed; without decoding the rest."""
-    found = {}
+    disputed = {}
     for node in file.records():
         if type(node) is Mapping:
             texts = {name: value.text for name, (_, value) in node.entries.items() if type(value) is Scalar}
             if texts.get("state") != State.SETTLED:
-                found[texts.get("record", ""), texts.get("tag", "")] = "agreed" in node.entries
-    return found
+                disputed[texts.get("record", ""), texts.get("tag", "")] = "agreed" in node.entries
+    return disputed
 
 
 def contested_among(
@@ -202,11 +202,11 @@ def contested_among(
         taxonomy: The taxonomy of the papers.
     """
     fields_of, keys = disputable(taxonomy), {paper.key for paper in papers}
-    found: dict[str, bool] = {}
+    by_key: dict[str, bool] = {}
     for (key, tag), is_agreed in tags.items():
         if key in keys and tag in fields_of and not {tag, fields_of[tag].field}.isdisjoint(names):
-            found[key] = found.get(key, False) or is_agreed
-    return len(found), sum(found.values())
+            by_key[key] = by_key.get(key, False) or is_agreed
+    return len(by_key), sum(by_key.values())
 
 
 def read_by(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Pool:
@@ -299,7 +299,10 @@ def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
         form = "such as {implicit: first reader, explicit: second reader}"
         report.add("F103", node.at, f"'readings' must be a mapping {form}, not {decoders.kind_of(node)}")
         return None
-    by = {values: decoders.checked_text(f"reading {values}", one, report) for values, (_, one) in node.entries.items()}
+    by = {
+        values: decoders.checked_text(f"reading {values}", reader, report)
+        for values, (_, reader) in node.entries.items()
+    }
     readings = (Reading(tuple(map(str.strip, values.split(","))), text) for values, text in by.items() if text)
     return None if None in by.values() else tuple(readings)
 

@@ -236,17 +236,8 @@ def mark(name: str) -> Decoder:
     return decode
 
 
-def term_list(
-    name: str,
-    label: str,
-    allowed: tuple[str, ...],
-    *,
-    allows_na: bool = False,
-    code: str = "V102",
-    codes: Codes = MappingProxyType({}),
-) -> Decoder:
+def term_list(name: str, decode_term: Decoder) -> Decoder:
     """A list of different terms of a vocabulary; NA only by itself."""
-    decode_term = terms(name, label, allowed, allows_na=allows_na, code=code, codes=codes)
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term

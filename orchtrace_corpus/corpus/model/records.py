@@ -410,9 +410,9 @@ def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
         if value is not None:
             yield Identifier(kind, value), (kind.value,)
     for index, url in enumerate(paper.urls):
-        found = recognise_url(url)
-        if found is not None and getattr(paper, found.kind) is None:
-            yield found, ("urls", index)
+        linked = recognise_url(url)
+        if linked is not None and getattr(paper, linked.kind) is None:
+            yield linked, ("urls", index)
 
 
 def address(url: str) -> str:

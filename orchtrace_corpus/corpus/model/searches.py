@@ -208,20 +208,20 @@ def check_query(query: str) -> None:
     levels: list[tuple[set[bool], bool]] = [(set(), True)]
     at = 0
     while query[at:].strip():
-        found = re.match(_TOKEN, query[at:])
+        token = re.match(_TOKEN, query[at:])
         begin = at + len(query[at:]) - len(query[at:].lstrip())
-        if found is None:
+        if token is None:
             rest = query[begin:].split()[0]
             raise QuerySyntaxError(begin, f"{quote(rest)} is not a term; write a field before it, such as all:{rest}")
         operators, wants_part = levels[-1]
-        if found["operator"]:
+        if token["operator"]:
             if wants_part:
-                raise QuerySyntaxError(begin, f"{found['operator']} has nothing before it")
-            operators.add(found["operator"] == "OR")
+                raise QuerySyntaxError(begin, f"{token['operator']} has nothing before it")
+            operators.add(token["operator"] == "OR")
             if len(operators) > 1:
                 raise QuerySyntaxError(begin, "OR stands beside AND or ANDNOT; put one of them in parentheses")
             levels[-1] = (operators, True)
-        elif found["close"]:
+        elif token["close"]:
             if wants_part or len(levels) == 1:
                 raise QuerySyntaxError(begin, "')' closes nothing" if len(levels) == 1 else "')' follows no term")
             levels.pop()
@@ -229,24 +229,24 @@ def check_query(query: str) -> None:
             if not wants_part:
                 raise QuerySyntaxError(begin, "an operator is missing; write AND, OR or ANDNOT")
             levels[-1] = (operators, False)
-            if found["open"]:
+            if token["open"]:
                 levels.append((set(), True))
             else:
-                _check_term(found, begin)
-        at += found.end()
+                _check_term(token, begin)
+        at += token.end()
     if levels[-1][1]:
         raise QuerySyntaxError(len(query), "a term is missing at the end")
     if len(levels) > 1:
         raise QuerySyntaxError(len(query), "a '(' is not closed")
 
 
-def _check_term(found: re.Match[str], at: int) -> None:
+def _check_term(token: re.Match[str], at: int) -> None:
     """Refuse a field that there is not, and a value that holds nothing to look for."""
-    field, span = found["field"], found["span"]
+    field, span = token["field"], token["span"]
     if field == "submittedDate":
         if span is None or not re.fullmatch(r"\d{8}(?:\d{4})? TO \d{8}(?:\d{4})?", span, re.ASCII):
             raise QuerySyntaxError(at, "submittedDate takes [YYYYMMDDHHMM TO YYYYMMDDHHMM]")
     elif field not in FIELDS:
         raise QuerySyntaxError(at, f"there is no field {quote(field)}; fields: {', '.join(FIELDS)}, submittedDate")
-    elif not re.search(r"\w", found["phrase"] or found["word"] or ""):
+    elif not re.search(r"\w", token["phrase"] or token["word"] or ""):
         raise QuerySyntaxError(at, f"{field} looks for nothing")

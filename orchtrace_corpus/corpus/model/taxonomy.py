@@ -407,9 +407,8 @@ def facet_decoder(facet: Facet) -> Decoder:
     if facet.kind is Kind.LEVELS:
         level_ids = tuple(level.id for level in facet.levels)
         return fields.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
-    if facet.kind is Kind.MANY:
-        return fields.term_list(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
-    return fields.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+    decode_term = fields.terms(facet.field, label, allowed, allows_na=facet.allows_na, codes=facet.codes)
+    return fields.term_list(facet.field, decode_term) if facet.kind is Kind.MANY else decode_term
 
 
 def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
@@ -418,13 +417,13 @@ def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], .
 
 
 def _pairs(name: str) -> Decoder:
-    one = decoders.text_list(f"a pair of {name}")
+    decode_pair = decoders.text_list(f"a pair of {name}")
 
     def decode(node: Node, report: Report) -> tuple[tuple[str, ...], ...] | None:
         if type(node) is not Sequence:
             report.add("F103", node.at, f"{quote(name)} must be a list of pairs such as [[one, two]]")
             return None
-        pairs = [one(item, report) for item in node.items]
+        pairs = [decode_pair(item, report) for item in node.items]
         for item, pair in zip(node.items, pairs, strict=True):
             if pair is not None and len(pair) != 2:
                 number = f"{len(pair)} field{'s' * (len(pair) != 1)}"
@@ -520,8 +519,10 @@ _TAXONOMY = decoders.schema_of(
     page_above=fields.number("page_above"),
     noun=decoders.record(_NOUN, Noun),
     fields=decoders.record_list("fields", _FIELD, _own_field),
-    omit=fields.term_list("omit", "optional field", _OPTIONAL, code="V101"),
-    optional=fields.term_list("optional", "field that can be optional", _RELAXABLE, code="V101"),
+    omit=fields.term_list("omit", fields.terms("omit", "optional field", _OPTIONAL, code="V101")),
+    optional=fields.term_list(
+        "optional", fields.terms("optional", "field that can be optional", _RELAXABLE, code="V101")
+    ),
 )._replace(required=("title", "papers"))
 
 

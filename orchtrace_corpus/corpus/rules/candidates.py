@@ -58,7 +58,7 @@ def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
         findings += _contradicted(candidate, index, places, known)
     findings += _decided(file.items, places, loaded)
     # What stands behind a syntax error may be just what a rule misses.
-    raised = [one for one in findings if (one.location.path, one.record) != places.cut_off]
+    raised = [finding for finding in findings if (finding.location.path, finding.record) != places.cut_off]
     everything = [*file.findings, *raised]
     if is_malformed(loaded.findings):  # what a waiver is about may be among the records that cannot be read
         kept = apply_waivers(everything, here, lambda *_: False)
@@ -75,12 +75,14 @@ def _tag_findings(file: Entries[Candidate], here: Loaded, taxonomy: Taxonomy) ->
     rules = tuple(rule for rule in taxonomy.rules if not rule.sparse and rule.evidence != (ANY_EVIDENCE,))
     known = disputable(taxonomy)
     papers = tuple(
-        one.supported(one.paper.tags, {tag: facet for tag, facet in known.items() if not one.is_open(tag)})
-        for one in file.items
+        candidate.supported(
+            candidate.paper.tags, {tag: facet for tag, facet in known.items() if not candidate.is_open(tag)}
+        )
+        for candidate in file.items
     )
     judged = here._replace(pool=Pool(taxonomy._replace(rules=rules), papers, ()))
     unread = {item.name for item in file.items if not item.readings}
-    for finding in tags.check_rules(judged, [one.open_tags for one in file.items]):
+    for finding in tags.check_rules(judged, [candidate.open_tags for candidate in file.items]):
         is_open = finding.code in ("E101", "E102") and finding.record in unread  # evidence is given with the last tags
         if finding.code != "X103" and not is_open:  # which is said where the papers are judged
             yield finding
@@ -126,10 +128,10 @@ def _decided(candidates: tuple[Candidate, ...], places: Places, loaded: Loaded) 
         paper = candidate.paper
         first = address(paper.urls[0]) if paper.urls else ""
         signs: list[tuple[str, str, Path, Record | None]] = [("D111", "key", ("key",), keys.get(paper.key))]
-        signs += (("D111", one.kind.value, path, ids.get(one)) for one, path in identities(paper))
+        signs += (("D111", sign.kind.value, path, ids.get(sign)) for sign, path in identities(paper))
         signs.append(("D111", "address", ("urls", 0), urls.get(first) if first else None))
         signs.append(("D112", "title", ("title",), titles.get(folded_title(paper.title)) if paper.title else None))
-        code, field, path, record = next((sign for sign in signs if sign[3]), ("", "", (), None))
+        code, field, path, record = next((row for row in signs if row[3]), ("", "", (), None))
         if record is not None:
             noun = loaded.noun.one if record.name in keys else "exclusion"
             message = f"the {field} is that of the {noun} {quote(record.name)}, so it is decided; remove the candidate"

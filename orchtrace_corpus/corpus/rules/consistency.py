@@ -15,17 +15,17 @@ YEARS_TO_PUBLICATION = 2
 def check_urls(loaded: Loaded) -> Iterator[Finding]:
     """A URL that leads to another paper: it carries an id of the same kind, but not the record's."""
     for index, paper in enumerate(loaded.papers):
-        for number, url in enumerate(paper.urls):
-            found = recognise_url(url)
-            own = getattr(paper, found.kind.value) if found else None
-            if found and own is not None and own != found.value:
-                place = loaded.paper_places.locate(index, "urls", number)
-                yield Finding("I101", _differs(found, own), place, paper.key)
+        for position, url in enumerate(paper.urls):
+            linked = recognise_url(url)
+            own = getattr(paper, linked.kind.value) if linked else None
+            if linked and own is not None and own != linked.value:
+                place = loaded.paper_places.locate(index, "urls", position)
+                yield Finding("I101", _differs(linked, own), place, paper.key)
     for index, exclusion in enumerate(loaded.exclusions):
-        found, named = recognise_url(exclusion.url), recognise(exclusion.identifier)
-        if found and named and found.kind is named.kind and found.value != named.value:
+        linked, named = recognise_url(exclusion.url), recognise(exclusion.identifier)
+        if linked and named and linked.kind is named.kind and linked.value != named.value:
             place = loaded.exclusion_places.locate(index, "url")
-            yield Finding("I101", _differs(found, named.value), place, exclusion.id)
+            yield Finding("I101", _differs(linked, named.value), place, exclusion.id)
 
 
 def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
@@ -57,8 +57,8 @@ def check_venue_years(loaded: Loaded) -> Iterator[Finding]:
                 yield Finding("I106", f"{message}; write venue_year: {years[0]}", place, paper.key)
 
 
-def _differs(found: Identifier, own: str) -> str:
-    return f"the URL leads to {found.kind} {quote(found.value)}, but the record is {quote(own)}; mend one of the two"
+def _differs(linked: Identifier, own: str) -> str:
+    return f"the URL leads to {linked.kind} {quote(linked.value)}, but the record is {quote(own)}; mend one of the two"
 
 
 def check_order(loaded: Loaded) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator
     published = loaded.pool.published if loaded.pool is not None else None
     keys = dict.fromkeys(published.papers if published is not None else ())
     for row in bibliography.rows:
-        place = Location(bibliography.paths.published, row.line, 1)
+        place = Location(bibliography.published_path, row.line, 1)
         if row.key not in keys:
             message = (
                 f"there is no published {loaded.noun.one} {quote(row.key)}{near_suggestion(row.key, sorted(keys))}"
@@ -50,7 +50,7 @@ def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator
         lines.setdefault(row.key, row.line)
     for key in keys:
         if key not in lines:
-            place = Location(bibliography.paths.published, 1, 1)
+            place = Location(bibliography.published_path, 1, 1)
             yield Finding("P101", f"missing row of the published {loaded.noun.one} {quote(key)}", place, key)
 
 
@@ -125,7 +125,7 @@ def _check_corrections(bibliography: PublishedBibliography, loaded: Loaded) -> I
         if line != correction.line and not problem:
             problem = f"{correction.field} is corrected on line {line}, too; keep one row"
         if problem:
-            place = Location(bibliography.paths.corrections, correction.line, 1)
+            place = Location(bibliography.corrections_path, correction.line, 1)
             yield Finding("P103", problem, place, correction.record)
 
 

@@ -39,7 +39,8 @@ def _check_rule(
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for index, paper in enumerate(loaded.papers):
         if when.matches(paper) and not _meets(paper, rule, require, facts) and paper.key not in broken:
-            if open_tags and any(is_open(one, paper, open_tags[index]) for one in (*when.filters, *require.filters)):
+            filters = (*when.filters, *require.filters)
+            if open_tags and any(is_open(condition, paper, open_tags[index]) for condition in filters):
                 continue
             demanded = () if rule.evidence else tuple(f for f in require.filters if not f.matches(paper))
             place = loaded.paper_places.locate(index, *_offender(paper, (*demanded, *when.filters)))
@@ -117,7 +118,7 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
 
 def _is_about(rule: TagRule, names: Collection[str]) -> bool:
     """Return True if tags of some names decide when a rule applies, and may not be what it requires."""
-    applies, required = ({one.field.rstrip("!<>=~ ") for one in part} for part in (rule.when, rule.require))
+    applies, required = ({condition.field.rstrip("!<>=~ ") for condition in part} for part in (rule.when, rule.require))
     return applies.issubset(names) and not required.isdisjoint(names)
 
 
