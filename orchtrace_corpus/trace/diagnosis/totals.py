@@ -210,7 +210,7 @@ class Totals:
         events, day_of = view.trace.events, self._days.of_times(view.trace)
         first, last = min(view.graph.times), max([event.t if event.t_end is None else event.t_end for event in events])
         only_day = day_of(first) if day_of(first) == day_of(last) else None
-        numbers: dict[_Key, list[int]] = {}
+        numbers: dict[tuple[str, str], list[int]] = {}
         for index, event in enumerate(events):
             model = models.get(index)
             if model is None:
@@ -220,8 +220,8 @@ class Totals:
             day = only_day
             if day is None:
                 day = day_of(event.t if event.t_end is None else event.t_end)
-            numbers.setdefault(_Key(session, day, model), []).append(index)
-        return numbers
+            numbers.setdefault((day, model), []).append(index)
+        return {_Key(session, day, model): indexes for (day, model), indexes in numbers.items()}
 
     def first_day(self, view: TraceView) -> str:
         """Return the day on which a run began, copied history left out; empty where that is unknown."""

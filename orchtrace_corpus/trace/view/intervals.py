@@ -1,6 +1,7 @@
 """Intervals of time: lists of pairs of a beginning and an end, sorted, none touching the next."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import TypeAlias
 
 Intervals: TypeAlias = list[tuple[float, float]]
@@ -8,13 +9,17 @@ Intervals: TypeAlias = list[tuple[float, float]]
 
 def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
     """Return the moments that any of the intervals holds."""
-    found: Intervals = []
+    united: Intervals = []
+    start, stop = inf, -inf  # of the last one so far
     for begin, end in sorted(intervals):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        elif end > begin:
-            found.append((begin, end))
-    return found
+        if begin > stop:
+            if end > begin:
+                united.append((start, stop))
+                start, stop = begin, end
+        elif end > stop:
+            stop = end
+    united.append((start, stop))
+    return united[1:]  # what stood for none before the first is no interval
 
 
 def length(intervals: Sequence[tuple[float, float]]) -> float:

@@ -135,7 +135,9 @@ class Answers:
                     continue
                 if further := self._further.get(place):  # type: ignore[arg-type]
                     known[place] = further.pop(0)  # type: ignore[index]
-                answers[index] = "\0".join(part if isinstance(part, str) else " ".join(map(str, part)) for part in ids)
+                answer, request = ids
+                text = answer if isinstance(answer, str) else " ".join(map(str, answer))
+                answers[index] = f"{text}\0{request}"
         return answers
 
     def __enter__(self) -> None:
