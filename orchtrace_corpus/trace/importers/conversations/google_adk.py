@@ -24,10 +24,11 @@ from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME
 from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
-from orchtrace_corpus.trace.model.terms import Topology
+from orchtrace_corpus.trace.model.terms import TokenBasis, Topology
 from orchtrace_corpus.trace.model.trace import Trace
 
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
+_UNKNOWN = TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
 _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
 _NAMES = (("id", "appName"), ("id", "app_name"))
@@ -227,12 +228,10 @@ class _Session:
         if is_empty and usage is None and not error:
             self._report.pass_over("event without content")  # such as one that only changes the state
             return
-        call = steps.ModelCall(time, place, end=self._end(index, event), ref=ref, final=not calls, error=error)
-        call.is_dated = time != NO_TIME  # the request is measured; the end is concluded
-        if event.model_version:
-            call.model = self._masked(event.model_version)
-        if event.finish_reason:
-            call.more = {"finish_reason": self._masked(event.finish_reason)}
+        model = self._masked(event.model_version) if event.model_version else ""
+        more = {"finish_reason": self._masked(event.finish_reason)} if event.finish_reason else None
+        end, is_dated = self._end(index, event), time != NO_TIME  # the request is measured; the end is concluded
+        call = steps.ModelCall(time, place, 0.0, end, model, _UNKNOWN, ref, not calls, False, error, "", more, is_dated)
         usage = usage or _Usage()
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
         put = put + more if type(more) is int and type(put) is int and more > 0 else put
@@ -270,7 +269,7 @@ class _Session:
 
     def _say(self, agent: str, step: steps.Step, ref: str, branch: str) -> None:
         """Put an agent's last words in the place of those before, behind those of others."""
-        self._run.agent(agent).add(step)
+        self._run.agents[agent].add(step)
         self._words.pop(agent, None)
         self._words[agent] = _Words(agent, step, ref, branch)
 

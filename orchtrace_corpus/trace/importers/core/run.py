@@ -209,10 +209,10 @@ class Run:
         self, sender: str, receiver: str, time: float, place: Place, ref: str = "", answer: ModelCall | None = None
     ) -> None:
         """Add a message that an agent sends without a call of a tool, and that another receives."""
-        sent = ToolCall(time, place, call=answer, ref=ref)
-        self.address(sent, receiver)
+        reader, sent = self.agent(receiver), ToolCall(time, place, 0.0, steps.MESSAGE, answer, "", "", ref)
+        self._addressed.append((sent, reader))
         self.agent(sender).add(sent)
-        self.agent(receiver).add(steps.Delivery(time, place, sent=sent))
+        reader.add(steps.Delivery(time, place, 0.0, "", "", sent))
 
     def spawn(
         self, child: str, parent: str, call: ToolCall | str = "", place: Place | None = None, *, waits: bool = True

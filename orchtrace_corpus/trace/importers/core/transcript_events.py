@@ -26,6 +26,7 @@ from orchtrace_corpus.trace.model.trace import Event, Tokens, Turn
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
 _TOOL_USE, _T, _TIME = steps.TOOL, attrgetter("t"), attrgetter("time")
+_TEMPORAL = EdgeType.TEMPORAL
 _TURN_TOLERANCE = 1.0
 """A row is written a moment after what it is about: by so many seconds may a turn be longer than its rows."""
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
@@ -333,7 +334,7 @@ class _TranscriptEvents:
                 self._edge(given, event.id, how)
             self._inputs = []
         if not self._is_tied:  # its context holds what came before, whatever was entered in between
-            self._edge(previous, event.id, EdgeType.TEMPORAL)
+            self._edge(previous, event.id, _TEMPORAL)
         self._is_tied = self._is_prompted = False
         if self._deliveries:
             for delivery in self._deliveries:
@@ -366,7 +367,7 @@ class _TranscriptEvents:
             self._run.closed[tool_call.target] = self._agent, tool_call
         self._edge(cause, tool_call.event, _CAUSAL)
         if self._is_script and self._inputs:  # a script goes on when the last of its agents is back
-            self._edge(self._inputs[-1][0], tool_call.event, EdgeType.TEMPORAL)
+            self._edge(self._inputs[-1][0], tool_call.event, _TEMPORAL)
         if answer is not None and (purpose is steps.ASK or answer.error == steps.REJECTED):
             asked = self._emit(EventType.HUMAN, steps.USER, tool_call, end=answer.time, target=self._agent)
             self._edge(tool_call.event, asked, _CAUSAL)
