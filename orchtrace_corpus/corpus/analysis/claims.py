@@ -104,7 +104,7 @@ def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """The ids of the claims about the published pool that fall over that of today."""
     asked = {PoolName.PUBLISHED, PoolName.TODAY}
     judged = (verdict for verdict in verdicts if asked <= verdict.pools.keys() and verdict.holds)
-    return tuple(one.claim.id for one in judged if not one.pools[PoolName.TODAY].holds)
+    return tuple(verdict.claim.id for verdict in judged if not verdict.pools[PoolName.TODAY].holds)
 
 
 def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tuple[Finding, ...]:
@@ -221,11 +221,12 @@ def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple
     about = (*wanted.scope.filters, *wanted.of.filters)
     for candidate in candidates:
         paper, open_tags = candidate.paper, candidate.open_tags
-        names = {one.attribute.name for one in about if is_open(one, paper, open_tags)}
-        if not all(one.attribute.name in names or one.matches(paper) for one in about):
+        names = {condition.attribute.name for condition in about if is_open(condition, paper, open_tags)}
+        if not all(condition.attribute.name in names or condition.matches(paper) for condition in about):
             continue
-        asked = {one.attribute.name for one in wanted.where.filters if is_open(one, paper, open_tags)}
-        is_selected = all(one.attribute.name in asked or one.matches(paper) for one in wanted.where.filters)
+        where = wanted.where.filters
+        asked = {condition.attribute.name for condition in where if is_open(condition, paper, open_tags)}
+        is_selected = all(condition.attribute.name in asked or condition.matches(paper) for condition in where)
         if is_selected:  # by what is settled, so that the rest decides
             names |= asked | ({wanted.by.name} & open_tags if wanted.by is not None else set())
         if names:
@@ -393,13 +394,13 @@ def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute,
     wanted = [every[name] for name in compared]
 
     def values(record: Any) -> tuple[str, ...]:
-        one = sheets[0].codes.get(record.key)
-        if one is None:
+        codes = sheets[0].codes.get(record.key)
+        if codes is None:
             return ()
         second = sheets[1] if len(sheets) > 1 else coding.as_coded([record], wanted)
         other = second.codes.get(record.key, {})
-        both = (name for name in compared if name in one and name in other)
-        return tuple(name + (EQUAL if one[name] == other[name] else DIFFERENT) for name in both)
+        both = (name for name in compared if name in codes and name in other)
+        return tuple(name + (EQUAL if codes[name] == other[name] else DIFFERENT) for name in both)
 
     return Attribute("agreement", "Agreement", ValueKind.TEXT, values), compared
 
@@ -476,7 +477,7 @@ class Judge:
                     raise CommandUseError("readers agree on papers: leave 'over' out")
                 by, compared = self._by_sheets.get(claim.id) or cell_attribute(expect, self.pool)
                 self._by_sheets[claim.id] = by, compared
-            scope, where, shared = (self._query(kind, one, claim.over) for one in (claim.scope, claim.where, of))
+            scope, where, shared = (self._query(kind, asked, claim.over) for asked in (claim.scope, claim.where, of))
             filters[kind] = Filters(scope, where, shared, by, compared)
         return filters
 
@@ -531,7 +532,7 @@ class Judge:
         holds, found, _ = outcome(claim, members)
         by = () if holds else falls_by(claim, members)
         possible = could_fall_by(claim, members, undecided, self._disputable) if holds else ()
-        counted = tuple(one.record.name for one in awaiting if one.is_selected)
+        counted = tuple(member.record.name for member in awaiting if member.is_selected)
         return {PoolName.CANDIDATES: PoolVerdict(holds, found, by, possible, counted, len(undecided))}
 
     def _members(self, claim: Claim, filters: Mapping[Over, Filters]) -> list[Member]:
@@ -542,7 +543,7 @@ class Judge:
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
             members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
         if isinstance(claim.expect, claim_file.Agreement):
-            members = [one for one in members if one.wanted.by is not None and one.wanted.by.values(one.record)]
+            members = [member for member in members if any(member.wanted.values(member.record))]
         if isinstance(claim.expect, claim_file.Values):
             members = [member for member in members if member.record.name in claim.expect.values]
         return members
@@ -603,7 +604,7 @@ def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:
     """Return the errors that keep a claim from being evaluated, each at its place."""
     claim = file.claims[index]
     conditions = (*claim.scope, *claim.where, *whole_of(claim))
-    judged = ((judge.wrong_everywhere(one, claim.over), one.location) for one in conditions)
+    judged = ((judge.wrong_everywhere(condition, claim.over), condition.location) for condition in conditions)
     found = [(error, place) for error, place in judged if error is not None]
     if not found:
         try:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from math import log
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
@@ -103,12 +104,12 @@ def search(
         candidates: The candidates to look through.
         words: The words; what is no letter or digit divides one into several.
     """
-    wanted = [(word, stem(word)) for one in words for word in _WORD.findall(folded(one))]
+    wanted = [(word, stem(word)) for text in words for word in _WORD.findall(folded(text))]
     tags, named = {facet.field: facet for facet in pool.taxonomy.papers}, searched(pool.taxonomy)
     papers = _scored(pool.papers, lambda paper: _paper_texts(paper, tags, named), wanted)
     excluding = {facet.field: facet for facet in pool.taxonomy.exclusions}
-    excluded = _scored(pool.exclusions, lambda one: _exclusion_texts(one, excluding), wanted)
-    awaiting = _scored(candidates, lambda one: _candidate_texts(one, tags, named), wanted)
+    excluded = _scored(pool.exclusions, lambda exclusion: _exclusion_texts(exclusion, excluding), wanted)
+    awaiting = _scored(candidates, lambda candidate: _candidate_texts(candidate, tags, named), wanted)
     least = min((len(hit.missing) for hits in (papers, excluded, awaiting) for hit in hits), default=0)
 
     def best(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
@@ -119,9 +120,8 @@ def search(
 
 def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
     """Those of some hits of which a word was found elsewhere than in the name or the meaning of a tag's field."""
-    return tuple(
-        hit for hit in hits if any(one.part not in (SearchPart.FACET, SearchPart.DEFINITION) for one in hit.found)
-    )
+    indirect = (SearchPart.FACET, SearchPart.DEFINITION)
+    return tuple(hit for hit in hits if any(place.part not in indirect for place in hit.found))
 
 
 def near_words(
@@ -179,8 +179,8 @@ def _scored(
     records: Sequence[RecordType], texts_of: Callable[[RecordType], Iterable[_Text]], wanted: Sequence[tuple[str, str]]
 ) -> tuple[Hit[RecordType], ...]:
     """The records that hold some of the words, the best first."""
-    likeness: dict[tuple[str, str], float] = {}
 
+    @cache
     def compare(word: str, root: str, other: str) -> float:
         if stem(other) == root:
             return 1.0 if other == word else _STEM
@@ -200,16 +200,13 @@ def _scored(
                 word, root = wanted[index]
                 most = 0.0
                 for place, other in enumerate(others):
-                    like = likeness.get((word, other))
-                    if like is None:
-                        like = likeness[word, other] = compare(word, root, other)
-                    if like:
+                    if like := compare(word, root, other):
                         most = max(most, like)
                         places.setdefault(index, set()).add(place)
                 known = best[index]
                 if most and (known is None or weight * most > known[0]):
                     best[index] = (weight * most, Found(word, text.part, text.field, text.value, most == 1.0))
-            follows = any({place + 1 for place in places[one]} & places.get(one + 1, set()) for one in places)
+            follows = any({place + 1 for place in places[index]} & places.get(index + 1, set()) for index in places)
             adjacent = max(adjacent, weight * follows)
         if any(best):
             entries.append((record, best, adjacent))
@@ -217,10 +214,10 @@ def _scored(
     rarity = [log(1 + len(records) / (count or 1)) for count in counts]
     ranked = []
     for record, best, adjacent in entries:
-        score = sum(one[0] * weight for one, weight in zip(best, rarity, strict=True) if one)
+        score = sum(place[0] * weight for place, weight in zip(best, rarity, strict=True) if place)
         score += adjacent / 2 * max(rarity)
-        missing = tuple(word for (word, _), one in zip(wanted, best, strict=True) if one is None)
-        ranked.append((len(missing), -score, Hit(record, tuple(one[1] for one in best if one), missing)))
+        missing = tuple(word for (word, _), place in zip(wanted, best, strict=True) if place is None)
+        ranked.append((len(missing), -score, Hit(record, tuple(place[1] for place in best if place), missing)))
     ranked.sort(key=lambda entry: entry[:2])
     return tuple(hit for _, _, hit in ranked)
 

@@ -368,7 +368,7 @@ def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool =
         facets=tuple(count(papers, attribute) for attribute in counted),
         levels=tuple(count_levels(papers, facet) for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS),
         years=count(papers, attributes["year"]),
-        crosstabs=tuple(cross(papers, attributes[one], attributes[two]) for one, two in pool.taxonomy.crosstabs),
+        crosstabs=tuple(cross(papers, *map(attributes.__getitem__, pair)) for pair in pool.taxonomy.crosstabs),
         exclusions=tuple(count(pool.exclusions, excluding[facet.field]) for facet in screened),
         newest=max((paper.added for paper in papers), default=""),
         evidence=cover(papers, pool.taxonomy) if with_evidence else (),

@@ -243,7 +243,7 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
     units = [*papers, *_exclusion_units(filters, judge.pool)]
     if (wanted := filters.get(Over.SCALE)) is not None:
         observations = judge.records(Over.SCALE, claim)
-        units += [_Unit(one.name, (_Variant((), wanted.part(one)), _left_out(one.name))) for one in observations]
+        units += [_Unit(item.name, (_Variant((), wanted.part(item)), _left_out(item.name))) for item in observations]
     gains = [_Gains(way, units, claim) for way in _ways(claim)]
     flips, taken, left = (_singles(gains, kind) for kind in (ChangeKind.FLIP, ChangeKind.TAKE_IN, ChangeKind.LEAVE_OUT))
     sets = [found for gain in gains if (found := gain.smallest()) is not None]

@@ -23,7 +23,7 @@ def tables(
         rows.append((agreement.name, agreement.cells, _rounded(agreement.observed), *coefficients))
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
     shown = [Table("agreement", "Agreement", columns, tuple(rows), (*remarks, *_notes(agreements, left_out)))]
-    rows = [(one.key, one.column, *map(one.readings.get, readers)) for one in _disagreements(agreements)]
+    rows = [(key, column, *map(codes.get, readers)) for key, column, codes in _disagreements(agreements)]
     if rows:
         shown.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(rows)))
     return shown
@@ -36,10 +36,11 @@ def document(
     mappings = []
     for agreement in agreements:
         head = {"field": agreement.name, "cells": agreement.cells, "observed": agreement.observed}
-        kappa, alpha = (one._asdict() | {"reason": one.reason or None} for one in (agreement.kappa, agreement.alpha))
+        estimates = (agreement.kappa, agreement.alpha)
+        kappa, alpha = (estimate._asdict() | {"reason": estimate.reason or None} for estimate in estimates)
         mappings.append({**head, "kappa": kappa, "alpha": alpha})
     listed = _disagreements(agreements)
-    disagreements = [{"key": one.key, "field": one.column, "readings": dict(one.readings)} for one in listed]
+    disagreements = [{"key": key, "field": column, "readings": dict(codes)} for key, column, codes in listed]
     head = {"readers": list(readers), "remarks": list(remarks), "confidence": CONFIDENCE, "left_out": left_out}
     return envelope("audit", {**head, "agreement": mappings, "disagreements": disagreements})
 

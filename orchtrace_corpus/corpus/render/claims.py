@@ -488,7 +488,7 @@ def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool 
         if is_awaited and (exact := sum(verdict.claim.is_exact for verdict in falling)):
             text += f"; {exact} {'is an exact count' if exact == 1 else 'are exact counts'}, outdated by any addition"
         if is_named or not is_awaited:
-            named = (f"{one.claim.id}{'' if is_awaited else _by(one.pools[name])}" for one in falling)
+            named = (f"{verdict.claim.id}{'' if is_awaited else _by(verdict.pools[name])}" for verdict in falling)
             text += f": {'; '.join(named)}"
     notes = [text]
     if is_awaited and any(verdict.pools[name].falls_at for verdict in judged):
@@ -578,8 +578,8 @@ def causes_lines(
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     proposed = [cause for cause in causes if cause.proposal is Decision.INCLUDE]
     lines: list[Line] = []
-    for verdict in sorted(verdicts, key=lambda one: one.claim.is_exact):
-        own = [one for one in proposed if one.claim.id == verdict.claim.id]
+    for verdict in sorted(verdicts, key=lambda verdict: verdict.claim.is_exact):
+        own = [cause for cause in proposed if cause.claim.id == verdict.claim.id]
         if not own:
             continue
         awaited = verdict.pools[PoolName.CANDIDATES]
@@ -588,22 +588,22 @@ def causes_lines(
         lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
         found = f"expected {verdict.expected}; with the candidates found {awaited.found}"
         lines += [line(text) for sentence in (found, reach_text(awaited)) for text in wrap(sentence, available)]
-        for one in own:
-            lines.append((Span(f"  {one.name}", "key"), Span(f": {_tags(one)}")))
-            lines += [line(f"    {source}{' (a copy)' * (source in one.copies)}", "muted") for source in one.sources]
+        for cause in own:
+            lines.append((Span(f"  {cause.name}", "key"), Span(f": {_tags(cause)}")))
+            lines += [line(f"    {url}{' (a copy)' * (url in cause.copies)}", "muted") for url in cause.sources]
     if lines:
         lines = [*(line(text) for text in wrap(_AS_IF, available)), line(), *lines]
     else:
         lines = [line("no claim that holds today would fall, or could fall, if the candidates were taken in")]
-    if proposed and all(one.is_certain for one in proposed):
+    if proposed and all(cause.is_certain for cause in proposed):
         lines += [line(), line("no claim could fall through open tags")]
-    proposals = Counter(one.proposal.value for one in left_out)
+    proposals = Counter(candidate.proposal for candidate in left_out)
     if proposals:
-        counts = ", ".join(f"{proposals[one.value]} {one.value}" for one in Decision if proposals[one.value])
+        counts = ", ".join(f"{proposals[decision]} {decision.value}" for decision in Decision if proposals[decision])
         lines += [line(), *(line(text) for text in wrap(f"candidates not proposed for inclusion: {counts}", available))]
-    for one in causes:
-        if one.proposal is not Decision.INCLUDE and not one.claim.is_exact:
-            text = f"{one.claim.id} {_effect(one)} by {one.name} ({one.proposal.value}): {_tags(one)}"
+    for cause in causes:
+        if cause.proposal is not Decision.INCLUDE and not cause.claim.is_exact:
+            text = f"{cause.claim.id} {_effect(cause)} by {cause.name} ({cause.proposal.value}): {_tags(cause)}"
             lines += [line(part) for part in wrap(text, available, first="  ", rest="    ")]
     return lines
 
@@ -611,7 +611,10 @@ def causes_lines(
 def causes_table(causes: Sequence["Cause"]) -> Table:
     """Return the same with a row for each candidate of each claim."""
     columns = ("claim", "verdict", "candidate", "proposal", "tags", "sources")
-    rows = [(one.claim.id, _effect(one), one.name, one.proposal.value, _tags(one), one.sources) for one in causes]
+    rows = [
+        (cause.claim.id, _effect(cause), cause.name, cause.proposal.value, _tags(cause), cause.sources)
+        for cause in causes
+    ]
     return Table("causes", "", columns, tuple(rows))
 
 

@@ -153,7 +153,7 @@ def _mark(cell: Cell, pair: _Pair, coverage: Coverage) -> Cell:
 def _legend(coverage: Coverage) -> list[str]:
     """Return the meaning of the marks of the matrix, and what its sums leave out."""
     crosstab = coverage.crosstab
-    aside = [one for one in (NOT_APPLICABLE, ABSENT) if one in (*crosstab.row_values, *crosstab.column_values)]
+    aside = [value for value in (NOT_APPLICABLE, ABSENT) if value in {*crosstab.row_values, *crosstab.column_values}]
     marks = [f"{_IMPOSSIBLE}: cannot arise"] * bool(coverage.impossible)
     marks += ["+ and ?: candidates would fill it, or could"] * bool(coverage.candidates)
     return [*marks, *([f"sums without {' and '.join(map(_head, aside))}"] if aside else [])]

@@ -174,7 +174,7 @@ def headline(document: Document) -> Own:
         }
         shown = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         parts += [f"{subject}: {shown}"] if shown else []
-    counted = [(len(_turned(document, turn)), one, many) for turn, (_, one, many) in _TURNS.items()]
+    counted = [(len(_turned(document, turn)), singular, plural) for turn, (_, singular, plural) in _TURNS.items()]
     counted += [(len(document["findings"][kind]), f"finding {kind}", f"findings {kind}") for kind in ("new", "gone")]
     return Own("; ".join([*parts, *(pluralize(*part) for part in counted if part[0])]) + ".")
 
@@ -185,7 +185,7 @@ def sections(document: Document) -> Iterator[Section]:
         (subject, [(file, record) for file in files for record in file["records"]])
         for subject, files in _by_subject(document)
     ]
-    judged = [[one for one in document["to_judge"] if one["is_new"] is is_new] for is_new in (False, True)]
+    judged = [[review for review in document["to_judge"] if review["is_new"] is is_new] for is_new in (False, True)]
     broken, falling, true, holding, new = (
         Section(Own(title), [_claim(claim) for claim in _turned(document, turn)], is_new=turn == "new")
         for turn, (title, _, _) in _TURNS.items()
@@ -213,13 +213,13 @@ def shift_tables(document: Document) -> list[Table]:
     """The counts that shifted, and the cells that turned."""
     tables = []
     shifts = [("total", name, *pair) for name, pair in document["totals"].items() if pair[0] != pair[1]]
-    shifts += [(one["fields"][0], one["values"][0], one["before"], one["after"]) for one in document["counts"]]
+    shifts += [(row["fields"][0], row["values"][0], row["before"], row["after"]) for row in document["counts"]]
     if shifts:
         counts = tuple((*shift, f"{shift[-1] - shift[-2]:+d}") for shift in shifts)
         tables.append(Table("counts", "Counts", ("field", "value", "before", "after", "change"), counts))
     cells = tuple(
-        (" x ".join(one["fields"]), " x ".join(one["values"]), one["before"], one["after"], one["turn"])
-        for one in document["cells"]
+        (" x ".join(cell["fields"]), " x ".join(cell["values"]), cell["before"], cell["after"], cell["turn"])
+        for cell in document["cells"]
     )
     if cells:
         tables.append(Table("cells", "Cells", ("fields", "values", "before", "after", "what"), cells))
@@ -416,9 +416,9 @@ def _value(value: object, *, is_inner: bool = False) -> list[str]:
 def _questions(judged: Iterable[Document]) -> Iterator[Entry]:
     """Tell what is to be judged of which records: those with the same questions together."""
     records: dict[tuple[str, ...], list[Words]] = {}
-    for one in judged:
-        name = [part for part in (one["path"], one["record"]) if part]
-        records.setdefault(tuple(one["questions"]), []).append(_joined(([part] for part in name), Own(" ")))
+    for review in judged:
+        name = [part for part in (review["path"], review["record"]) if part]
+        records.setdefault(tuple(review["questions"]), []).append(_joined(([part] for part in name), Own(" ")))
     for questions, names in records.items():
         asked = _joined(([_ASKED[question]] for question in questions), _SEMICOLON)
         for start in range(0, len(names), _MOST_NAMES):
@@ -461,8 +461,8 @@ def _claim(claim: Document) -> Entry:
         words.append(Own("holds" if today["after"] else "falls"))
         words += [Own(", by "), *_joined(([name] for name in today["falls_by"]), _COMMA)] if today["falls_by"] else []
     if not claim["after"]:
-        told = (Own(" ("), *words, Own(")")) if words else ()
-        words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"], *told]
+        context = (Own(" ("), *words, Own(")")) if words else ()
+        words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"], *context]
     else:
         words = [_COLON, *words] if words else [Own(" holds")]
     return Entry([[claim["id"], *words, Own(". "), claim["claim"]]])

@@ -401,7 +401,7 @@ def summary_csv(summary: Summary) -> str:
     pairs += [(crosstab_name(crosstab), cells(crosstab)) for crosstab in summary.crosstabs]
     pairs += [("evidence", evidence_data(summary.evidence))]
     for name, counted in pairs:
-        rows += [(name, one, other, number) for one, numbers in counted.items() for other, number in numbers.items()]
+        rows += [(name, row, column, count) for row, by in counted.items() for column, count in by.items()]
     for counts in summary.exclusions:
         rows += [(f"exclusion_{counts.attribute.name}", value, "", number) for value, number in counts.counts.items()]
     return csv(("statistic", "value", "second_value", "count"), rows)
