@@ -64,13 +64,13 @@ def sort_topologically(
     for source, target in zip(sources, targets, strict=True):
         waiting[target] += 1
         later[source].append(target)
-    ready = [rank[number] for number in timely if not waiting[number]]
+    ready = [rank[index] for index in timely if not waiting[index]]
     heapify(ready)
     found = []
     while ready:
-        number = timely[heappop(ready)]
-        found.append(number)
-        for target in later[number]:
+        index = timely[heappop(ready)]
+        found.append(index)
+        for target in later[index]:
             waiting[target] -= 1
             if not waiting[target]:
                 heappush(ready, rank[target])

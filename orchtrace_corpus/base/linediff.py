@@ -45,8 +45,10 @@ class _Anchored(SequenceMatcher[str]):
         done_before = done_after = 0
         for at_before, at_after in (*_anchors(before, after), (len(before), len(after))):
             between = SequenceMatcher(None, before[done_before:at_before], after[done_after:at_after])
-            found = [Match(a + done_before, b + done_after, size) for a, b, size in between.get_matching_blocks()[:-1]]
-            for a, b, size in (*found, (at_before, at_after, 1)):
+            matches = [
+                Match(a + done_before, b + done_after, size) for a, b, size in between.get_matching_blocks()[:-1]
+            ]
+            for a, b, size in (*matches, (at_before, at_after, 1)):
                 if blocks and blocks[-1].a + blocks[-1].size == a and blocks[-1].b + blocks[-1].size == b:
                     blocks[-1] = blocks[-1]._replace(size=blocks[-1].size + size)
                 else:
@@ -64,16 +66,16 @@ def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int
     tops: list[int] = []
     top_pairs: list[int] = []
     below: list[int] = []
-    for number, (_, place) in enumerate(pairs):
+    for index, (_, place) in enumerate(pairs):
         pile = bisect_left(tops, place)
         below.append(top_pairs[pile - 1] if pile else -1)
         tops[pile : pile + 1] = [place]
-        top_pairs[pile : pile + 1] = [number]
+        top_pairs[pile : pile + 1] = [index]
     chosen = []
-    number = top_pairs[-1] if top_pairs else -1
-    while number >= 0:
-        chosen.append(pairs[number])
-        number = below[number]
+    index = top_pairs[-1] if top_pairs else -1
+    while index >= 0:
+        chosen.append(pairs[index])
+        index = below[index]
     return chosen[::-1]
 
 

@@ -157,11 +157,11 @@ def _moved(old: Node, new: Node, path: Path) -> Path | None:
             old, new = old.entries[step][1], new.entries[step][1]
             goes_to.append(step)
         elif type(old) is Sequence and type(new) is Sequence and isinstance(step, int):
-            number = _counterpart(old, new, step)
-            if number is None:
+            index = _counterpart(old, new, step)
+            if index is None:
                 return None
-            old, new = old.items[step], new.items[number]
-            goes_to.append(number)
+            old, new = old.items[step], new.items[index]
+            goes_to.append(index)
         else:
             return None
     return tuple(goes_to)
