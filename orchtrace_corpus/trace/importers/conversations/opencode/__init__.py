@@ -104,12 +104,17 @@ def _stores(files: Sequence[LogFile], privacy: Privacy) -> Iterator[tuple["Store
         from orchtrace_corpus.trace.importers.conversations.opencode.database import Database  # takes long to import
 
         with Database(file) as database:
-            rows = database.sessions()
-            for family in _families({name: row.parent for name, row in rows.items()}):
+            sessions = {
+                name: Row(name, parent=above, agent=role, version=version)
+                for name, above, role, version in database.sessions()
+            }
+            for family in _families({name: row.parent for name, row in sessions.items()}):
                 report = ImportReport()
                 store = Store(privacy, report)
                 for name in family:
-                    database.read(rows[name], store, report)
+                    store.take_session(sessions[name])
+                    for record in database.records(name):
+                        store.take_record(name, file, *record)
                 known.update(family)
                 yield store, report
     report = ImportReport()
@@ -305,6 +310,20 @@ class Store:
                 return
         for line, row in logs.rows(file, self._report, Row):
             self._take(row, steps.Place(file.name, line))
+
+    def take_record(
+        self, session: str, file: LogFile, table: str, line: int, own: str, message: str, data: Any
+    ) -> None:
+        """Take a message or a part of a session from a row of a table."""
+        row = decode(data) if data is not None else None
+        place = steps.Place(file.name, line)
+        self._report.records_read += 1
+        if row is None:
+            self._report.drop(Drop.TOO_LONG if data is None else Drop.NO_JSON, place.file, place.line)
+        elif table == "message":
+            self.take_message(own, session, row, place)
+        else:
+            self.take_part(own, message, session, row, place)
 
     def _take_document(self, data: bytes, file: LogFile) -> None:
         """Take a record, or an export, whose messages are decoded one by one where it is large, laid out or faulty."""

@@ -13,11 +13,8 @@ from urllib.parse import quote
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
-from orchtrace_corpus.trace.importers.conversations.opencode import Row, Store, decode
-from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.values import string
-from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
 _JOURNALS = ("-wal", "-journal")
 _TABLES = frozenset(("session", "message", "part"))
@@ -145,33 +142,26 @@ class Database:
         while rows := _sound(lambda: cursor.fetchmany(_MOST_ROWS), self._file):
             yield from rows
 
-    def sessions(self) -> dict[str, Row]:
-        """All sessions by their ids, the first first."""
+    def sessions(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield the id of each session, that of the one above it, its agent and its version, the first first."""
         names = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
         agent = "agent" if "agent" in names else "''"
-        rows = self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id")
-        texts = (map(string, row) for row in rows)
-        return {name: Row(name, parent=above, agent=role, version=of) for name, above, role, of in texts}
+        for row in self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id"):
+            name, above, role, version = map(string, row)
+            yield name, above, role, version
 
     def folders(self) -> dict[str, str]:
         """Return the folder in which each session ran, by the session's id."""
         return {string(name): string(folder) for name, folder in self._rows("SELECT id, directory FROM session")}
 
-    def read(self, session: Row, store: Store, report: ImportReport) -> None:
-        """Take a session with its messages and their parts."""
-        store.take_session(session)
+    def records(self, session: str) -> Iterator[tuple[str, int, str, str, bytes | None]]:
+        """Yield the messages of a session, then their parts.
+
+        Each is the name of its table, its row, its id, that of its message, and its JSON; None where that is too long.
+        """
         most = budget.MAX_LINE_BYTES
         data = f"CASE WHEN length(CAST(data AS BLOB)) > {most} THEN NULL ELSE CAST(data AS BLOB) END"
         for table, above in (("message", "id"), ("part", "message_id")):
             query = f"SELECT rowid, id, {above}, {data} FROM {table} WHERE {self._indexed[table]}"
-            for row_id, own, message, text in self._rows(query, session.id):
-                place = steps.Place(self._file.name, row_id)
-                row = decode(text) if text is not None else None
-                report.records_read += 1
-                if row is None:
-                    drop = Drop.TOO_LONG if text is None else Drop.NO_JSON
-                    report.drop(drop, place.file, place.line)
-                elif table == "message":
-                    store.take_message(string(own), session.id, row, place)
-                else:
-                    store.take_part(string(own), string(message), session.id, row, place)
+            for row_id, own, message, text in self._rows(query, session):
+                yield table, row_id, string(own), string(message), text
