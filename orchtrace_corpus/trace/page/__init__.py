@@ -300,15 +300,20 @@ def _heights(run: RunPage) -> str:
     return f"#{run.side}-lanes{{min-height:{reserved + 2}px;max-height:{most + 2}px}}"
 
 
-def _differences(found: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
+def _differences(differences: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
     rows = tuple(
-        (printable(_label(one)), *map(_side, (one.before, one.after, one.change)), one.unit.strip("1"), one.part)
-        for one in found[:MOST_ROWS]
+        (
+            printable(_label(difference)),
+            *map(_side, (difference.before, difference.after, difference.change)),
+            difference.unit.strip("1"),
+            difference.part,
+        )
+        for difference in differences[:MOST_ROWS]
     )
     notes = [f"{name}: {run.name}." for name, run in zip("AB", runs, strict=True)]
     notes += ["Empty: not stated or not known."]
-    if len(found) > len(rows):
-        notes.append(f"The largest {len(rows):,} of {len(found):,}; corpus trace diff --all has all.")
+    if len(differences) > len(rows):
+        notes.append(f"The largest {len(rows):,} of {len(differences):,}; corpus trace diff --all has all.")
     return Table("What differs", ("what", "A", "B", "change", "unit", "part"), rows, tuple(notes))
 
 
@@ -322,27 +327,27 @@ _CODED = frozenset(("costs", "measures", "statuses", "decisions", "events", "edg
 """The parts whose names are words joined by underscores, and no text of a log."""
 
 
-def _label(one: Difference) -> str:
+def _label(difference: Difference) -> str:
     """Return the name of a difference."""
-    if one.part == "findings":
+    if difference.part == "findings":
         for kind, noun in findings.NOUNS.items():
-            ending = one.name.removeprefix(kind.value)
-            if ending != one.name:
+            ending = difference.name.removeprefix(kind.value)
+            if ending != difference.name:
                 return noun + {"_seconds": ": time", "_tokens": ": tokens"}.get(ending, "")
-    name = one.name.replace("_", " ") if one.part in _CODED else one.name.replace(" -> ", " → ")
-    if (one.part, name) == ("measures", "waited"):
+    name = difference.name.replace("_", " ") if difference.part in _CODED else difference.name.replace(" -> ", " → ")
+    if (difference.part, name) == ("measures", "waited"):
         name = "waited for people"
-    return _LABELS[one.part].format(name)
+    return _LABELS[difference.part].format(name)
 
 
-def _said(one: Difference) -> str:
+def _said(difference: Difference) -> str:
     """A difference as a sentence."""
-    before = _amount(one.before, one.unit)
-    after = _amount(one.after, one.unit)
+    before = _amount(difference.before, difference.unit)
+    after = _amount(difference.after, difference.unit)
     change = ""
-    if one.change and isinstance(one.before, (int, float)) and one.before > 0:
-        change = f" ({one.change / one.before:+.0%})"
-    return f"{printable(_label(one))}: {before} in A, {after} in B{change}"
+    if difference.change and isinstance(difference.before, (int, float)) and difference.before > 0:
+        change = f" ({difference.change / difference.before:+.0%})"
+    return f"{printable(_label(difference))}: {before} in A, {after} in B{change}"
 
 
 def _amount(value: float | str | None, unit: str) -> str:

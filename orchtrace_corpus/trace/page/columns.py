@@ -228,10 +228,10 @@ def _flags(diagnosis: Diagnosis) -> list[int]:
     view, times = diagnosis.view, diagnosis.view.timing
     flags = [int(Flag.WORK) if works > 0 else 0 for works in times.works]
     opened = [open_call.number for open_call in view.open_calls]
-    for numbers, flag in ((opened, Flag.OPEN), (diagnosis.assumed, Flag.ASSUMED), (times.off_clock, Flag.OFF_CLOCK)):
-        for number in numbers:
-            flags[number] |= flag
-    return [flags[number] for number in times.sequence]
+    for indices, flag in ((opened, Flag.OPEN), (diagnosis.assumed, Flag.ASSUMED), (times.off_clock, Flag.OFF_CLOCK)):
+        for index in indices:
+            flags[index] |= flag
+    return [flags[index] for index in times.sequence]
 
 
 def _sources(events: Sequence[Event], strings: _Strings) -> dict[str, Any]:
@@ -252,19 +252,19 @@ def _arrows(diagnosis: Diagnosis, agents: Mapping[str, int]) -> Iterator[tuple[i
     events, parents = view.trace.events, view.lifecycle.parents
     arrivals: dict[int, float] = {}
     targets = {n: events[n].target for kind in _ARROWS for n in times.of.of_type.get(kind, ())}
-    for number in times.of.of_type.get(EventType.RETURN, ()):
-        targets[number] = targets[number] or parents.get(events[number].agent, "")
+    for index in times.of.of_type.get(EventType.RETURN, ()):
+        targets[index] = targets[index] or parents.get(events[index].agent, "")
     for source, later in zip(times.of.sources, times.of.targets, strict=True):
         if events[later].agent == targets.get(source):
             arrivals[source] = min(times.starts[later], arrivals.get(source, times.starts[later]))
-    for number, target in targets.items():
-        if target in agents and target != events[number].agent and number not in times.off_clock:
-            begin = times.starts[number]
-            if number not in arrivals and events[number].type is EventType.SPAWN:
+    for index, target in targets.items():
+        if target in agents and target != events[index].agent and index not in times.off_clock:
+            begin = times.starts[index]
+            if index not in arrivals and events[index].type is EventType.SPAWN:
                 own = times.by_agent.get(target, [])
                 following = bisect_left(own, begin, key=times.starts.__getitem__)
                 begin = times.starts[own[following]] if following < len(own) else begin
-            yield number, agents[target], arrivals.get(number, begin)
+            yield index, agents[target], arrivals.get(index, begin)
 
 
 def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
@@ -274,12 +274,12 @@ def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
     waits = {(one.agent, event): one for one in diagnosis.between.waits for event in one.events}
     for agent in dict.fromkeys(one.agent for one in diagnosis.between.waits):
         free = -1.0
-        for number in times.by_agent[agent]:
-            if wait := waits.get((agent, number)):
-                others = [n for n in times.incoming[number] if events[n].agent == wait.awaited]
-                until = max(min(ends[n], starts[number]) for n in others)
-                yield WaitInterval(agent, wait.awaited, free, until, number)
-            free = -1.0 if events[number].type in _ENDS else max(free, ends[number])
+        for index in times.by_agent[agent]:
+            if wait := waits.get((agent, index)):
+                others = [n for n in times.incoming[index] if events[n].agent == wait.awaited]
+                until = max(min(ends[n], starts[index]) for n in others)
+                yield WaitInterval(agent, wait.awaited, free, until, index)
+            free = -1.0 if events[index].type in _ENDS else max(free, ends[index])
 
 
 def _replay(
@@ -296,9 +296,9 @@ def _replay(
         tokens.append(None if state.without_tokens > lacking else _whole(state.tokens - spent))
         spent, lacking = state.tokens, state.without_tokens
     calls: dict[str, int] = {}
-    for number in view.graph.of_type.get(EventType.TOOL_CALL, ()):
-        event = view.trace.events[number]
-        calls.setdefault(event.call_id or event.id, place[number])
+    for index in view.graph.of_type.get(EventType.TOOL_CALL, ()):
+        event = view.trace.events[index]
+        calls.setdefault(event.call_id or event.id, place[index])
     live, opened, in_flight = state.changes if state is not None else ((), (), ())
     costs = [None if event.copied_context else event.cost_usd for event in view.trace.events]
 
@@ -308,7 +308,7 @@ def _replay(
 
     return {
         "tokens": _column(tokens),
-        "cost": _column([costs[number] for number in view.sequence]),
+        "cost": _column([costs[index] for index in view.sequence]),
         "live": changes(live, {name: strings.number(names.get(name, name)) for _, name in live}),
         "calls": changes(opened, calls),
         "messages": changes(in_flight, {name: place[view.graph.numbers[name]] for _, name in in_flight}),

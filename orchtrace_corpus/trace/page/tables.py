@@ -141,11 +141,11 @@ class Tables:
         """Yield the first calls by cost, or by tokens where no cost is known, and by time."""
         works = self._run.view.timing.works
         spent, costs = dict[int, float](), dict[int, float]()
-        for number, event in enumerate(self._events):
+        for index, event in enumerate(self._events):
             if event.tokens and event.tokens.is_known:
-                spent[number] = total(event.tokens)
+                spent[index] = total(event.tokens)
             if event.cost_usd and not event.copied_context:
-                costs[number] = event.cost_usd
+                costs[index] = event.cost_usd
         calls = [n for n in self._run.view.sequence if works[n] > 0 or spent.get(n) or n in costs]
 
         has_models = any(self._events[n].model for n in calls)
@@ -166,18 +166,21 @@ class Tables:
         if any(works):
             yield table("Longest calls", "lasts", sorted(calls, key=lambda n: -works[n]))
 
-    def _call(self, number: int) -> tuple[Cell, ...]:
-        event, times = self._events[number], self._run.view.timing
+    def _call(self, index: int) -> tuple[Cell, ...]:
+        event, times = self._events[index], self._run.view.timing
         return (
-            self._links([number]), self._name(event.agent), _act(event), printable(event.model, limit=60),
-            self._time(times.starts[number] - times.begin), self._time(times.ends[number] - times.starts[number]),
+            self._links([index]), self._name(event.agent), _act(event), printable(event.model, limit=60),
+            self._time(times.starts[index] - times.begin), self._time(times.ends[index] - times.starts[index]),
         )  # fmt: skip
 
     def agents(self) -> Table:
         """The tree of the agents: what each did itself, and with all agents below it."""
         agents, times, costs = self._run.view.agents, self._run.view.agent_times, dict(self._run.cost.by_agent)
         least = self._run.tokens.least
-        own = [(times[one.agent].worked, one.tokens, costs.get(one.agent), float(one.agent in least)) for one in agents]
+        own = [
+            (times[agent.agent].worked, agent.tokens, costs.get(agent.agent), float(agent.agent in least))
+            for agent in agents
+        ]
         whole = [list(figures) for figures in own]
         above: list[int] = []
         parents = []
@@ -201,12 +204,14 @@ class Tables:
             notes.append(f"The {len(rows):,} of {len(agents):,} agents that worked most, with all below them. {_ALL}")
         return _table("Agents", columns, rows, notes)
 
-    def _agent(self, one: AgentSpan, own: Sequence[float | None], whole: Sequence[float | None]) -> tuple[Cell, ...]:
+    def _agent(
+        self, agent_span: AgentSpan, own: Sequence[float | None], whole: Sequence[float | None]
+    ) -> tuple[Cell, ...]:
         """The row of an agent: what it worked and spent itself, and with all below it."""
-        spent = self._run.view.agent_times[one.agent]
+        spent = self._run.view.agent_times[agent_span.agent]
         return (
-            Name(self._names[one.agent], one.depth),
-            printable(one.role, limit=60),
+            Name(self._names[agent_span.agent], agent_span.depth),
+            printable(agent_span.role, limit=60),
             *map(self._time, (spent.elapsed, spent.worked, spent.waited, spent.idle)),
             self._time(spent.open) if spent.open else "",
             _least(_number(own[1]), is_least=bool(own[3])),
@@ -218,14 +223,14 @@ class Tables:
 
     def critical_path(self) -> Table:
         """The steps of the critical path that take the most time, in their order."""
-        chain, opened = self._run.path.chain, {one.number for one in self._run.view.open_calls}
+        chain, opened = self._run.path.chain, {open_call.number for open_call in self._run.view.open_calls}
         steps = [step for step in zip(chain.events, chain.parts, chain.gaps, strict=True) if step[1] or step[2]]
         longest = sorted(range(len(steps)), key=lambda at: -(steps[at][1] + steps[at][2]))[:MOST_ROWS]
         rows: list[tuple[Cell, ...]] = []
-        for number, part, gap in (steps[at] for at in sorted(longest)):
-            event = self._events[number]
-            remarks = ["perhaps waiting"] * (number in opened) + ["time assumed"] * (number in self._run.assumed)
-            rows.append((self._links([number]), self._name(event.agent), ", ".join([_act(event), *remarks]),
+        for index, part, gap in (steps[at] for at in sorted(longest)):
+            event = self._events[index]
+            remarks = ["perhaps waiting"] * (index in opened) + ["time assumed"] * (index in self._run.assumed)
+            rows.append((self._links([index]), self._name(event.agent), ", ".join([_act(event), *remarks]),
                          self._time(part), self._time(gap) if gap else ""))  # fmt: skip
         notes = ["What the end of the run waited for, step by step. In a gap, nothing of the path happened."]
         if chain.after:
@@ -238,16 +243,16 @@ class Tables:
         """Return the problems between agents, waits, open calls, and the fill of contexts."""
         run = self._run
         rows: list[tuple[Cell, ...]] = [
-            (_words(one.kind), self._agents(one.agents), printable(one.tool, limit=60), self._time(one.seconds),
-             _number(one.tokens), self._links(one.events), _more(one.events))
-            for one in run.between.findings[:MOST_ROWS]
+            (_words(finding.kind), self._agents(finding.agents), printable(finding.tool, limit=60),
+             self._time(finding.seconds), _number(finding.tokens), self._links(finding.events), _more(finding.events))
+            for finding in run.between.findings[:MOST_ROWS]
         ]  # fmt: skip
         columns = ("finding", "agents", "tool", "time", "tokens", "events", "more events")
         yield _table("Findings between agents", columns, rows, all_=len(run.between.findings))
         rows = [
-            (self._name(one.agent), self._name(one.awaited), self._time(one.seconds), self._links(one.events),
-             _more(one.events))
-            for one in run.between.waits[:MOST_ROWS]
+            (self._name(wait.agent), self._name(wait.awaited), self._time(wait.seconds), self._links(wait.events),
+             _more(wait.events))
+            for wait in run.between.waits[:MOST_ROWS]
         ]  # fmt: skip
         yield _table("Waits", ("agent", "waited for", "time", "until", "more events"), rows,
                      all_=len(run.between.waits))  # fmt: skip
@@ -266,10 +271,12 @@ class Tables:
         yield _table("Open calls", ("event", "agent", "tool", "open", "usually", "why"), rows, notes, len(opened))
         yield from self._turns()
         rows = [
-            (self._name(one.agent), printable(one.model, limit=60), _number(one.tokens), _number(one.window),
-             Figure(f"{one.tokens / one.window:.0%}", one.tokens / one.window) if one.window else "",
-             self._links(one.past_half), _more(one.past_half))
-            for one in run.between.contexts[:MOST_ROWS]
+            (self._name(context.agent), printable(context.model, limit=60),
+             _number(context.tokens), _number(context.window),
+             Figure(f"{context.tokens / context.window:.0%}", context.tokens / context.window)
+             if context.window else "",
+             self._links(context.past_half), _more(context.past_half))
+            for context in run.between.contexts[:MOST_ROWS]
         ]  # fmt: skip
         columns = ("agent", "model", "largest context", "window", "share", "past half of it", "more events")
         yield _table("Contexts in tokens", columns, rows, all_=len(run.between.contexts))
@@ -341,7 +348,7 @@ class Tables:
             for n in failed[:MOST_ROWS]
         ]  # fmt: skip
         yield _table("Events that failed", ("event", "agent", "what", "error"), rows, all_=len(failed))
-        found = [one for one in self._run.problems if one.kind is not ProblemKind.FAILED_EVENT]
+        found = [problem for problem in self._run.problems if problem.kind is not ProblemKind.FAILED_EVENT]
         of_log: list[tuple[Cell, ...]] = [
             (printable(one.text, limit=160) or _words(one.kind), _count(one.number), printable(one.place, limit=160))
             for one in found
@@ -352,14 +359,14 @@ class Tables:
         """The events that the tables before link to."""
         times, rows = self._run.view.timing, []
         for place in sorted(self.named):
-            number = self._run.view.sequence[place]
-            event, source = self._events[number], self._events[number].source
+            index = self._run.view.sequence[place]
+            event, source = self._events[index], self._events[index].source
             at = f"{source.file}:{source.line}" if isinstance(source, Source) and source.file else ""
             tokens = total(event.tokens) if event.tokens and event.tokens.is_known else None
             rows.append(
                 ((Link(place, printable(event.id, limit=60)),), Figure(f"{place + 1:,}", place + 1),
                  self._name(event.agent), _act(event), self._name(event.target) if event.target else "",
-                 self._time(times.starts[number] - times.begin), self._time(times.ends[number] - times.starts[number]),
+                 self._time(times.starts[index] - times.begin), self._time(times.ends[index] - times.starts[index]),
                  _number(tokens), "" if event.status is Status.UNKNOWN else event.status.value,
                  printable(at, limit=200))
             )  # fmt: skip
@@ -369,7 +376,7 @@ class Tables:
     def _links(self, numbers: Iterable[int]) -> tuple[Link, ...]:
         """Links to the first of some events."""
         shown = list(numbers)[:_MOST_LINKS]
-        self.named.update(self._places[number] for number in shown)
+        self.named.update(self._places[index] for index in shown)
         return tuple(Link(self._places[n], printable(self._events[n].id, limit=60)) for n in shown)
 
     def _name(self, agent: str) -> str:

@@ -93,16 +93,18 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and value.get("object") in _OBJECTS
 
 
-def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, found: Gathering) -> None:
+def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, gathering: Gathering) -> None:
     if item is None or item.object not in _OBJECTS:
-        found.report.drop(Drop.NO_TRACE_NOR_SPAN, file, line)
+        gathering.report.drop(Drop.NO_TRACE_NOR_SPAN, file, line)
     elif not string(item.id):
-        found.report.drop(Drop.NO_ID, file, line)
+        gathering.report.drop(Drop.NO_ID, file, line)
     elif item.object == "trace":
-        bundle = found.bundle(item.id)
+        bundle = gathering.bundle(item.id)
         bundle.name = string(item.workflow_name) or bundle.name
     else:
-        found.bundle(string(item.trace_id)).spans.append(_span(item, item.span_data or _Data(), file, line, privacy))
+        gathering.bundle(string(item.trace_id)).spans.append(
+            _span(item, item.span_data or _Data(), file, line, privacy)
+        )
 
 
 def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> Span:

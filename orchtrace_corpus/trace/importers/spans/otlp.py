@@ -408,12 +408,14 @@ def _with_plain(value: Any) -> Any:
     return value
 
 
-def _gather(span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, found: Gathering) -> None:
+def _gather(
+    span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, gathering: Gathering
+) -> None:
     name = _identifier(span.span_id) if span else ""
     if span is None or not name:
-        found.report.drop(Drop.NO_SPAN, file, line)
+        gathering.report.drop(Drop.NO_SPAN, file, line)
         return
-    bundle = found.bundle(_identifier(span.trace_id))
+    bundle = gathering.bundle(_identifier(span.trace_id))
     if not bundle.system:
         bundle.system, bundle.version = program.system, program.version
     known = _plain(span.attributes)
@@ -423,7 +425,7 @@ def _gather(span: _Span | None, file: str, line: int, program: _Program, privacy
     start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
     read = Span(name, virtual or logged, CHAIN, string(span.name), file, line, logged, start, end)
     read.library = program.library
-    _describe(read, known, mapping(span.status), span.events, privacy, found.report)
+    _describe(read, known, mapping(span.status), span.events, privacy, gathering.report)
     bundle.spans.append(read)
 
 

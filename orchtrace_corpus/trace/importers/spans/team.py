@@ -376,9 +376,11 @@ class Failures:
         return kind is not CHAIN
 
 
-def _stops(one: Activation) -> bool:
+def _stops(activation: Activation) -> bool:
     """Return True if the activation's agent, which nobody spawned, stops at its end."""
-    return one.spawner == NOBODY and one.is_last and one.end is not None and not one.outgoing
+    return (
+        activation.spawner == NOBODY and activation.is_last and activation.end is not None and not activation.outgoing
+    )
 
 
 def _last_before(time: float, ended: list[tuple[float, int]]) -> int:

@@ -377,28 +377,28 @@ class Trails:
         return [row for row in self._rows if row.kind == "count"]
 
 
-def find_boundary(own: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
+def find_boundary(trails: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
     """Return the last row of the history that was copied into a thread, mostly its parent's; 0 where none was."""
-    is_foreign = any(row.kind == "meta" for row in own)
-    own_turn = next((row.row - 1 for row in own if row.kind == "turn"), 0)
+    is_foreign = any(row.kind == "meta" for row in trails)
+    own_turn = next((row.row - 1 for row in trails if row.kind == "turn"), 0)
     signs = [0, own_turn if is_foreign else 0]
     if meta.created is not None:  # rows that are older than the thread
         first = meta.created - _EARLIER_SECONDS
-        older = takewhile(lambda row: row.time < first, (row for row in own if row.kind != "meta"))
+        older = takewhile(lambda row: row.time < first, (row for row in trails if row.kind != "meta"))
         signs += [row.row for row in older]
     if parent is None:  # the first totals, where they move faster than any model answers
-        counts = [row for row in own if row.kind == "count"]
+        counts = [row for row in trails if row.kind == "count"]
         quick = takewhile(lambda pair: abs(pair[1].time - pair[0].time) <= _BURST_SECONDS, pairwise(counts))
         signs += [row.row for _, row in quick]
     else:
-        signs += [_common_rows(own, parent), _common_counts(own, parent)]
+        signs += [_common_rows(trails, parent), _common_counts(trails, parent)]
     return max(signs)
 
 
-def _common_rows(own: Sequence[Trail], parent: Trails) -> int:
+def _common_rows(trails: Sequence[Trail], parent: Trails) -> int:
     """Return the end of the rows that both have, from the beginning on."""
     last, at = 0, -1
-    for row in own:
+    for row in trails:
         if row.kind == "meta":
             continue
         places = parent.places.get(row.mark, [])
@@ -410,10 +410,10 @@ def _common_rows(own: Sequence[Trail], parent: Trails) -> int:
     return last
 
 
-def _common_counts(own: Sequence[Trail], parent: Trails) -> int:
+def _common_counts(trails: Sequence[Trail], parent: Trails) -> int:
     """Return the end of the totals that both have, where it can be no accident: two in a row, or one of an instant."""
     counts = parent.counts
-    mine = [row for row in own if row.kind == "count"]
+    mine = [row for row in trails if row.kind == "count"]
     if not mine:
         return 0
     start = next((place for place, row in enumerate(counts) if row.mark == mine[0].mark), None)
