@@ -274,4 +274,8 @@ def _shifts(
 
 def _values(name: str, attributes: tuple[Attributes, Attributes]) -> list[str]:
     """The values that a field can have in either state, those of the later one first."""
-    return list(dict.fromkeys(value for own in reversed(attributes) if name in own for value in own[name].allowed))
+    return list(
+        dict.fromkeys(
+            value for attribute in reversed(attributes) if name in attribute for value in attribute[name].allowed
+        )
+    )

@@ -167,16 +167,16 @@ def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
     spelled: dict[str, list[int]] = {}
     for other, name in enumerate(theirs):
         spelled.setdefault(_spoken(name), []).append(other)
-    for number, name in enumerate(own):
+    for index, name in enumerate(own):
         if same := spelled.get(_in_order(name)):
-            pairs[number] = other = same.pop(same.index(number) if number in same else 0)
+            pairs[index] = other = same.pop(same.index(index) if index in same else 0)
             del free[other]
-    for number, name in enumerate(own):
-        if pairs[number] is None:
-            candidates = (*([number] if number in free else []), *free)
+    for index, name in enumerate(own):
+        if pairs[index] is None:
+            candidates = (*([index] if index in free else []), *free)
             alike = next((other for other in candidates if likeness(name, theirs[other])), None)
             if alike is not None:
-                pairs[number] = alike
+                pairs[index] = alike
                 del free[alike]
     return pairs
 

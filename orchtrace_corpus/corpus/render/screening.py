@@ -9,9 +9,9 @@ _COLUMNS = tuple("run identified duplicates known refused new screened excluded 
 _COUNTS = ("found", "repeated", "known", "refused", "new", "screened")
 
 
-def tables(found: Screening, *, turned: bool = False) -> list[Table]:
+def tables(screening: Screening, *, turned: bool = False) -> list[Table]:
     """The flow of each run and of all, in rows or, turned, in columns; and what was excluded by stage and reason."""
-    included, excluded, flows, whole, by_hand, stage = found
+    included, excluded, flows, whole, by_hand, stage = screening
     unknown = (None,) * 5
     rows: list[tuple[Cell, ...]] = [("published", *unknown, included + excluded, excluded, included, 0, 0)]
     rows += [_row(flow, flow.name) for flow in flows]

@@ -67,7 +67,7 @@ def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
     return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code, finding.message)))
 
 
-def _tag_findings(file: Entries[Candidate], here: Loaded, taxonomy: Taxonomy) -> Iterator[Finding]:
+def _tag_findings(file: Entries[Candidate], loaded: Loaded, taxonomy: Taxonomy) -> Iterator[Finding]:
     """Rules of the taxonomy that settled tags break by themselves.
 
     Readings are evidence for the tags that they give. Without any, a candidate lacks its evidence as it lacks tags.
@@ -80,7 +80,7 @@ def _tag_findings(file: Entries[Candidate], here: Loaded, taxonomy: Taxonomy) ->
         )
         for candidate in file.items
     )
-    judged = here._replace(pool=Pool(taxonomy._replace(rules=rules), papers, ()))
+    judged = loaded._replace(pool=Pool(taxonomy._replace(rules=rules), papers, ()))
     unread = {item.name for item in file.items if not item.readings}
     for finding in tags.check_rules(judged, [candidate.open_tags for candidate in file.items]):
         is_open = finding.code in ("E101", "E102") and finding.record in unread  # evidence is given with the last tags

@@ -139,11 +139,11 @@ def _suspects(loaded: Loaded, is_suspect: Callable[[str], bool]) -> Iterator[Pla
 def _paper_texts(paper: Paper) -> Iterator[tuple[Path, str]]:
     for name in _TEXTS:
         yield (name,), getattr(paper, name) or ""
-    for number, author in enumerate(paper.authors):
-        yield ("authors", number), author
-    for number, item in enumerate(paper.evidence):
-        yield ("evidence", number, "note"), item.note
-        yield ("evidence", number, "location"), item.location or ""
+    for index, author in enumerate(paper.authors):
+        yield ("authors", index), author
+    for index, item in enumerate(paper.evidence):
+        yield ("evidence", index, "note"), item.note
+        yield ("evidence", index, "location"), item.location or ""
 
 
 def sentence_findings(field: str, text: str, places: Places, index: int, record: str) -> Iterator[Finding]:

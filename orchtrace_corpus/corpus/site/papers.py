@@ -447,11 +447,11 @@ def table_rows(
 
 
 def _labels(
-    column: Column, fields: Sequence[Field], number: int, marks: frozenset[str]
+    column: Column, fields: Sequence[Field], index: int, marks: frozenset[str]
 ) -> Iterator[tuple[str, str, bool]]:
     """Return the cell of a paper's tags: labels, each with the tag if contested, and True if it is empty."""
     for field in fields:
-        for value in (field.values[one] for one in field.column[number]):
+        for value in (field.values[one] for one in field.column[index]):
             if not (value.is_aside if column.is_levels else not value.id):
                 label = f"{field.label} {value.label}" if column.is_levels else value.label
                 yield label, field.name if field.name in marks else "", value.is_aside
