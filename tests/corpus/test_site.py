@@ -236,6 +236,8 @@ def test_an_empty_cell_leads_to_what_is_known_of_the_gap(of_real: dict[str, str 
     name = "gaps/reward_family.orchestration.credit_unit.agent.html"
 
     assert '<h2 id="matrix">54 of 69 combinations of reward family and credit unit have no paper</h2>' in start
+    assert "<strong>0</strong> <span>papers with O5 Stop: Explicit, 3 in dispute</span>" in start
+    assert '<a href="candidates.html">106 more</a> found, not in these counts' in start
     matrix = re.findall(r'<table class="matrix dense".*?</table>', start, re.DOTALL)[0]
     kinds = re.findall(r'<td class="(empty|impossible)"><a href="(gaps/[^"]+)">', matrix)
     assert [kind for kind, _ in kinds].count("empty") == 54

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from math import fsum
 
 SIZE, SMALL, LARGE = 14, 13, 16
 """Sizes of text in pixels. A phone shows a picture of 520 pixels at three quarters of its size."""
@@ -80,12 +81,15 @@ def text_width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
 
 @lru_cache(4096)
 def _advances(text: str) -> float:
-    """Return the sum of the advances of a text, in parts of the font size; labels repeat in and between pictures."""
+    """Return the sum of the advances of a text, in parts of the font size; labels repeat in and between pictures.
+
+    `fsum` has the same sum on every Python, where `sum` is exact from 3.12 on.
+    """
     known = _ADVANCE
     try:
-        return sum([known[c] for c in text])
+        return fsum([known[c] for c in text])
     except KeyError:
-        return sum([advance(c) for c in text])
+        return fsum([advance(c) for c in text])
 
 
 def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: bool = False) -> list[str]:

@@ -132,6 +132,7 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
         "authors": [bare_author(author) for author in source.taxonomy.authors],
         "updated": updated,
         "numbers": list(_numbers(source, gaps)),
+        "awaiting": len(source.candidates),
         "source": web_address(source.taxonomy.source),
         "fields": fields,
         "rows": rows,
@@ -188,7 +189,10 @@ def _numbers(source: Source, gaps: GapPages) -> Iterator[tuple[int, str, str]]:
         key=lambda gap: (gap[1].filters[0][0] in levels, len(claims_about(gap[1], source.verdicts))), reverse=True
     )
     known = [(papers, f"{noun.one if papers == 1 else noun.many} read and tagged", "papers.html")]
-    known += [(0, f"{noun.many} with {gaps.label(cell)}", path) for path, cell in alone[:1]]
+    for path, cell in alone[:1]:
+        disputed = len({dispute.record for dispute in cell.disputes})
+        text = f"{noun.many} with {gaps.label(cell)}"
+        known.append((0, f"{text}, {disputed} in dispute" if disputed else text, path))
     if source.verdicts:
         text = f"of {pluralize(len(source.verdicts), 'claim')} hold, {outcomes[Outcome.DOUBTED] or 'none'} in doubt"
         known.append((outcomes[Outcome.HOLDS], text, "claims.html"))
