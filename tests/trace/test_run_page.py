@@ -401,7 +401,9 @@ def test_time_waited_for_people_is_a_part_of_the_time_on_the_clock_and_none_of_t
     assert "1\u00a0min\u00a030\u00a0s elapsed, not counting 10\u00a0min waiting for people." in text
     assert "Elapsed leaves out the time waited for people." in text
     alone = trace(raw([event("a", 0, "inference", "x", t_end=60)]))
-    assert "<li>waited for people: 0\u00a0s in A, 10\u00a0min in B</li>" in page([diagnose(alone), diagnose(run)])
+    both = page([diagnose(alone), diagnose(run)])
+    assert "<li>waited for people: 0\u00a0s in A, 10\u00a0min in B</li>" in both
+    assert " On the clock, waiting for people included: A 1\u00a0min, B 11\u00a0min\u00a030\u00a0s.</p>" in both
 
 
 def legend_of(*runs: Trace) -> list[str]:

@@ -137,7 +137,10 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     script = _compact("\n".join(text_beside(__file__, name) for name in _SCRIPTS))
     style = "\n".join((_compact(html.style_sheet()), _compact(text_beside(__file__, "run.css")), *map(_heights, shown)))
     policy = html.content_security_policy([html.source_hash(script)], [html.source_hash(style)], ["data:"])
-    differences, largest = None, list[str]()
+    differences, largest, faster = None, list[str](), verdict(runs[0].summary, runs[-1].summary)
+    if any(run.waited for run in runs):
+        times = [_plain(duration(run.summary.elapsed + run.waited, run.summary.unit)) for run in runs]
+        faster += f" On the clock, waiting for people included: A {times[0]}, B {times[-1]}."
     if len(runs) == 2:
         one, other = (run.view for run in runs)
         found = largest_first(compare(one, other, (names_in(one), names_in(other))))
@@ -152,7 +155,7 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
         lane=LANE,
         differences=differences,
         largest=largest,
-        verdict=verdict(runs[0].summary, runs[-1].summary),
+        verdict=faster,
         style=style,
         script=script,
         with_content=with_content,
