@@ -536,12 +536,16 @@ class Judge:
         return {PoolName.CANDIDATES: PoolVerdict(holds, found, by, possible, counted, len(undecided))}
 
     def _members(self, claim: Claim, filters: Mapping[Over, Filters]) -> list[Member]:
-        """The records in scope that a share is taken of, each with whether it is one of those that the claim counts."""
+        """Return the records that a claim counts; of a share, all that it is taken of, each with whether it counts."""
         members = []
+        is_share = isinstance(claim.expect, claim_file.Share)
         for kind, wanted in filters.items():
             in_scope = self._scoped(claim, kind, filters)
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
-            members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
+            if is_share:
+                members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
+            else:
+                members += [Member(record, wanted, True) for record in wanted.where.select(within)]
         if isinstance(claim.expect, claim_file.Agreement):
             members = [member for member in members if any(member.wanted.values(member.record))]
         if isinstance(claim.expect, claim_file.Values):

@@ -136,8 +136,12 @@ class Candidate(NamedTuple):
             for tag, value in reading.tags.items():
                 if tag in known and known[tag].field in tags:
                     same.setdefault(known[tag].field, set()).add(value_of(paper, known[tag], tag) == value)
-            for source, (verdict, agreements) in product(reading.sources, _VERDICTS.items()):
-                if given := tuple(field for field, agreed in same.items() if agreed == agreements):
+            fields = {
+                verdict: tuple([field for field, agreed in same.items() if agreed == agreements])
+                for verdict, agreements in _VERDICTS.items()
+            }
+            for source, (verdict, given) in product(reading.sources, fields.items()):
+                if given:
                     item = Evidence(given, reading.note, source, reading.level, reading.confidence, verdict=verdict)
                     items.append(item._replace(location=reading.location, copy=reading.copy))
         return paper._replace(evidence=(*self.paper.evidence, *items))

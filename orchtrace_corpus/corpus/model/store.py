@@ -555,7 +555,7 @@ class CorpusFiles:
         """Return the text of a coding sheet; None where it cannot be read."""
         try:
             data = self.data(path)
-            return None if data is None else data.decode("utf-8-sig")
+            return None if data is None else data.decode("utf-8").removeprefix("\ufeff")
         except (DataFileError, UnicodeDecodeError):
             return None
 

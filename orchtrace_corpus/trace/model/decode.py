@@ -15,7 +15,6 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.json_places import Path, Places
-from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -185,6 +184,8 @@ def _is_whole(line: bytes) -> bool:
 
 def decode(document: Document) -> Decoded:
     """Decode one trace."""
+    from orchtrace_corpus.base.json_syntax import exceeds_depth  # which checking small traces does without
+
     data = document.data
     try:
         if not data.isascii():

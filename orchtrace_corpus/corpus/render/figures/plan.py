@@ -199,8 +199,12 @@ def caption(figure: Figure, source: Source) -> Caption:
 
 def called(value: str, terms: Sequence[Term]) -> str:
     """Return the name of a counted value for people: a term by its code and label."""
-    names = {term.id: f"{term.code} {term.label}".strip() for term in terms}
-    return (names | {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}).get(value, value)
+    if value in _NAMES:
+        return _NAMES[value]
+    return next((f"{term.code} {term.label}".strip() for term in terms if term.id == value), value)
+
+
+_NAMES = {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}
 
 
 def _coverage(source: Source) -> Caption:
