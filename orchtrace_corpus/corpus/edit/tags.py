@@ -169,9 +169,8 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
     numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and changed & {*item.tags}]
     if numbers:
         advice = "is for the old value; change it, or add --evidence"
-        advice = (
-            "is older than the new value; see in data/papers.yaml whether it fits" if "evidence" in changes else advice
-        )
+        if "evidence" in changes:
+            advice = "is older than the new value; see in data/papers.yaml whether it fits"
         yield f"evidence {', '.join(numbers)} of {paper.key} {advice}"
 
 

@@ -442,11 +442,9 @@ class CorpusFiles:
     def known_ids(self) -> frozenset[str] | None:
         """The ids of the exclusions; None where a part of them cannot be read."""
         exclusions = self.loaded.exclusions
-        return (
-            None
-            if is_malformed(self.file(EXCLUSIONS).findings)
-            else frozenset(exclusion.id for exclusion in exclusions)
-        )
+        if is_malformed(self.file(EXCLUSIONS).findings):
+            return None
+        return frozenset(exclusion.id for exclusion in exclusions)
 
     def content(self, name: str) -> Any:
         """Return what the file of a row of `DATA_FILES` says, mistakes included; nothing of a missing file.

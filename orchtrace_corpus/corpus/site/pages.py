@@ -351,11 +351,10 @@ def _stress(robust: Robustness, source: Source) -> Iterator[tuple[str, str, dict
                 _by_change(alone, source),
             )
     rows = len(robust.left_out)  # which are listed below
-    yield (
-        "Rows left out",
-        "any breaks it" if rows == 1 else f"any of {rows} breaks it" if rows else "none breaks it alone",
-        {},
-    )
+    breaking = f"any of {rows} breaks it" if rows else "none breaks it alone"
+    if rows == 1:
+        breaking = "any breaks it"
+    yield "Rows left out", breaking, {}
 
 
 def _by_change(changes: Iterable[Change], source: Source) -> dict[str, list[tuple[str, str, str]]]:

@@ -72,7 +72,7 @@ def folders() -> dict[str, str]:
 
 def recent() -> list[Recent]:
     """Return the sessions below the home folder, the newest first; transcripts of sub-agents are none."""
-    recents = [
+    recent = [
         Recent(form, path, modified)
         for form, folder in folders().items()
         for pattern in _PLACES[form][3]
@@ -80,8 +80,8 @@ def recent() -> list[Recent]:
     ]
     database = os.environ.get("OPENCODE_DB", "")
     if database and os.path.isfile(database):
-        recents.append(Recent("opencode", database, _modified(database)))
-    return sorted(recents, key=lambda one: (-one.modified, one.path))
+        recent.append(Recent("opencode", database, _modified(database)))
+    return sorted(recent, key=lambda session: (-session.modified, session.path))
 
 
 def _logs(folder: str, pattern: str) -> Iterator[tuple[str, float]]:
