@@ -608,8 +608,7 @@ def test_optional_fields_that_cannot_be_set(root: Path, words: tuple[str, ...], 
 def test_the_api_takes_candidates_over_too(root: Path) -> None:
     addition = corpus.add(["hill-garden"], root=str(root))
 
-    assert addition.outcome is not None
-    assert addition.outcome.written == ("data/papers.yaml", "data/candidates.yaml")
+    assert addition.written == ("data/papers.yaml", "data/candidates.yaml")
     assert [one.name for one in corpus.candidates(str(root))] == ["moss-garden", "sand-garden"]
 
 

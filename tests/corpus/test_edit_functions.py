@@ -42,10 +42,10 @@ def test_add_writes_what_the_command_writes(root: Path, tmp_path: Path, capfd: p
         "--root", str(by_command), "add", "https://example.org/hedge", "--no-fetch", "--yes", *OPTIONS, *options
     )
 
-    assert added.outcome is not None
-    assert (added.refused, added.outcome.written, result.code) == ((), (store.PAPERS,), 0)
+    assert added.judgement is not None
+    assert (added.refused, added.written, result.code) == ((), (store.PAPERS,), 0)
     assert texts(root) == texts(by_command)
-    assert added.outcome.judgement.diff == result.stdout
+    assert added.judgement.diff == result.stdout
 
 
 def test_a_dry_run_judges_and_writes_nothing(root: Path) -> None:
@@ -53,16 +53,16 @@ def test_a_dry_run_judges_and_writes_nothing(root: Path) -> None:
 
     added = add(["https://example.org/hedge"], DETAILS, {**TAGS, "care": {}}, dry_run=True, root=str(root))
 
-    assert added.outcome is not None
-    assert (added.outcome.written, added.outcome.judgement.is_allowed) == ((), True)
-    assert [paper.key for paper in added.outcome.judgement.proposal.added] == ["hedge"]
+    assert added.judgement is not None
+    assert (added.written, added.judgement.is_allowed) == ((), True)
+    assert [paper.key for paper in added.judgement.proposal.added] == ["hedge"]
     assert texts(root) == before
 
 
 def test_what_the_corpus_has_is_refused_as_a_value(root: Path) -> None:
     added = add(["2302.00002"], DETAILS, TAGS, root=str(root))
 
-    assert added.outcome is None
+    assert added.judgement is None
     assert [one.match.record.key for one in added.refused if one.match] == ["long-grass"]
 
 
@@ -77,10 +77,10 @@ def test_an_edit_that_brings_an_error_is_judged_and_not_written(root: Path) -> N
     corpus, before = load_editable(str(root)), texts(root)
     proposal = tag(corpus, find_target(corpus.pool, "long-grass"), ["size=small"])
 
-    outcome = write(judge(corpus, proposal))
+    judgement = judge(corpus, proposal)
 
-    assert [finding.code for finding in outcome.judgement.new] == ["X101"]
-    assert (outcome.judgement.is_allowed, outcome.written, texts(root)) == (False, (), before)
+    assert [finding.code for finding in judgement.new] == ["X101"]
+    assert (judgement.is_allowed, write(judgement), texts(root)) == (False, (), before)
 
 
 def test_a_proposal_names_what_it_removes(root: Path) -> None:
@@ -90,13 +90,13 @@ def test_a_proposal_names_what_it_removes(root: Path) -> None:
     proposal = edit.remove(corpus, [target])
 
     assert (proposal.removed, list(proposal.texts)) == ((target.record,), [store.PAPERS])
-    assert write(judge(corpus, proposal)).written == (store.PAPERS,)
+    assert write(judge(corpus, proposal)) == (store.PAPERS,)
 
 
 def test_without_a_folder_the_nearest_corpus_is_meant_and_never_the_bundled_one(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert add(["https://example.org/hedge"], DETAILS, TAGS, dry_run=True).outcome is not None
+    assert add(["https://example.org/hedge"], DETAILS, TAGS, dry_run=True).judgement is not None
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     with pytest.raises(DataFileError, match=r"^no data/papers\.yaml here or in any folder above\n"):

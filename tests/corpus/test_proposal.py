@@ -12,7 +12,7 @@ import pytest
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, MalformedCorpusError
 from orchtrace_corpus.base.yamlfile.splice import remove_record
 from orchtrace_corpus.corpus.edit.edits import change_records
-from orchtrace_corpus.corpus.edit.proposal import Outcome, Proposal, find_target, judge, load_editable, write
+from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, judge, load_editable, write
 from orchtrace_corpus.corpus.model import store
 from tests.conftest import TOY, run_corpus
 from tests.corpus import processes
@@ -38,7 +38,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def edit_texts(root: Path, texts: dict[str, str]) -> Outcome:
+def edit_texts(root: Path, texts: dict[str, str]) -> tuple[str, ...]:
     return write(judge(load_editable(str(root)), Proposal(texts)))
 
 
@@ -206,7 +206,7 @@ def test_a_kill_between_two_files_loses_no_record(root: Path, renames: int) -> N
     after = {name: data for name, data in contents(root).items() if ".corpus-" not in name}
     assert after == (before if renames == 0 else {**before, store.EXCLUSIONS: texts[store.EXCLUSIONS]})
     # The same edit again, or what is left of it, goes through, and clears away what the killed one left.
-    assert edit_texts(root, {name: text.decode() for name, text in texts.items()}).judgement.is_allowed
+    assert edit_texts(root, {name: text.decode() for name, text in texts.items()})
     assert contents(root) == {**before, **texts}
 
 
@@ -296,7 +296,7 @@ def test_without_the_base_the_corpus_is_read_now(root: Path) -> None:
     corpus = load_editable(str(root))
     text = change_records(corpus.file(store.PAPERS), {0: {"size": "large"}}, store_style(corpus.pool))
 
-    assert edit_texts(root, {store.PAPERS: text}).written == (store.PAPERS,)
+    assert edit_texts(root, {store.PAPERS: text}) == (store.PAPERS,)
     edit(root, "care: {}", "care: {")
     with pytest.raises(MalformedCorpusError):
         edit_texts(root, {store.PAPERS: text})

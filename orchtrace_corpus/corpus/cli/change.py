@@ -40,7 +40,7 @@ from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
-from orchtrace_corpus.corpus.model.records import Exclusion, Paper
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, classified_evidence
 from orchtrace_corpus.corpus.model.tagging import read_value, sentence, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
@@ -247,8 +247,11 @@ def tag(
     if not note and (source or location or supported or facets or copy):
         hint = "Say with --evidence what in the source supports the tags."
         raise CommandUseError("an item of evidence needs a note", hint)
-    names = split_names(supported) if supported else ()
-    evidence = tagging.NewEvidence(note, source, location, names, facets, copy) if note else None
+    evidence = None
+    if note:
+        names = split_names(supported) if supported else ()
+        evidence = classified_evidence(names, note, source, facets, corpus.pool.taxonomy)
+        evidence = evidence._replace(location=location, copy=copy)
     proposal = tagging.tag(corpus, target, words or [], evidence)
     paper = target.record
     if isinstance(paper, Paper) and paper.published:
@@ -347,7 +350,7 @@ def _agree(session: CorpusSession, targets: Sequence[Target]) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise CommandUseError("remove asks first, and this is not a terminal", "Add --yes, or --dry-run.")
     called = (f"{printable(target.record.name)} ({printable(target.record.title)})" for target in targets)
-    files = " and ".join(dict.fromkeys(target.name for target in targets))
+    files = " and ".join(dict.fromkeys(target.path for target in targets))
     question = f"Remove {', '.join(called)} from {files}? [y/N] "
     print(question, end="", file=sys.stderr, flush=True)  # noqa: T201 - Typer's own question goes to standard output
     is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -68,7 +68,7 @@ def apply(
         _show_broken(session, judgement.broken, is_made=False)
     if asks is not None and not asks():
         return ExitCode.DONE
-    written = write(judgement).written if is_written else ()
+    written = write(judgement) if is_written else ()
     if dry_run or written:
         _show_difference(session, judgement, show)
     if judgement.new:

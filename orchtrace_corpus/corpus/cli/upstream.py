@@ -221,7 +221,7 @@ def discover(
         outcome = discovery.discover(
             corpus, protocol, planned, today(), client=client, openalex=openalex, citations_since=first, progress=show
         )
-    written = write(judge(corpus, discovery.propose(corpus, outcome))).written
+    written = write(judge(corpus, discovery.propose(corpus, outcome)))
     rows = tuple(
         (search.query, search.source, search.since or "", search.until or "", search.found, search.new)
         for search in outcome.run.searches
@@ -253,7 +253,7 @@ def take_library(
         session.output.write(judgement.diff)
         session.output.note("corpus: nothing was written (--dry-run)")
     else:
-        for written in write(judgement).written:
+        for written in write(judgement):
             session.output.note(f"wrote {written}")
     fields = [facet.field for facet in corpus.pool.taxonomy.papers]
     new = RecordIndex([candidate.paper for candidate in taken.new])

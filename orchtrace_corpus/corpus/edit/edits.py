@@ -1,7 +1,7 @@
-"""Edits of a data file's text: records added, and changed field by field.
+"""New text for a data file: records added, and fields of records changed.
 
-Whatever an edit does not mean to change stays, byte for byte: `yamlfile.splice` sees to it. These
-functions turn values into YAML and write nothing; `edit.proposal` writes what they return.
+Everything else stays byte for byte, which `yamlfile.splice` guarantees. These functions turn values into YAML and write
+no file: `edit.proposal` writes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 
 def raw_records(file: YamlFile) -> list[dict[str, object]]:
-    """The fields of every record as the file has them, valid or not: texts, lists and mappings."""
+    """Return the fields of every record as written, valid or not: texts, lists and mappings."""
     records = file.kept or list(YamlFile(file.path, file.text.encode()).records())
     return [
         {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
@@ -26,7 +26,7 @@ def raw_records(file: YamlFile) -> list[dict[str, object]]:
 
 
 def plain_value(value: object) -> object:
-    """Return a value so that two that say the same are equal: numbers and flags as text, NA by itself."""
+    """Return a value in a form in which equal values compare equal: numbers and flags as text, `[NA]` as `NA`."""
     if isinstance(value, Mapping):
         return {name: plain_value(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -42,42 +42,34 @@ def edit_file(
     changes: Mapping[int, Mapping[str, Value | None]] = {},
     added: Sequence[Mapping[str, Value]] = (),
 ) -> str:
-    """Return the new text of a data file, with fields of records changed and records added; errors as for those two."""
+    """Return the new text of a data file after `change_records`, then `add_records`."""
     file, style = corpus.file(path), corpus.style(path)
     text = change_records(file, changes, style)
     return add_records(YamlFile(file.path, text.encode()) if changes else file, added, style)
 
 
 def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:
-    """The file's new text with records added: each at its place where the style sorts them, else at the end.
+    """Return the file's text with new records, in the order of the style's key, else at the end.
 
     Raises:
-        DataFileError: The file has errors, or its records are not written one below the other.
+        DataFileError: The file has errors, or two of its records share a line.
     """
     records, places = list(records), None
     if style.key and records:
         records.sort(key=lambda record: str(record.get(style.key)))
         present = [str(record.get(style.key)) for record in raw_records(file)]
         keys = (str(record.get(style.key)) for record in records)
-        # Behind the last that comes before it: in a file that is not sorted, that is near the end.
+        # After the last record with a smaller key: in a file that is not sorted, that is near the end.
         places = [next((at for at in range(len(present), 0, -1) if present[at - 1] <= key), 0) for key in keys]
     blocks = [record_text(_mapping(values), style) for values in records]
     return splice.insert_records(file, places, blocks) if blocks else file.text
 
 
 def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
-    """The file's new text with some fields of records changed.
+    """Return the file's text with new values of fields, by the index of each record and the field's name.
 
-    Args:
-        file: The file as read.
-        changes: New values by field, by the index of each record. A field that the record has is replaced and
-            keeps its comments; one that it lacks is inserted at its canonical place; None removes one, with the
-            comments above it and at its line's end.
-        style: How the file's records are written.
-
-    Raises:
-        DataFileError: The file has errors, or the change cannot be made without touching something
-            else; the message says where and what to do.
+    A field keeps its comments; a new one is inserted in canonical order; None removes a field and its comments. A
+    `DataFileError` says where a change would touch anything else, and what to do.
     """
     nodes = {
         index: {name: None if value is None else _node(value) for name, value in values.items()}
@@ -88,7 +80,7 @@ def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | No
 
 
 def _node(value: Value) -> Node:
-    """A value as a node that stands nowhere."""
+    """Return a value as a node without a position."""
     if isinstance(value, Mapping):
         return _mapping(value)
     if isinstance(value, (str, int, float)):

@@ -1,7 +1,7 @@
-"""Merges records of another file into the pool, by their keys.
+"""Merge the records of another file into the papers, by their keys.
 
-A format holds some fields of a record, not all. Those that it lacks stay as they are, and so does a
-value that says the same. One problem anywhere, and nothing is merged.
+A format may hold only some fields of a record: the others stay, and so does an equal value. If one record has a
+problem, nothing is merged.
 """
 
 import re
@@ -31,13 +31,13 @@ class Merge(NamedTuple):
     """The outcome of a merge.
 
     Attributes:
-        text: The new text of the papers' file; the old one if anything is wrong.
+        text: The new text of the papers' file; the old one if there are problems.
         updated: The keys of the papers that change.
-        added: The keys of the papers that are new.
-        unchanged: The keys of the papers that say the same already.
-        problems: The problems of the records, by their lines in the file that they come from.
-        blank: Fields that a paper has and keeps although its cell is empty, each with the paper's key.
-        lines: The line of each paper in the file that it comes from, by key.
+        added: The keys of new papers.
+        unchanged: The keys of papers with equal values.
+        problems: The problems of the records, by their lines in the other file.
+        blank: The key and the field of each value that is kept although its cell is empty.
+        lines: The line of each paper in the other file, by key.
     """
 
     text: str
@@ -49,8 +49,8 @@ class Merge(NamedTuple):
     lines: Mapping[str, int] = {}
 
 
-class _Part(NamedTuple):
-    """The fields of a record in the other file: all of a new paper, or those of a known paper that differ."""
+class _Change(NamedTuple):
+    """The fields of a new paper, or the differing ones of a present paper, which is at `place`."""
 
     key: str
     line: int
@@ -62,43 +62,37 @@ class _Part(NamedTuple):
 def merge(
     file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, remarks: Mapping[int, str] = {}
 ) -> Merge:
-    """Merge records of another file into the papers.
+    """Merge records of another file into the papers; a `DataFileError` if a paper cannot be edited in place.
 
-    Args:
-        file: The papers.
-        items: Records of another file, each with the fields that it has.
-        taxonomy: What a record can be tagged with, and must be.
-        today: When new papers are added, unless they say it themselves.
-        remarks: Messages about new papers that the corpus knows under another key, by their lines.
-
-    Raises:
-        DataFileError: A record of the papers cannot be edited in place.
+    New papers are dated `today` if they have no date. `remarks` are about new papers that the corpus has under another
+    key, by their lines.
     """
     present = raw_records(file)
     places: dict[object, list[int]] = {}
-    for place, record in enumerate(present):
-        places.setdefault(record.get("key"), []).append(place)
-    for place, record in enumerate(present):
-        if record.get("cite_key"):  # the key that an entry came with, and leaves with
-            places.setdefault(record["cite_key"], [place])
+    for index, record in enumerate(present):
+        places.setdefault(record.get("key"), []).append(index)
+    for index, record in enumerate(present):
+        if record.get("cite_key"):  # the key of an entry in a bibliography
+            places.setdefault(record["cite_key"], [index])
     problems = _wrong_keys(items, places, taxonomy.noun.one)
     taken = {*places, *(item.values.get("key") for item in items)}
-    parts = []
-    blank = []
+    changes: list[_Change] = []
+    blank: list[tuple[str, str]] = []
     for item in items:
         key = str(item.values.get("key", ""))
-        here = places.get(key, [None])[0]
         if not key:
             continue
-        values, wrong = complete_item(item, None if here is None else present[here])
-        if here is None:
-            said, wrong_keywords = said_of_new(item, taxonomy)
-            values = {**said, **values}
+        place = places[key][0] if key in places else None
+        paper = None if place is None else present[place]
+        values, wrong = complete_item(item, paper)
+        if paper is None:
+            coding, wrong_keywords = coding_of_new(item, taxonomy)
+            values = {**coding, **values}
             wrong += wrong_keywords
         values |= by_term(values, taxonomy)
-        if here is not None:
-            values["key"] = key = str(present[here].get("key", key))
-        elif item.cited and not is_key(key) and is_cite_key(key):  # of a bibliography: cited by it as before
+        if paper is not None:
+            values["key"] = key = str(paper.get("key", key))
+        elif item.cited and not is_key(key) and is_cite_key(key):
             values["cite_key"], values["key"] = key, _own_key(key, taken)
             key = str(values["key"])
             taken.add(key)
@@ -107,40 +101,37 @@ def merge(
         problems += (Problem(item.line, f"{message} {_record(key)}") for message in wrong)
         if deep:
             continue
-        if here is None:
+        if paper is None:
             values.setdefault("added", today)
             pages = (ADDRESSES[kind] + str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value))
-            values |= {"urls": [page]} if not values.get("urls") and (page := next(pages, "")) else {}
+            if not values.get("urls") and (page := next(pages, "")):
+                values["urls"] = [page]
         else:
-            blank += [(key, name) for name in item.blank if present[here].get(name)]
-            values = {
-                name: value
-                for name, value in values.items()
-                if plain_value(value) != plain_value(present[here].get(name))
-            }
-        parts.append(_Part(key, item.line, values, here, remarks.get(item.line, "")))
-    new = [part for part in parts if part.place is None]
-    changing = [part for part in parts if part.place is not None and part.values]
-    problems += _missing(new, present, taxonomy)
-    problems += _wrong_values([*changing, *new], taxonomy)
+            blank += [(key, name) for name in item.blank if paper.get(name)]
+            values = {name: new for name, new in values.items() if plain_value(new) != plain_value(paper.get(name))}
+        changes.append(_Change(key, item.line, values, place, remarks.get(item.line, "")))
+    added = [change for change in changes if change.place is None]
+    updated = [change for change in changes if change.place is not None and change.values]
+    problems += _missing_fields(added, present, taxonomy)
+    problems += _wrong_values([*updated, *added], taxonomy)
     text = file.text
     if not problems:
         style = paper_style(taxonomy)
-        text = change_records(file, {part.place: part.values for part in changing if part.place is not None}, style)
-        text = add_records(YamlFile(file.path, text.encode()), [part.values for part in new], style)
+        text = change_records(file, {places[change.key][0]: change.values for change in updated}, style)
+        text = add_records(YamlFile(file.path, text.encode()), [change.values for change in added], style)
     return Merge(
         text,
-        tuple(part.key for part in changing),
-        tuple(part.key for part in new),
-        tuple(part.key for part in parts if part.place is not None and not part.values),
+        tuple(change.key for change in updated),
+        tuple(change.key for change in added),
+        tuple(change.key for change in changes if change.place is not None and not change.values),
         tuple(sorted(problems)),
         tuple(blank),
-        {part.key: part.line for part in parts},
+        {change.key: change.line for change in changes},
     )
 
 
-def said_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[str]]:
-    """Return the tags and the summary that a citation gives of a new paper, and what is wrong with its keywords."""
+def coding_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[str]]:
+    """Return a new paper's tags and summary from a citation's keywords and annotation, and errors in the keywords."""
     tags: dict[str, Tag] = {}
     try:
         for keyword in item.keywords:
@@ -148,12 +139,14 @@ def said_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[
             assign(tags, taxonomy.papers, name.strip(), text)
     except CommandUseError as error:
         return {}, [f"its keywords: {error}"]
-    said = {field: tag_value(tag) for field, tag in tags.items()}
-    return {**said, **({"summary": item.annotation} if item.annotation else {})}, []
+    coding = {field: tag_value(tag) for field, tag in tags.items()}
+    if item.annotation:
+        coding["summary"] = item.annotation
+    return coding, []
 
 
 def by_term(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
-    """Return the tags by their terms, where the file has labels or codes; an unknown word stays, to be refused."""
+    """Return the tags with terms in place of labels and codes; an unknown word stays, and is refused later."""
 
     def find_term(read: Callable[[Facet, str], str], facet: Facet, text: Value) -> Value:
         if not isinstance(text, str) or text in facet.values:
@@ -176,7 +169,7 @@ def by_term(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]
 
 
 def _own_key(cited: str, taken: Collection[object]) -> str:
-    """Return a record key for an entry whose own key has another form: lower case, with hyphens, and not taken."""
+    """Return a free key in the form of ours, in lower case and with hyphens, for an entry that is cited otherwise."""
     plain = unicodedata.normalize("NFKD", cited).encode("ascii", "ignore").decode().lower()
     base = "-".join(re.findall("[a-z0-9]+", plain)) or "entry"
     further = (f"{base}-{number}" for number in count(2))
@@ -184,66 +177,67 @@ def _own_key(cited: str, taken: Collection[object]) -> str:
 
 
 def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]], noun: str) -> list[Problem]:
-    """Return the problems of keys that are missing, or do not say which record is meant."""
+    """Return the problems of keys that are missing or ambiguous."""
     problems = []
     first: dict[object, int] = {}
     for item in items:
         key, message = item.values.get("key"), ""
-        record = places.get(key, [key])[0]  # by its key or its citation key
+        record = places.get(key, [key])[0]
         if not key:
             message = "this record has no key"
         elif record in first:
             message = f"key {quote(str(key))} is used twice (first on line {first[record]}); keep one record"
         elif len(places.get(key, ())) > 1:
             message = f"key {quote(str(key))} is used twice in the corpus; give each {noun} its own key first"
-        problems += [Problem(item.line, message)] if message else []
+        if message:
+            problems.append(Problem(item.line, message))
         first.setdefault(record, item.line)
     return problems
 
 
-def _missing(new: Sequence[_Part], present: Sequence[Mapping[str, object]], taxonomy: Taxonomy) -> list[Problem]:
-    """Return the fields that new papers miss; a paper that is there under another key is named."""
+def _missing_fields(
+    added: Sequence[_Change], present: Sequence[Mapping[str, object]], taxonomy: Taxonomy
+) -> list[Problem]:
+    """Return the missing fields of new papers; for a paper that has another key here, that key."""
     required, noun = paper_schema(taxonomy).required, taxonomy.noun.one
     problems = []
-    known = {(kind, record[kind]): record.get("key") for kind in IdentifierKind for record in present if kind in record}
-    for part in new:
-        missing = ", ".join(name for name in required if name not in part.values)
-        keys = (known.get((kind, part.values.get(kind))) for kind in IdentifierKind)
-        same = next((key for key in keys if key), None)
+    keys = {(kind, record[kind]): record.get("key") for kind in IdentifierKind for record in present if kind in record}
+    for change in added:
+        missing = ", ".join(name for name in required if name not in change.values)
+        same = next((key for kind in IdentifierKind if (key := keys.get((kind, change.values.get(kind))))), None)
         if same is not None:
             message = f"no {noun} has this key, but {quote(str(same))} has its identifier; write that key"
         elif missing:
-            message = (
-                part.remark or f"no {noun} has this key yet, and a new one needs {missing}; corpus add asks for them"
-            )
+            message = f"no {noun} has this key yet, and a new one needs {missing}; corpus add asks for them"
+            message = change.remark or message
         else:
             continue
-        problems.append(Problem(part.line, f"{message} {_record(part.key)}"))
+        problems.append(Problem(change.line, f"{message} {_record(change.key)}"))
     return problems
 
 
-def _wrong_values(parts: Sequence[_Part], taxonomy: Taxonomy) -> list[Problem]:
-    """Return the problems that decoding the values finds, each record written and read for itself."""
-    parts = sorted(parts, key=lambda part: part.key)  # as they are written
-    records = [{"key": part.key, **part.values} for part in parts]
+def _wrong_values(changes: Sequence[_Change], taxonomy: Taxonomy) -> list[Problem]:
+    """Write the values as records, and return the problems of decoding them."""
+    changes = sorted(changes, key=lambda change: change.key)  # as they are written
+    records = [{"key": change.key, **change.values} for change in changes]
     try:
         text = add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy))
     except TooLongError:
-        if len(parts) > 1:
-            return [problem for part in parts for problem in _wrong_values([part], taxonomy)]
-        part = parts[0]
-        longest = max(part.values, key=lambda name: len(str(part.values[name])))
+        if len(changes) > 1:
+            return [problem for change in changes for problem in _wrong_values([change], taxonomy)]
+        (change,) = changes
+        longest = max(change.values, key=lambda name: len(str(change.values[name])))
         message = f"{longest} is longer than {MAX_TEXT // 1000} kB; shorten it"
-        return [Problem(part.line, f"Y115 {message} {_record(part.key)}")]
+        return [Problem(change.line, f"Y115 {message} {_record(change.key)}")]
     file = YamlFile("", text.encode())
     places = decode_papers(file, taxonomy)[1]
-    starts = [places.locate(index) for index in range(len(parts))] if file.findings else []
+    starts = [places.locate(index) for index in range(len(changes))] if file.findings else []
     problems = []
     for finding in file.findings:
         index = bisect_right(starts, finding.location) - 1
-        part = parts[index]
-        if finding.code != "F101" or finding.location != starts[index]:  # `_missing` says it once
-            problems.append(Problem(part.line, f"{finding.code} {finding.message} {_record(part.key)}"))
+        change = changes[index]
+        if finding.code != "F101" or finding.location != starts[index]:  # `_missing_fields` reports it
+            problems.append(Problem(change.line, f"{finding.code} {finding.message} {_record(change.key)}"))
     return problems
 
 

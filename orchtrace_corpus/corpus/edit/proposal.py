@@ -1,7 +1,7 @@
-"""An edit of the data files: what it changes, what it breaks, and whether it may be written.
+"""An edit of the data files: its changes, what it breaks, and whether it may be written.
 
-`judge` looks at a `Proposal` without touching the disk, `write` writes what it judged. What was wrong
-before an edit does not stand in its way; only what it brings does.
+`judge` examines a `Proposal` without touching the disk; `write` writes it. Only problems that an edit adds can stop it,
+never those that the corpus had before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,29 +26,23 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 
 class Target(NamedTuple):
-    """The record that an edit is about.
-
-    Attributes:
-        record: The record.
-        position: Which record of its file it is, from 0.
-        name: The name of that file below the corpus's folder.
-    """
+    """The record that an edit is about, its position in its file (from 0), and the file's path below the folder."""
 
     record: Record
     position: int
-    name: str
+    path: str
 
 
 class Proposal(NamedTuple):
     """The changes of an edit.
 
     Attributes:
-        texts: The new text of each file, by its name below the corpus's folder.
-        added: The records that are new.
+        texts: The new text of each file, by its path below the corpus's folder.
+        added: The new records.
         changed: The records that change, as they were.
-        removed: The records that go.
-        changes: Where fields of one record change, their new values; None for one that goes.
-        promoted: The ids of the exclusions that become papers, by the keys of these.
+        removed: The records that are removed.
+        changes: If fields of one record change: their new values; None for a removed field.
+        promoted: The ids of exclusions that become papers, by the papers' keys.
     """
 
     texts: Mapping[str, str]
@@ -65,12 +59,11 @@ class Judgement(NamedTuple):
     Attributes:
         root: The corpus's folder.
         proposal: The proposal.
-        documents: The files that change, in the order in which they are written.
-        new: What the rules find in the records with the edit made, and do not find now.
-        broken: The same in the files beside the records: claims that fail, disputes and rows of scale that have
-            lost what they are about, candidates that are decided. Empty where the records have errors, before the edit
-            or with it.
-        falling: The claims that fall over the pool of today with the edit, and hold over the published pool still.
+        documents: The files that change, in the order of writing.
+        new: The findings in the records that the edit adds.
+        broken: The findings that it adds in other data files, such as failing claims. Empty if the records have errors
+            with the edit or without it.
+        falling: The claims that the edit makes fall over the current pool only.
     """
 
     root: str
@@ -82,30 +75,21 @@ class Judgement(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Return True if the edit may be written: it brings no error."""
+        """Return True if the edit may be written: it adds no error."""
         return not has_errors(self.new)
 
     @property
     def diff(self) -> str:
-        """Return the changes of the edit as a unified diff."""
+        """The changes as a unified diff."""
         return "".join(document.diff for document in self.documents)
 
 
-class Outcome(NamedTuple):
-    """The outcome of a proposal: its judgement, and the names of the written files."""
-
-    judgement: Judgement
-    written: tuple[str, ...] = ()
-
-
 def load_editable(root: str) -> CorpusFiles:
-    """Read a corpus for an edit: with whatever is wrong in it, except for syntax.
-
-    An edit that somebody else makes after a file was read is noticed, and not overwritten.
+    """Read a corpus for an edit, which also notices if somebody else changes a file meanwhile.
 
     Raises:
         DataFileError: A data file is missing or cannot be read.
-        MalformedCorpusError: One has errors of syntax, or the taxonomy has any: no edit of it could be checked.
+        MalformedCorpusError: A file has syntax errors, or the taxonomy any error. Other errors are allowed.
     """
     corpus = CorpusFiles(root, keep=True)
     loaded = corpus.loaded
@@ -122,31 +106,23 @@ def load_editable(root: str) -> CorpusFiles:
 
 
 def find_target(pool: Pool, name: str) -> Target:
-    """The one record that a name means: a key or an id, else an identifier or a URL.
-
-    Raises:
-        CommandUseError: There is none, or more than one.
-    """
+    """Return the record with a key, id, identifier or URL; a `CommandUseError` unless there is exactly one."""
     targets = [Target(paper, index, store.PAPERS) for index, paper in enumerate(pool.papers)]
     targets += [Target(excluded, index, store.EXCLUSIONS) for index, excluded in enumerate(pool.exclusions)]
-    meant = [target.record for target in targets if target.record.name == name] or find_records(pool, name)
-    found = [target for target in targets if target.record in meant]
-    if not found:
+    records = [target.record for target in targets if target.record.name == name] or find_records(pool, name)
+    matching = [target for target in targets if target.record in records]
+    if not matching:
         near = [f"{key} ({printable(title)})" for key, title in near_misses(pool, name)]
         hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
         raise CommandUseError(f"no record {quote(name)}", hint)
-    if len(found) > 1:
-        names = ", ".join(printable(target.record.name) for target in found)
-        raise CommandUseError(f"{quote(name)} means {len(found)} records: {names}", "Name one by its key or id.")
-    return found[0]
+    if len(matching) > 1:
+        names = ", ".join(printable(target.record.name) for target in matching)
+        raise CommandUseError(f"{quote(name)} means {len(matching)} records: {names}", "Name one by its key or id.")
+    return matching[0]
 
 
 def find_papers(pool: Pool, keys: Iterable[str]) -> tuple[Paper, ...]:
-    """Return the papers of some keys, identifiers or URLs, each once.
-
-    Raises:
-        CommandUseError: A key means no record, more than one, or an exclusion.
-    """
+    """Return the papers with some keys, identifiers or URLs, each once; errors as for `find_target`."""
     papers: dict[str, Paper] = {}
     for key in keys:
         record = find_target(pool, key).record
@@ -157,10 +133,10 @@ def find_papers(pool: Pool, keys: Iterable[str]) -> tuple[Paper, ...]:
 
 
 def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
-    """Judge an edit; nothing is written.
+    """Return the effects of an edit, without writing it.
 
     Raises:
-        DataFileError: A file beside the records cannot be read.
+        DataFileError: A data file cannot be read.
     """
     documents = [Document(path, corpus.text(path), text) for path, text in proposal.texts.items()]
     documents = [document for document in documents if document.is_stale]
@@ -176,66 +152,55 @@ def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
     broken: list[Finding] = []
     falling: tuple[claims.Verdict, ...] = ()
     if not has_errors((*before, *after)):
-        beside = _findings_beside(corpus)
-        # A claim that failed before is not reported again, whatever it finds now.
-        failing = {finding.record for finding in beside if finding.code == "C101"}
-        brought = beyond(beside, _findings_beside(edited))
-        broken = [finding for finding in brought if finding.code != "C101" or finding.record not in failing]
-        made = corpus.claims.claims
-        verdicts = claims.evaluate(made, edited.pool)
-        fallen = {*claims.falling_today(verdicts)} - {*claims.falling_today(claims.evaluate(made, corpus.pool))}
-        falling = tuple(verdict for verdict in verdicts if verdict.claim.id in fallen)
+        old_errors = _errors_in_other_files(corpus)
+        # A claim that failed before is not reported again, even with another message.
+        failing = {finding.record for finding in old_errors if finding.code == "C101"}
+        added = beyond(old_errors, _errors_in_other_files(edited))
+        broken = [finding for finding in added if finding.code != "C101" or finding.record not in failing]
+        verdicts = claims.evaluate(corpus.claims.claims, edited.pool)
+        old_verdicts = claims.evaluate(corpus.claims.claims, corpus.pool)
+        newly_falling = {*claims.falling_today(verdicts)} - {*claims.falling_today(old_verdicts)}
+        falling = tuple(verdict for verdict in verdicts if verdict.claim.id in newly_falling)
     return Judgement(corpus.root, proposal, tuple(documents), beyond(before, after), tuple(broken), falling)
 
 
-def write(judgement: Judgement) -> Outcome:
-    """Write an edit as it was judged, unless it brings errors.
+def write(judgement: Judgement) -> tuple[str, ...]:
+    """Write an edit that is allowed, and return the paths of the written files.
 
-    All files are ready on the disk before the first is replaced. Should the process be killed between two, a
-    record that moves from one to the other is in both, not in neither, and a validation reports it.
+    All files are ready on the disk before the first is replaced. If the process is killed between two, a record that
+    moves from one to the other is in both, never in neither, and validation reports it.
 
     Raises:
         DataFileError: A file cannot be written, or has changed since it was read.
     """
-    return Outcome(judgement, tuple(write_stale(judgement.root, judgement.documents)) if judgement.is_allowed else ())
+    return tuple(write_stale(judgement.root, judgement.documents)) if judgement.is_allowed else ()
 
 
 def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidate | Exclusion | None] = ()) -> Proposal:
-    """Papers come to their places in the order of keys.
+    """Propose to add papers, in the order of their keys.
 
-    An exclusion that becomes a paper stays, and names it. A candidate leaves its file.
-
-    Args:
-        corpus: The corpus.
-        papers: The papers.
-        origins: What each of them was in the corpus before; empty if all are new.
+    `origins` has the record that each was before, if any were: a candidate leaves its file; an exclusion stays, and
+    names the paper.
 
     Raises:
-        DataFileError: The records of a file are not written one below the other.
+        DataFileError: Two records of a file share a line.
     """
     records = [fields(paper, corpus.pool.taxonomy) for paper in papers]
     texts = {store.PAPERS: edit_file(corpus, store.PAPERS, added=records)}
     pairs = list(zip(origins, papers, strict=True)) if origins else []
-    promoted = [(origin, paper.key) for origin, paper in pairs if isinstance(origin, Exclusion)]
+    promoted = {paper.key: origin for origin, paper in pairs if isinstance(origin, Exclusion)}
     if promoted:
         places = {exclusion.id: place for place, exclusion in enumerate(corpus.pool.exclusions)}
-        changes: dict[int, Mapping[str, Value | None]] = {
-            places[exclusion.id]: {"promoted_to": key} for exclusion, key in promoted
-        }
+        changes = {places[exclusion.id]: {"promoted_to": key} for key, exclusion in promoted.items()}
         texts[store.EXCLUSIONS] = edit_file(corpus, store.EXCLUSIONS, changes=changes)
-    proposal = Proposal(
-        texts,
-        added=tuple(papers),
-        changed=tuple(exclusion for exclusion, _ in promoted),
-        promoted={key: exclusion.id for exclusion, key in promoted},
-    )
-    return _without_candidates(
-        corpus, proposal, [(origin, paper) for origin, paper in pairs if isinstance(origin, Candidate)]
-    )
+    ids = {key: exclusion.id for key, exclusion in promoted.items()}
+    proposal = Proposal(texts, added=tuple(papers), changed=tuple(promoted.values()), promoted=ids)
+    decided = [(origin, paper) for origin, paper in pairs if isinstance(origin, Candidate)]
+    return _without_candidates(corpus, proposal, decided)
 
 
 def exclude(corpus: CorpusFiles, exclusion: Exclusion, candidate: Candidate | None = None) -> Proposal:
-    """An exclusion comes to the end of the log, and the candidate that it was leaves its file; errors as for `add`."""
+    """Propose to add an exclusion to the log, and to remove the candidate that it was; errors as for `add`."""
     text = edit_file(corpus, store.EXCLUSIONS, added=[fields(exclusion, corpus.pool.taxonomy)])
     proposal = Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
     return _without_candidates(corpus, proposal, [(candidate, None)] if candidate else [])
@@ -244,15 +209,14 @@ def exclude(corpus: CorpusFiles, exclusion: Exclusion, candidate: Candidate | No
 def _without_candidates(
     corpus: CorpusFiles, proposal: Proposal, decided: Sequence[tuple[Candidate, Paper | None]]
 ) -> Proposal:
-    """Candidates go by an edit that decides them, and what their readers read otherwise becomes open disputes.
+    """Add the removal of decided candidates, each with its paper; disagreements of readers become open disputes.
 
-    The papers that they become, None where they are excluded, are written first, the candidates last: a process that is
-    killed in between leaves both, and a validation reports it.
+    Their file is written last: a process that is killed before leaves both records, and validation reports them.
     """
     if not decided:
         return proposal
-    known = disputes.disputable(corpus.pool.taxonomy)
-    new = [dispute_fields(one) for was, paper in decided if paper for one in was.disputed(paper, known)]
+    tags = disputes.disputable(corpus.pool.taxonomy)
+    new = [dispute_fields(dispute) for was, paper in decided if paper for dispute in was.disputed(paper, tags)]
     texts = dict(proposal.texts)
     if new:
         texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, added=new)
@@ -262,7 +226,7 @@ def _without_candidates(
 
 
 def _without(corpus: CorpusFiles, path: str, positions: Iterable[int]) -> str:
-    """Return the new text of a data file without some of its records; errors as for `remove_record`."""
+    """Return the text of a data file without the records at some positions."""
     file = corpus.file(path)
     for position in sorted(positions, reverse=True):
         file = YamlFile(file.path, remove_record(file, position).encode())
@@ -270,33 +234,30 @@ def _without(corpus: CorpusFiles, path: str, positions: Iterable[int]) -> str:
 
 
 def demote(corpus: CorpusFiles, target: Target, excluded: Proposal) -> Proposal:
-    """A paper leaves the pool, for an exclusion that is new or changes; errors as for `remove_record`."""
-    gone = _remove_targets(corpus, [target])
-    return excluded._replace(texts={**gone.texts, **excluded.texts}, removed=gone.removed)
+    """Add the removal of a paper to the proposal that records its exclusion; errors as for `remove`."""
+    texts = {target.path: _without(corpus, target.path, [target.position]), **excluded.texts}
+    return excluded._replace(texts=texts, removed=(target.record,))
 
 
 def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
-    """Fields of one record change; None takes one away; errors as for `change_records`."""
-    text = edit_file(corpus, target.name, changes={target.position: changes})
-    return Proposal({target.name: text}, changed=(target.record,), changes=changes)
+    """Propose new values for fields of a record, None to remove one; errors as for `change_records`."""
+    text = edit_file(corpus, target.path, changes={target.position: changes})
+    return Proposal({target.path: text}, changed=(target.record,), changes=changes)
 
 
 def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool = False) -> Proposal:
-    """Records go, unless something else rests on one of them.
-
-    Args:
-        corpus: The corpus.
-        targets: The records.
-        unpublished: Whether the newest exclusion may go, too: nobody has seen its id.
+    """Propose to remove records; `unpublished` allows the newest exclusion, whose id nobody has seen.
 
     Raises:
         CommandUseError: A paper was promoted from an exclusion, or an exclusion's id would be given again.
-        DataFileError: The records of the file are not written one below the other.
+        DataFileError: Two records of the file share a line.
     """
     exclusions = [target.record for target in targets if isinstance(target.record, Exclusion)]
-    kept = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion not in exclusions)
-    next_number = max(kept, default=0) + 1
-    for record in (target.record for target in targets):
+    remaining = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion not in exclusions)
+    next_number = max(remaining, default=0) + 1
+    positions: dict[str, list[int]] = {}
+    for record, position, path in targets:
+        positions.setdefault(path, []).append(position)
         if isinstance(record, Paper):
             origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
             if origins:
@@ -311,20 +272,12 @@ def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool 
         if number > next_number:
             message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
             raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
-    return _remove_targets(corpus, targets)
-
-
-def _remove_targets(corpus: CorpusFiles, targets: Sequence[Target]) -> Proposal:
-    """Records go, whatever rests on them; errors as for `remove_record`."""
-    positions: dict[str, list[int]] = {}
-    for target in targets:
-        positions.setdefault(target.name, []).append(target.position)
     texts = {path: _without(corpus, path, places) for path, places in positions.items()}
     return Proposal(texts, removed=tuple(target.record for target in targets))
 
 
-def _findings_beside(corpus: CorpusFiles) -> list[Finding]:
-    """Return the errors in the files beside the records, and candidates that are decided by their titles."""
+def _errors_in_other_files(corpus: CorpusFiles) -> list[Finding]:
+    """Return the errors in the files other than the papers, and the candidates that a record decides (D112)."""
     rows = [row for row in store.DATA_FILES if row.path != store.PAPERS]
     findings = [finding for row in rows for finding in corpus.findings_of(row)]
     return [finding for finding in findings if finding.severity is Severity.ERROR or finding.code == "D112"]

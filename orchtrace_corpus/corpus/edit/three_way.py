@@ -1,8 +1,8 @@
-"""Merges three versions of a data file, as git does, so that nothing of either side is lost.
+"""Merge three versions of a data file, as git does, without losing anything of either side.
 
-A record, a field of it, or a level of a field of kind `levels`, that only one side changed is taken from that side.
-Where both changed it differently, the text holds both values between the marks that git writes, and nothing is guessed.
-Comments go with the field or record below them. Two exclusions that got one id apart from each other both stay.
+A record, a field, or a level of a field of kind `levels` that only one side changed is taken from that side. If both
+changed it differently, the text holds both values between git's markers. Comments go with the field or record below
+them. Two exclusions with one id, added on different sides, both stay.
 """
 
 import re
@@ -28,7 +28,7 @@ _FIELD = re.compile(r"  ([^\s#-][^:]*):")
 
 
 class Conflict(NamedTuple):
-    """A record that both sides changed, or added, and the fields that differ; none where one side removed it."""
+    """A record that both sides changed or added, and the fields that differ; none if one side removed it."""
 
     name: str
     fields: tuple[str, ...]
@@ -36,7 +36,7 @@ class Conflict(NamedTuple):
 
 
 class ThreeWay(NamedTuple):
-    """The merged text, what stands in it twice, and the new ids of their exclusions where ours had taken the old."""
+    """The merged text, the conflicts in it, and new ids of exclusions of theirs, by the ids that ours uses, too."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -46,16 +46,9 @@ class ThreeWay(NamedTuple):
 def merge_versions(style: Style, names: Sequence[str], base: str, ours: str, theirs: str) -> ThreeWay:
     """Merge three versions of a data file, each in canonical form or with a blank line between its records.
 
-    Args:
-        style: How its records are written.
-        names: The fields that tell its records apart. Without any, a record is never changed, such as a run of
-            searches: the merged file has the records of both sides, in the order of their days.
-        base: The version that both sides come from.
-        ours: Our version.
-        theirs: The other version.
-
-    Raises:
-        DataFileError: A record has nothing to be known by, shares it with another one, or stands on another's lines.
+    `names` are the fields that tell records apart. Without any, records never change, such as runs of searches: the
+    merged file has those of both sides, by day. A `DataFileError` says that a record is unnamed, has the name of
+    another, or shares a line with it.
     """
     before, own, theirs_blocks = (_blocks(text, names) for text in (base, ours, theirs))
     other, ids = _renumbered(before, own, theirs_blocks)
@@ -75,7 +68,7 @@ def merge_versions(style: Style, names: Sequence[str], base: str, ours: str, the
 
 
 def merge_arxiv(base: Mapping[str, Metadata], ours: Mapping[str, Metadata], theirs: Mapping[str, Metadata]) -> ThreeWay:
-    """Merge three versions of what arXiv says, paper by paper."""
+    """Merge three versions of arXiv's metadata, paper by paper."""
     sides: tuple[dict[str, Metadata], dict[str, Metadata]] = ({}, {})
     conflicts = []
     for name in sorted({*ours, *theirs}):
@@ -88,7 +81,7 @@ def merge_arxiv(base: Mapping[str, Metadata], ours: Mapping[str, Metadata], thei
 
 
 def marked(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """Two texts in pieces of whole lines as one: where they differ, both, between the marks of git."""
+    """Return two texts, in pieces of whole lines, as one; differing pieces are between git's markers."""
     from difflib import SequenceMatcher
 
     parts: list[str] = []
@@ -99,7 +92,7 @@ def marked(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
 
 def _blocks(text: str, names: Sequence[str]) -> dict[str, str]:
-    """The parts of a file: each record by its name, and the comments about the file."""
+    """Return the parts of a file: each record by its name, and the comments about the file."""
     blocks: dict[str, str] = {}
     for part in text.strip("\n").split("\n\n"):
         lines = [line for line in part.splitlines(keepends=True) if line.strip() not in ("", "[]")]
@@ -122,17 +115,17 @@ def _blocks(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def _day(name: str) -> str:
-    """The day of a run of searches; empty for other records."""
+    """Return the day of a run of searches; empty for other records."""
     return name.removeprefix(_RUN).partition(" ")[0] if name.startswith(_RUN) else ""
 
 
 def _number(name: str) -> int:
-    """The number of an exclusion's id, which is its place in the log; 0 for the key of a paper."""
+    """Return the number in an exclusion's id, by which the log is sorted; 0 for the key of a paper."""
     return int(name[1:]) if name[:1] == "E" and name[1:].isdecimal() else 0
 
 
 def _one_sided(base: _T, ours: _T, theirs: _T) -> tuple[_T] | None:
-    """The value that stands after the change of one side, or of both alike; None if they differ."""
+    """Return, in a tuple, the value if only one side changed it, or both alike; None for a conflict."""
     if ours in (theirs, base):
         return (theirs,)
     return (ours,) if theirs == base else None
@@ -141,7 +134,7 @@ def _one_sided(base: _T, ours: _T, theirs: _T) -> tuple[_T] | None:
 def _renumbered(
     base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Their blocks, with free ids for new exclusions where we gave theirs to other works, and those ids by the old."""
+    """Return their blocks, with free ids for new exclusions whose ids ours gives to other works; and the new ids."""
     free = count(max((_number(name) for name in (*base, *ours, *theirs)), default=0) + 1)
     shared = (name for name in theirs if _number(name) and name in ours and name not in base)
     works = ((name, [_fields(side[name]).get("identifier") for side in (ours, theirs)]) for name in shared)
@@ -158,13 +151,13 @@ def _fields(block: str) -> dict[str, object]:
 def _merged_block(
     style: Style, base: str | None, ours: str | None, theirs: str | None
 ) -> tuple[str, tuple[str, ...] | None]:
-    """A record's merged text, and the fields in conflict; None for no conflict, () where one side removed it."""
+    """Return a record's merged text, and the fields in conflict: None for no conflict, () if one side removed it."""
     if ours is None or theirs is None:
         return marked([ours or ""], [theirs or ""]), ()
     before, own, other = (_pieces(text or "") for text in (base, ours, theirs))
     pairs: dict[str, Sequence[str | None]] = {}
     for name in sorted({**own, **other}, key=lambda name: rank(name, style)):
-        unlike = None if base else ""  # of two new records, which may be two works, only what both say is certain
+        unlike = None if base else ""  # two new records may be two works: only values of both are certain
         sides = before.get(name, unlike), own.get(name), other.get(name)
         taken = _one_sided(*sides)
         pairs[name] = taken * 2 if taken else _merged_levels(name, style, sides) or sides[1:]
@@ -175,7 +168,7 @@ def _merged_block(
 
 
 def _pieces(block: str) -> dict[str, str]:
-    """The lines of a record by field, set in alike, each with the comments above it."""
+    """Return the lines of a record by field, equally indented, each with the comments above it."""
     pieces: dict[str, str] = {}
     name, above = "comments", ""
     for line in re.sub(r"(?m)^- ", "  ", block, count=1).splitlines(keepends=True):
@@ -190,10 +183,10 @@ def _pieces(block: str) -> dict[str, str]:
 
 
 def _merged_levels(name: str, style: Style, sides: Sequence[str | None]) -> tuple[str, str] | None:
-    """A field of levels as each side has it with the other's changes; None for another field, or one with comments."""
+    """Return a field of levels for each side, with the other's changes; None for another field or with comments."""
     if name not in style.flow or any(side is None or "#" in side for side in sides):
         return None
-    levels = [one for side in sides if isinstance(one := _fields(f"-\n{side}").get(name), dict)]
+    levels = [field for side in sides if isinstance(field := _fields(f"-\n{side}").get(name), dict)]
     if len(levels) < len(sides):
         return None
     before, own, other = levels

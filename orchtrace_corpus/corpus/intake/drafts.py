@@ -12,7 +12,7 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.evidence import is_tagged
 from orchtrace_corpus.corpus.edit import proposal
-from orchtrace_corpus.corpus.edit.proposal import Outcome, judge, load_editable, write
+from orchtrace_corpus.corpus.edit.proposal import Judgement, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
 from orchtrace_corpus.corpus.formats import issue_form
 from orchtrace_corpus.corpus.intake import papers as intake
@@ -161,10 +161,11 @@ class Draft(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """The outcome of adding papers: the papers refused, and the edit of the others, if there are any."""
+    """The outcome of adding papers: those refused; the edit of the others, if there are any; the written files."""
 
     refused: tuple[PaperRequest, ...]
-    outcome: Outcome | None = None
+    judgement: Judgement | None = None
+    written: tuple[str, ...] = ()
 
 
 def add(
@@ -218,7 +219,7 @@ def add(
         )
         raise CommandUseError("\n".join(lines))
     judgement = judge(corpus, proposal.add(corpus, records, [candidate.origin for candidate in new]))
-    return Addition(refused, Outcome(judgement) if dry_run else write(judgement))
+    return Addition(refused, judgement, () if dry_run else write(judgement))
 
 
 def read_form(body: str, taxonomy: Taxonomy) -> Form:

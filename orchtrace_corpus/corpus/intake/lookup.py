@@ -222,7 +222,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Pap
 
 def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[PaperRequest]:
     """Return the entries of a file, each under its own key if that could be one of ours, with its tags and summary."""
-    from orchtrace_corpus.corpus.edit.merge import by_term, said_of_new
+    from orchtrace_corpus.corpus.edit.merge import by_term, coding_of_new
     from orchtrace_corpus.corpus.formats import complete_item
 
     data, shown = read_bytes(path, path, MAX_BODY_BYTES), printable(path, limit=300)
@@ -242,7 +242,7 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
             if (value := getattr(paper, kind.value)) and not is_normal(kind, value):
                 problem = problem or f"{quote(value)} cannot be its {kind}; correct it in the file"
         problem = problem or describe_candidate(paper, known)
-        said, wrong = said_of_new(item, pool.taxonomy)
+        said, wrong = coding_of_new(item, pool.taxonomy)
         values = {**said, **values}
         paper, further = _with_fields(paper, {**values, **by_term(values, pool.taxonomy)}, pool.taxonomy)
         problem = problem or "; ".join((*wrong, *further))
