@@ -30,30 +30,9 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
     from orchtrace_corpus.corpus.states import diff
 
-__all__ = [
-    "Addition",
-    "Candidate",
-    "Check",
-    "Corpus",
-    "Details",
-    "Difference",
-    "Evidence",
-    "Exclusion",
-    "Finding",
-    "Paper",
-    "Part",
-    "PartName",
-    "Pool",
-    "Taxonomy",
-    "Verdict",
-    "add",
-    "candidates",
-    "check",
-    "claims",
-    "diff",
-    "load",
-    "validate",
-]
+__all__ = ["Addition", "Candidate", "Check", "Corpus", "Details", "Difference", "Evidence", "Exclusion", "Finding"]
+__all__ += ["Paper", "Part", "PartName", "Pool", "Taxonomy", "Verdict"]
+__all__ += ["add", "candidates", "check", "claims", "diff", "load", "validate"]
 
 _MODULES = {
     "base.findings": ("Finding",),

@@ -1,9 +1,8 @@
-"""Every generated file of a corpus: what it should say, and whether it does.
+"""Every generated file of a corpus, as it is and as it should be.
 
-`generated` is the one list that `corpus build` writes and `corpus check` compares, so the two cannot
-disagree. Nothing in these files depends on the clock, the locale or the machine.
-
-What only some of the files need is imported where they are made: start-up is most of the time of a command.
+`corpus build` writes the files that `generated` returns, and `corpus check` compares them. Nothing in these files
+depends on the clock, the locale or the machine. Modules that only some files need are imported where they are
+made: start-up is most of the time of a command.
 """
 
 import os
@@ -39,12 +38,7 @@ _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
 
 
 def data_documents(files: CorpusFiles) -> list[Document]:
-    """Return the data files that have a canonical form, each with that form, and the others with CRLF line ends.
-
-    Raises:
-        DataFileError: A file cannot be read or has errors of syntax, or a comment stands where the
-            canonical form has no line for it.
-    """
+    """Return the data files that have a canonical form, each with that form, and the others with CRLF line ends."""
     documents = [
         canonical_document(row.path, files.file(row.path), files.style(row.path))
         for row in store.DATA_FILES
@@ -59,15 +53,7 @@ def data_documents(files: CorpusFiles) -> list[Document]:
 
 
 def mended_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Document]:
-    """Return the data files with those findings mended that have a mend; nothing else in them changes.
-
-    Args:
-        files: The corpus.
-        findings: What to mend; findings without a mend are skipped.
-
-    Raises:
-        DataFileError: A value cannot be changed in place.
-    """
+    """Return the data files with those findings fixed that have an automatic fix; nothing else in them changes."""
     from orchtrace_corpus.base.yamlfile.splice import replace_values
     from orchtrace_corpus.corpus.edit.fixes import changes
 
@@ -78,11 +64,7 @@ def mended_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Do
 
 
 def arxiv_documents(files: CorpusFiles) -> list[Document]:
-    """Return what arXiv said last in its canonical form; nothing where the corpus has no file of it.
-
-    Raises:
-        DataFileError: The file cannot be read, or is not in its form.
-    """
+    """Return the file of arXiv's last answers in its canonical form, if the corpus has one."""
     present = files.text_file(store.ARXIV)
     if present is None:
         return []
@@ -92,35 +74,23 @@ def arxiv_documents(files: CorpusFiles) -> list[Document]:
 
 
 def readme_documents(files: CorpusFiles) -> list[Document]:
-    """Return README.md with its regions made anew, and the pages of its sections, orphans included.
-
-    Nothing where README.md is missing.
-
-    Raises:
-        DataFileError: A region is unknown or not closed.
-        InvalidCorpusError: The disputes, the claims or the candidates have errors.
-    """
+    """Return README.md with its regions made anew, and the pages of its list; nothing where it is missing."""
     root = files.root
     present = _read(root, README)
     if present is None:
         return []
     made = readme(with_line_feeds(present), README, files.pool, files)
     pages = [document(root, path, _marked(page)) for path, page in made.pages.items()]
-    left = _orphans(root, LIST_FOLDER, ".md", made.pages, lambda _: _GENERATED)
-    return [Document(README, present, made.text), *pages, *left]
+    outdated = _orphans(root, LIST_FOLDER, ".md", made.pages, lambda _: _GENERATED)
+    return [Document(README, present, made.text), *pages, *outdated]
 
 
 def _orphans(
     root: str, folder: str, ending: str, made: Collection[str], mark: Callable[[str], str]
 ) -> Iterator[Document]:
-    """The files in a folder that are ours and made no longer, such as those of a term or an axis that was renamed.
+    """Yield the generated files in a folder that are no longer `made`, such as those of a renamed term.
 
-    Args:
-        root: The corpus's folder.
-        folder: The folder below it.
-        ending: How the names of these files end.
-        made: Those that are made.
-        mark: From a name without its ending to what says in a file that it is ours.
+    `mark` returns the text by which a generated file is known, from its name without the ending.
     """
     path = os.path.join(root, folder)
     for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():
@@ -138,12 +108,9 @@ def statistics_document(files: CorpusFiles, summary: Summary) -> Document:
 
 
 def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> list[Document]:
-    """The figures, the page that shows them all, and what is drawn no longer; only the figures named, if any are.
+    """Return the figures, the page that shows them all, and outdated figures; of `names`, if any, only those figures.
 
-    A figure of ours says its own name in its first line.
-
-    Raises:
-        CommandUseError: There is no figure of a name.
+    A generated figure has its own name in its first line.
     """
     from orchtrace_corpus.corpus.render.figures import plan
     from orchtrace_corpus.corpus.render.figures.pictures import draw
@@ -154,17 +121,12 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     if names:
         return drawn
     known = [figure.path for figure in figures]
-    left = _orphans(root, plan.FOLDER, ".svg", known, lambda name: f'aria-labelledby="{name}-title {name}-desc"')
-    return [document(root, FIGURES, _marked(plan.page(said))), *drawn, *left]
+    outdated = _orphans(root, plan.FOLDER, ".svg", known, lambda name: f'aria-labelledby="{name}-title {name}-desc"')
+    return [document(root, FIGURES, _marked(plan.page(said))), *drawn, *outdated]
 
 
 def figure_source(files: CorpusFiles, summary: Summary) -> "Source":
-    """Return what the figures are drawn from.
-
-    Raises:
-        DataFileError: A file cannot be read.
-        InvalidCorpusError: What is known of scale, or the disputes, have errors.
-    """
+    """Return the values that the figures show."""
     from orchtrace_corpus.corpus.model.disputes import contested
     from orchtrace_corpus.corpus.render.figures.plan import Source, contested_values
 
@@ -173,8 +135,7 @@ def figure_source(files: CorpusFiles, summary: Summary) -> "Source":
         from orchtrace_corpus.corpus.analysis import flow
 
         screening = flow.screening(pool, runs, files.candidates.items, files.protocol.sound())
-    observations = files.scale.sound()
-    disputed = contested(files.disputes.sound())
+    observations, disputed = files.scale.sound(), contested(files.disputes.sound())
     return Source(pool, summary, observations, contested_values(pool, disputed), screening)
 
 
@@ -193,11 +154,7 @@ def schema_path(name: str) -> str:
 
 
 def guide_documents(files: CorpusFiles) -> list[Document]:
-    """Return the pages of the codebook and of the protocol, for each that the corpus has.
-
-    Raises:
-        InvalidCorpusError: One of them has errors.
-    """
+    """Return the pages of the codebook and of the protocol, for each that the corpus has."""
     taxonomy = files.pool.taxonomy
     codings, protocol = files.codebook.sound(), files.protocol.sound()
     if not codings and protocol is None:
@@ -247,7 +204,7 @@ def new_corpus() -> dict[str, str]:
 
 
 def edited_regions(document: Document) -> list[str]:
-    """The names of a README's regions whose text differs from what the data gives."""
+    """Return the names of a README's regions that differ from the data."""
     if document.present is None:
         return []
     present, wanted = document.present, document.wanted
@@ -256,17 +213,13 @@ def edited_regions(document: Document) -> list[str]:
 
 
 def _marked(text: str) -> str:
-    """A document with the note below its title that it is generated."""
+    """Return a document with a note below its title that it is generated."""
     title, _, rest = text.partition("\n\n")
     return f"{title}\n\n{_GENERATED}{rest}"
 
 
 def canonical_document(name: str, file: YamlFile, style: "Style") -> Document:
-    """A data file and its canonical form.
-
-    Raises:
-        DataFileError: It has errors of syntax, or a comment stands where the form has no line for it.
-    """
+    """Return a data file with its canonical form, which has no place for some comments, and for errors of syntax."""
     from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
 
     try:

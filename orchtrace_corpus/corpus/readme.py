@@ -10,8 +10,8 @@ papers that pass, as a table), `claims` (what claims come to over each pool), `f
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, InvalidCorpusError
@@ -103,66 +103,49 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
 
     Args:
         text: The document.
-        path: What messages call it.
+        path: The path to show in messages.
         pool: The corpus.
-        files: Its files, of which those of scale, disputes, claims and candidates are read where a region asks for
-            them; without it, there are none.
+        files: Its files; without them, it has no observations of scale, disputes, claims and candidates.
 
     Raises:
         DataFileError: Regions are unknown or not closed, or their fields or filters are wrong.
-        InvalidCorpusError: What is known of scale, the disputes, the claims or the candidates have errors.
+        InvalidCorpusError: One of the files that a region needs has errors.
     """
-    pool = pool._replace(papers=in_published_order(pool.papers, pool.published))
-    room = LIST_LIMIT_BYTES
-
-    @cache
-    def contested() -> Collection[tuple[str, str]]:
-        from orchtrace_corpus.corpus.model.disputes import contested
-
-        return contested(files.disputes.sound()) if files else ()
-
-    sections = cache(lambda: list_sections(pool, contested(), room))
-    sources = _Sources(pool, files, cache(lambda: summarise(pool)), contested, sections)
-
+    regions = _Regions(pool._replace(papers=in_published_order(pool.papers, pool.published)), files)
     problems: list[str] = []
 
-    def fill(document: str, regions: list[Region]) -> str:
+    def fill(document: str, to_fill: list[Region]) -> str:
         def body(region: Region) -> str:
             try:
-                return _body(region.name, sources)
-            except InvalidCorpusError:  # of what the region is made from; the region itself is right
+                return regions.body(region.name)
+            except InvalidCorpusError:  # of the data of the region; the region itself is right
                 raise
             except CorpusError as error:
                 line = document.count("\n", 0, region.start)
                 problems.append(f"{path}:{line}: region {quote(region.name)}: {error}")
                 return ""
 
-        return replace_regions(document, regions, body)
+        return replace_regions(document, to_fill, body)
 
-    # The list behind the others: it takes the room that they leave. Contents last: they name the sections of all.
+    # The list follows the others and takes the room that they leave; the contents, which name all sections, come last.
     around = fill(text, [region for region in find_regions(text, path) if region.name != _LIST])
     lists = [region for region in find_regions(around, path) if region.name == _LIST]
     taken = len(around.encode()) - sum(len(around[region.start : region.end].encode()) for region in lists)
-    room = min(LIST_LIMIT_BYTES, SIZE_LIMIT_BYTES - RESERVED_BYTES - taken)
+    regions.room = min(LIST_LIMIT_BYTES, SIZE_LIMIT_BYTES - RESERVED_BYTES - taken)
     filled = fill(around, lists)
     if problems:
         hint = "Correct each name, or remove the region: its begin line, its end line, and what is between them."
         raise DataFileError("\n".join(problems), hint)
-    pages = dict(_pages(sections())) if lists else {}
+    pages = dict(_pages(regions.sections)) if lists else {}
     contents = [region for region in find_regions(filled, path) if region.name == "contents"]
     return Readme(replace_regions(filled, contents, lambda _: _contents(filled)), pages)
 
 
 def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room: int) -> tuple[ListSection, ...]:
-    """Return the sections of the list, each with `own_page` decided.
+    """Return the sections of the list, each with `own_page` decided; `pool` is in the order of the list.
 
     A section has its own page where the taxonomy says so, and where it is larger than the taxonomy's `page_above`.
-    While the rest is larger than the room, the largest section moves as well.
-
-    Args:
-        pool: The corpus, in the order of the list.
-        contested: The tags in open dispute, as pairs of a key and a tag.
-        room: The bytes that the list may take in the README.
+    While the rest is larger than the bytes of `room`, the largest section moves as well.
     """
     listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
     own = tuple(field for field in pool.taxonomy.paper_fields if field.is_listed)
@@ -260,64 +243,82 @@ def slug(heading: str, taken: dict[str, int]) -> str:
     return f"{base}-{repeated}" if repeated else base
 
 
-class _Sources(NamedTuple):
-    """The sources of regions; all but the pool are read only if a region asks for them."""
+class _Regions:
+    """The regions of a README; all but the pool is read only if a region asks for it."""
 
-    pool: Pool
-    files: "CorpusFiles | None"
-    summary: Callable[[], Summary]
-    contested: Callable[[], Collection[tuple[str, str]]]
-    sections: Callable[[], Sequence[ListSection]]
+    def __init__(self, pool: Pool, files: "CorpusFiles | None") -> None:
+        self.pool = pool
+        self.files = files
+        self.room = LIST_LIMIT_BYTES
 
+    @cached_property
+    def summary(self) -> Summary:
+        return summarise(self.pool)
 
-def _body(name: str, sources: _Sources) -> str:
-    kind, _, argument = name.partition(" ")
-    pool, summary = sources.pool, sources.summary
-    if kind == "contents":
-        return ""
-    if kind == "counts":
-        from orchtrace_corpus.corpus.render.statistics import counts_tables, levels_table, totals
+    @cached_property
+    def contested(self) -> Collection[tuple[str, str]]:
+        from orchtrace_corpus.corpus.model.disputes import contested
 
-        newest = f" The newest record is of {summary().newest}." if summary().newest else ""
-        tables = [counts_tables(counts)[0] for counts in summary().axes] + list(map(levels_table, summary().levels))
-        bare = [markdown(table._replace(title="", notes=())) for table in tables]
-        return "\n".join((f"{totals(summary())}.{newest}\n", *bare))
-    if kind == "page":
-        from orchtrace_corpus.corpus.render.statistics import page
+        return contested(self.files.disputes.sound()) if self.files else ()
 
-        return f"```console\n$ corpus stats\n{plain(page(summary(), pool.taxonomy, _PAGE_WIDTH))}```"
-    if kind == _LIST:
-        texts = []
-        for section in sources.sections():
-            listed = _links(section, pool.taxonomy.noun) if section.own_page else "\n".join(section.items)
-            texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, listed))))
-        return "\n\n".join(texts) + "\n"
-    if kind == "terms" and argument:
-        return _terms(pool, argument.strip())
-    if kind == "claims" and not argument:
+    @cached_property
+    def sections(self) -> tuple[ListSection, ...]:
+        return list_sections(self.pool, self.contested, self.room)
+
+    def body(self, name: str) -> str:
+        """Return the text of a region by its name."""
+        kind, _, argument = name.partition(" ")
+        if kind == "contents":
+            return ""
+        if kind == "counts":
+            from orchtrace_corpus.corpus.render.statistics import counts_tables, levels_table, totals
+
+            newest = f" The newest record is of {self.summary.newest}." if self.summary.newest else ""
+            tables = [counts_tables(counts)[0] for counts in self.summary.axes]
+            tables += map(levels_table, self.summary.levels)
+            bare = [markdown(table._replace(title="", notes=())) for table in tables]
+            return "\n".join((f"{totals(self.summary)}.{newest}\n", *bare))
+        if kind == "page":
+            from orchtrace_corpus.corpus.render.statistics import page
+
+            return f"```console\n$ corpus stats\n{plain(page(self.summary, self.pool.taxonomy, _PAGE_WIDTH))}```"
+        if kind == _LIST:
+            texts = []
+            for section in self.sections:
+                listed = _links(section, self.pool.taxonomy.noun) if section.own_page else "\n".join(section.items)
+                texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, listed))))
+            return "\n\n".join(texts) + "\n"
+        if kind == "terms" and argument:
+            return _terms(self.pool, argument.strip())
+        if kind == "claims" and not argument:
+            return self._claims()
+        if kind == "papers":
+            papers = parse(argument.split(), paper_attributes(self.pool.taxonomy)).select(self.pool.papers)
+            rows = tuple((paper.title, paper.year or None, paper.venue, paper.summary) for paper in papers)
+            links = tuple(address(paper.urls[0]) for paper in papers)
+            return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows, links=links))
+        if kind == "figures" and argument:
+            return self._figures(argument.split())
+        raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
+
+    def _claims(self) -> str:
         from orchtrace_corpus.corpus.analysis.claims import evaluate
         from orchtrace_corpus.corpus.model.candidates import select_proposed
         from orchtrace_corpus.corpus.render.claims import pools_table
 
-        if sources.files is None:
+        if self.files is None:
             return markdown(pools_table(()))
-        claims, awaiting = sources.files.claims, sources.files.candidates
+        claims, awaiting = self.files.claims, self.files.candidates
         require_none("the claims have errors:", claims.findings)
         proposed = select_proposed(awaiting.sound()) if awaiting.places else None
-        return markdown(pools_table(evaluate(claims.claims, sources.files.pool, candidates=proposed)))
-    if kind == "papers":
-        papers = parse(argument.split(), paper_attributes(pool.taxonomy)).select(pool.papers)
-        rows = tuple((paper.title, paper.year or None, paper.venue, paper.summary) for paper in papers)
-        links = tuple(address(paper.urls[0]) for paper in papers)
-        return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows, links=links))
-    if kind == "figures" and argument:
+        return markdown(pools_table(evaluate(claims.claims, self.files.pool, candidates=proposed)))
+
+    def _figures(self, names: list[str]) -> str:
         from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, figures_of
 
-        names = argument.split()
-        known = sources.files.scale.sound() if sources.files and SCALE_GAP in names else ()
-        source = Source(pool, summary(), known, contested_values(pool, sources.contested()))
+        observations = self.files.scale.sound() if self.files and SCALE_GAP in names else ()
+        source = Source(self.pool, self.summary, observations, contested_values(self.pool, self.contested))
         return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in chosen(names, figures_of(source)))
-    raise CommandUseError("there is no such region", f"There are: {REGIONS}.")
 
 
 def _contents(text: str) -> str:

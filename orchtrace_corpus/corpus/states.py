@@ -24,26 +24,23 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Proposal(NamedTuple):
-    """The changes of a pull request beside the meaning of its data.
+    """A pull request, with its changes to files other than data.
 
     Attributes:
-        names: The commit where it left its base, and its last one.
+        revisions: The commit where it left its base, and its last commit.
         outside: The files that it changes and that are no data, by their paths in the repository.
         odd: The data files that it makes links, executables or other repositories, by their paths.
     """
 
-    names: tuple[str, str]
+    revisions: tuple[Revision, Revision]
     outside: tuple[str, ...]
     odd: tuple[str, ...]
 
 
 class Side(NamedTuple):
-    """One of the two states that are compared.
+    """One of the two states that are compared, with the bytes of its data files by their paths below its folder.
 
-    Attributes:
-        name: What it is called.
-        folder: Its folder; of a revision, that of the corpus which it is a revision of.
-        texts: The bytes of its data files, by their paths below the folder.
+    The folder of a revision is that of the corpus that it is a revision of.
     """
 
     name: str
@@ -67,15 +64,18 @@ def diff(before: str, after: str = "", root: str = "") -> Difference:
 
 
 def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Difference:
-    """The same as `diff`; the corpus's own folder is looked for only where it is needed."""
+    """Return the result of `diff`; the corpus's own folder is looked for only where it is needed."""
     proposal = find_proposal(before, after, find_root)
-    if proposal is not None and proposal.odd:
+    if proposal is None:
+        first, second = _sides(before, after, find_root)
+    elif proposal.odd:
         raise DataFileError(
-            f"{first_names_and_more(list(map(quote, proposal.odd)), 3, ' and {} more')} of {proposal.names[1]}: "
+            f"{first_names_and_more(list(map(quote, proposal.odd)), 3, ' and {} more')} of {proposal.revisions[1]}: "
             "data files must be plain files, not links, executables or submodules",
             "For an executable: git update-index --chmod=-x FILE",
         )
-    first, second = _sides(before, after, find_root)
+    else:
+        first, second = map(_of_revision, proposal.revisions)
     if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
     names = {row.path: row.names for row in store.DATA_FILES}
@@ -84,32 +84,30 @@ def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Dif
 
 
 def find_proposal(before: str, after: str, find_root: Callable[[], str]) -> Proposal | None:
-    """Return the pull request that `BASE...HEAD` stands for; None for other states. Errors as for `diff`."""
-    if _dots(before, after) != "...":
+    """Return the pull request that `BASE...HEAD` names; None for other states. Errors are those of `diff`."""
+    _, dots, head = _split(before, after)
+    if dots != "...":
         return None
     root = find_root()
-    first, second = _parted(root, before)
+    last = revisions.find(root, head or "HEAD")
+    first, last = revisions.find(root, before), last._replace(asked=last.commit)
     data = revisions.data_prefix(root)
     outside, odd = [], []
-    for path, mode in revisions.file_changes(first, second):
+    for path, mode in revisions.file_changes(first, last):
         if not f"{path}/".startswith(data) or _is_hidden(path.removeprefix(data)):
             outside.append(path)
         elif mode not in (_GONE, _PLAIN_FILE):
             odd.append(path)
-    return Proposal((str(first), str(second)), tuple(outside), tuple(odd))
+    return Proposal((first, last), tuple(outside), tuple(odd))
 
 
-def _dots(before: str, after: str) -> str:
-    """Return the dots by which one word names two revisions; empty where it names one, or a folder."""
-    if after or _is_corpus(before) or before.startswith((".", "/")):
-        return ""
-    return next((dots for dots in ("...", "..") if dots in before), "")
-
-
-def _parted(root: str, name: str) -> tuple[Revision, Revision]:
-    """Return the commit where the two ends of `BASE...HEAD` parted, and the second end, each by its id."""
-    second = revisions.find(root, name.partition("...")[2] or "HEAD")
-    return revisions.find(root, name), second._replace(asked=second.commit)
+def _split(before: str, after: str) -> tuple[str, str, str]:
+    """Return two names and the dots that joined them in one word; without dots, the names as they are."""
+    if not after and not _is_corpus(before) and not before.startswith((".", "/")):
+        for dots in ("...", ".."):
+            if dots in before:
+                return before.partition(dots)
+    return before, "", after
 
 
 def _rows() -> list[DataFile]:
@@ -117,25 +115,17 @@ def _rows() -> list[DataFile]:
     return [row for row in store.DATA_FILES if row.path.endswith(".yaml")]
 
 
-def _sides(base: str, head: str, find_root: Callable[[], str]) -> tuple[Side, Side]:
+def _sides(before: str, after: str, find_root: Callable[[], str]) -> tuple[Side, Side]:
     """Return the two states to compare."""
-    dots = _dots(base, head)
-    if dots == "...":
-        root = find_root()
-        first, second = _parted(root, base)
-        return _of_revision(root, first), _of_revision(root, second)
-    if dots:
-        old, _, new = base.partition(dots)
-        return _side(find_root, old), _side(find_root, new or "HEAD")
-    side = _side(find_root, base)
-    return side, _side(find_root, head) if head else _of_folder(find_root(), "the working tree")
+    old, dots, new = _split(before, after)
+    first = _side(old, find_root)
+    if new or dots:
+        return first, _side(new or "HEAD", find_root)
+    return first, _of_folder(find_root(), "the working tree")
 
 
-def _side(find_root: Callable[[], str], name: str) -> Side:
-    if _is_corpus(name):
-        return _of_folder(name, name)
-    root = find_root()
-    return _of_revision(root, revisions.find(root, name))
+def _side(name: str, find_root: Callable[[], str]) -> Side:
+    return _of_folder(name, name) if _is_corpus(name) else _of_revision(revisions.find(find_root(), name))
 
 
 def _is_corpus(folder: str) -> bool:
@@ -158,16 +148,16 @@ def _read(path: str) -> bytes:
         raise DataFileError(f"cannot read {printable(path, limit=300)}: {error.strerror}") from error
 
 
-def _of_revision(root: str, revision: Revision) -> Side:
+def _of_revision(revision: Revision) -> Side:
     texts = revision.read(*(row.path for row in _rows()))
     contents = revision.contents("data")
     others = _others(contents)
     blobs = revision.blobs([contents[path] for path in others])
-    return _require_data(Side(str(revision), root, texts | dict(zip(others, blobs, strict=True))))
+    return _require_data(Side(str(revision), revision.folder, texts | dict(zip(others, blobs, strict=True))))
 
 
 def _require_data(side: Side) -> Side:
-    """The side, if its data is there itself."""
+    """Return the side, unless one of its data files is only a pointer."""
     for row in _rows():
         if side.texts.get(row.path, b"").startswith(_POINTER):
             message = f"{row.path} of {side.name} is a pointer of Git LFS: the data itself is kept elsewhere"
@@ -187,11 +177,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def _state(side: Side, other: Side) -> State:
-    """Return a side's records, what is wrong with them, and what its claims come to.
-
-    Raises:
-        InvalidCorpusError: Neither side has a taxonomy without errors, so that nothing can be read.
-    """
+    """Return a side's records, with their findings and the verdicts on its claims."""
     remarks = [] if store.PAPERS in side.texts else [f"There is no {store.PAPERS} in {side.name}."]
     corpus, found = _corpus(side, other, remarks)
     loaded = corpus.loaded
@@ -223,9 +209,9 @@ def _state(side: Side, other: Side) -> State:
 
 
 def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, tuple[Finding, ...]]:
-    """A side by the other side's vocabulary where its own is missing or wrong, and what is wrong with it.
+    """Return the corpus of a side, and the findings in its taxonomy.
 
-    The published pool is that of the other side, too, where the side's own is missing.
+    A missing or wrong taxonomy is replaced by that of the other side, and so is a missing published pool.
     """
     published = side.texts.get(store.PUBLISHED, other.texts.get(store.PUBLISHED))
     texts: dict[str, bytes | None] = {**side.texts, **{row.path: side.texts.get(row.path) for row in _rows()}}
@@ -247,6 +233,6 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
 
 
 def _named(finding: Finding) -> Finding:
-    """The finding at its file's name below the corpus's folder, wherever that is."""
+    """Return the finding with the path of its file below the corpus's folder."""
     path = f"data/{os.path.basename(finding.location.path)}"
     return finding._replace(location=finding.location._replace(path=path))

@@ -299,8 +299,9 @@ def diff(
         change = compare_states(base, head, session.root_folder)
     except CorpusError as error:  # the comment says so, too
         if output_format is not DiffFormat.TEXT and (proposal := find_proposal(base, head, session.root_folder)):
+            first, last = map(str, proposal.revisions)
             _write_difference(
-                session, output_format, difference_data.refusal(proposal.names, proposal.outside, str(error))
+                session, output_format, difference_data.refusal((first, last), proposal.outside, str(error))
             )
         raise
     _write_difference(session, output_format, difference_data.document(change))

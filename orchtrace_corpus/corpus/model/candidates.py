@@ -4,7 +4,7 @@ A candidate is a record of a paper in which tags may be open, with the decision 
 each reader reads in its sources. A tag stands in the record where readers agree. Where it is open, it breaks no claim.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import product
 from typing import Any
@@ -121,14 +121,10 @@ class Candidate(NamedTuple):
         return tag in self.open_tags
 
     def supported(self, tags: Mapping[str, Tag], known: Mapping[str, Facet]) -> Paper:
-        """The paper with some tags, and with what each reading says of them as items of evidence.
+        """Return the paper with some tags, and with the readings of the `known` tags as items of evidence.
 
-        A reading supports a facet if every tag of the facet that it gives is that of the record, contradicts it if
-        none is, and supports it partly in between.
-
-        Args:
-            tags: The tags.
-            known: The facet of every tag that is compared, as `disputes.disputable` returns them.
+        A reading supports a facet if the record has every tag that the reading gives for it, contradicts the facet if
+        the record has none of them, and supports it partly in between.
         """
         paper, items = self.paper._replace(tags=tags), []
         for reading in self.readings:
@@ -147,12 +143,7 @@ class Candidate(NamedTuple):
         return paper._replace(evidence=(*self.paper.evidence, *items))
 
     def disputed(self, paper: Paper, known: Mapping[str, Facet]) -> tuple[Dispute, ...]:
-        """The open disputes that the candidate leaves behind as a paper: a tag that a reader reads otherwise.
-
-        Args:
-            paper: What it became.
-            known: The facet of every tag that can be read, as `disputes.disputable` returns them.
-        """
+        """Return an open dispute for each `known` tag of the included paper that a reader reads differently."""
         left = []
         for tag, facet in known.items():
             stands = value_of(paper, facet, tag)
@@ -168,15 +159,15 @@ class Candidate(NamedTuple):
         return tuple(left)
 
     def settled_levels(self, facet: Facet) -> dict[str, str]:
-        """Those terms of a facet of levels that are settled, each with its level or `NOT_ARISING`."""
+        """Return the settled terms of a facet of levels, each with its level or `NOT_ARISING`."""
         held = self.paper.tags.get(facet.field)
         levels = held if isinstance(held, Mapping) else {}
         return {term.id: levels.get(term.id, NOT_ARISING) for term in facet.terms if term.id not in self.open_tags}
 
     def settle(self, given: Mapping[str, Tag], taxonomy: Taxonomy) -> "Candidate":
-        """The candidate with tags that somebody gives, which are settled then.
+        """Return the candidate with the given tags, which are settled now.
 
-        A level settles its own term only; that no term arises (`{}`) settles all that is open of the facet.
+        A level settles its own term only; `{}`, by which no term arises, settles all open terms of the facet.
         """
         tags, left = dict(self.paper.tags), set(self.open_tags)
         for facet in taxonomy.papers:
@@ -271,8 +262,7 @@ def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Cand
     if file is None:
         return Entries("the candidates have")
     schema, report = candidate_schema(taxonomy), Report(file)
-    facets = {facet.field: facet for facet in taxonomy.papers}
-    screening = {facet.field for facet in screening_facets(taxonomy)}
+    screening = [facet.field for facet in screening_facets(taxonomy)]
     candidates, starts = [], []
     for node in file.records():
         report.record = ""
@@ -280,17 +270,31 @@ def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Cand
         if values is None:
             continue
         known = {name: value for name, value in values.items() if value is not None}
-        given = {name: known.pop(name) for name in facets if name in known}
+        tags = {facet.field: known.pop(facet.field) for facet in taxonomy.papers if facet.field in known}
         screened = {name: known.pop(name) for name in screening if name in known}
         own = {field.name: known.pop(field.name) for field in CANDIDATE_FIELDS if field.name in known}
         proposal = own.setdefault("proposal", Decision.UNCLEAR)
         if proposal is not Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
             report.add("F101", node.at, "missing field 'reason'")
-        paper = Paper(tags={field: arising(tag) for field, tag in given.items()}).with_values(known)
-        open_tags = frozenset(_open_tags(given, facets.values()))
+        paper = Paper(tags={field: arising(tag) for field, tag in tags.items()}).with_values(known)
+        open_tags = _open_tags(tags, taxonomy.papers)
         candidates.append(Candidate(paper, screening=screened, open_tags=open_tags, **own))
         starts.append(node.at)
     return Entries("the candidates have", candidates, Places(file, starts), file.findings)
+
+
+def _open_tags(tags: Mapping[str, Any], facets: Iterable[Facet]) -> frozenset[str]:
+    """Return the required facets without a tag, and the terms without a level, each with its facet."""
+    left: set[str] = set()
+    for facet in facets:
+        tag = tags.get(facet.field)
+        absent: list[str] = []
+        if facet.kind is Kind.LEVELS:
+            absent = [term.id for term in facet.terms if term.id not in (tag or {})]
+        left.update(absent)
+        if absent or (tag is None and facet.required):
+            left.add(facet.field)
+    return frozenset(left)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:
@@ -315,12 +319,3 @@ def _read_tags(taxonomy: Taxonomy) -> Decoder:
         return read if len(read) == len(node.entries) else None
 
     return decode
-
-
-def _open_tags(given: Mapping[str, Any], facets: Iterable[Facet]) -> Iterator[str]:
-    for facet in facets:
-        tag = given.get(facet.field)
-        absent = [term.id for term in facet.terms if term.id not in (tag or {})] if facet.kind is Kind.LEVELS else ()
-        yield from absent
-        if absent or (tag is None and facet.required):
-            yield facet.field

@@ -6,8 +6,8 @@ Here claims are only read; filters, fields and terms in them are judged by `anal
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.findings import Finding, Location, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -165,10 +165,10 @@ class Claim(NamedTuple):
 
 
 class ClaimFile(NamedTuple):
-    """The claims of a corpus as read: those without mistakes, where each stands, and the mistakes.
+    """The claims of a corpus as read: those without mistakes, their places, and the mistakes.
 
-    `unread` has the ids, as they are written, of those with mistakes; an empty text for one without id. What such a
-    claim asks for is not known: a filter whose name is misspelt would otherwise look for all records.
+    `unread` has the ids of claims with mistakes, as they are written; an empty text for a claim without an id. Such a
+    claim is not judged: without a filter whose name is misspelt, it would look for all records.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -191,18 +191,14 @@ class ClaimFile(NamedTuple):
 def decode_claims(
     file: YamlFile | None, read_sheet: Callable[[str], str | None], scale: "Entries[Observation]"
 ) -> ClaimFile:
-    """Decode a list of claims, if there is one, with the data that they rest on; problems become findings.
-
-    Args:
-        file: The file.
-        read_sheet: Returns the text of a coding sheet by its path below the corpus's folder; None where there is none.
-        scale: The published sizes of systems.
-    """
+    """Decode a list of claims, if there is one; `read_sheet` and `scale` give the data that some of them rest on."""
     if file is None:
         return ClaimFile()
     report = Report(file)
-    decoded: list[tuple[int, str, Claim | None]] = []
+    read = cache(read_sheet)
+    claims, starts, unread = [], [], []
     seen: set[str] = set()
+    reported = len(file.findings)
     for node in file.records():
         report.record = ""
         values = decode_record(node, _CLAIM, report) or {}
@@ -210,25 +206,14 @@ def decode_claims(
         if name in seen and type(node) is Mapping:
             report.add("C105", node.entries["id"][1].at, f"claim id {quote(name)} is used twice; give each its own")
         seen.update(() if name is None else (name,))
-        is_whole = values.keys() >= set(_CLAIM.required) and node.at != file.cut_off
-        claim = Claim(**values) if is_whole and None not in values.values() else None
-        decoded.append((node.at, report.record, claim))
-    wrong: set[int] = set()
-    if file.findings:
-        from bisect import bisect_right  # most files have no mistakes
-
-        starts = [file.location(start) for start, _, _ in decoded]
-        wrong = {bisect_right(starts, finding.location) - 1 for finding in file.findings}
-    sound, unread = [], []
-    for index, (start, name, claim) in enumerate(decoded):
-        if claim is None or index in wrong:
-            unread.append(name)
+        is_whole = values.keys() >= set(_CLAIM.required) and None not in values.values() and node.at != file.cut_off
+        if is_whole and len(file.findings) == reported:
+            claims.append(_with_data(Claim(**values), read, scale))
+            starts.append(node.at)
         else:
-            sound.append((claim, start))
-    places = Places(file, [start for _, start in sound])
-    read = cache(read_sheet)
-    claims = tuple(_with_data(claim, read, scale) for claim, _ in sound)
-    return ClaimFile(claims, places, tuple(file.findings), tuple(unread))
+            unread.append(report.record)
+        reported = len(file.findings)
+    return ClaimFile(tuple(claims), Places(file, starts), tuple(file.findings), tuple(unread))
 
 
 def _with_data(claim: Claim, read_sheet: Callable[[str], str | None], scale: "Entries[Observation]") -> Claim:
@@ -265,27 +250,35 @@ def _expectation(node: Node, report: Report) -> Expectation | None:
     return None if values is None or None in values.values() else build(**values)
 
 
-def _natural(name: str) -> Decoder:
-    return fields.natural(name, "C102", "{} is not a number of records: write digits")
+def _parse_ratio(text: str) -> tuple[int, int]:
+    equal, _, total = text.partition(" of ")
+    if all(part.isascii() and part.isdigit() and len(part) < 10 for part in (equal, total)):
+        return int(equal), int(total)
+    raise ValueError(f"{quote(text)} says no agreement: write 31 of 32")
 
 
-def _ratio(name: str) -> Decoder:
-    def parse(text: str) -> tuple[int, int]:
-        equal, _, total = text.partition(" of ")
-        if all(part.isascii() and part.isdigit() and len(part) < 10 for part in (equal, total)):
-            return int(equal), int(total)
-        raise ValueError(f"{quote(text)} says no agreement: write 31 of 32")
+def _parse_percentage(text: str) -> int:
+    """Return a percentage with at most two decimals in hundredths of a per cent."""
+    whole, _, decimals = text.removesuffix("%").strip().partition(".")
+    digits = whole + decimals
+    if text.endswith("%") and whole and len(decimals) < 3 and digits.isascii() and digits.isdigit():
+        hundredths = int(whole) * 100 + int((decimals + "00")[:2])
+        if hundredths <= 10_000:
+            return hundredths
+    raise ValueError(f"{quote(text)} is not a percentage: write 10%, or 2.5%")
 
-    return decoders.parsed(name, "C102", parse)
+
+_natural = partial(fields.natural, code="C102", problem="{} is not a number of records: write digits")
+_ratio = partial(decoders.parsed, code="C102", parse=_parse_ratio)
+_percent = partial(decoders.parsed, code="C102", parse=_parse_percentage)
 
 
 def _agreement(node: Node, report: Report) -> dict[str, tuple[int, int]] | None:
     if type(node) is Scalar:
         overall = _ratio("agreement")(node, report)
         return None if overall is None else {"": overall}
-    return cast(
-        "dict[str, tuple[int, int]] | None", decoders.by_name("agreement", _ratio("an agreement"))(node, report)
-    )
+    by_column: dict[str, tuple[int, int]] | None = decoders.by_name("agreement", _ratio("an agreement"))(node, report)
+    return by_column
 
 
 def _sheets(node: Node, report: Report) -> tuple[AuditSheet, ...] | None:
@@ -300,21 +293,6 @@ def _sheets(node: Node, report: Report) -> tuple[AuditSheet, ...] | None:
         report.add("C102", node.at, f"{quote(wrong[0])} is not a path below the corpus, such as data/audits/one.csv")
         return None
     return tuple(map(AuditSheet, paths))
-
-
-def _percent(name: str) -> Decoder:
-    """A percentage with at most two decimals, in hundredths of a per cent."""
-
-    def parse(text: str) -> int:
-        whole, _, decimals = text.removesuffix("%").strip().partition(".")
-        digits = whole + decimals
-        if text.endswith("%") and whole and len(decimals) < 3 and digits.isascii() and digits.isdigit():
-            hundredths = int(whole) * 100 + int((decimals + "00")[:2])
-            if hundredths <= 10_000:
-                return hundredths
-        raise ValueError(f"{quote(text)} is not a percentage: write 10%, or 2.5%")
-
-    return decoders.parsed(name, "C102", parse)
 
 
 def _share(node: Node, report: Report) -> Share | None:

@@ -21,7 +21,7 @@ from orchtrace_corpus.base.yamlfile.decoders import (
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
-from orchtrace_corpus.corpus.model.records import Entries, Places, Pool, decoded_entries, require_none
+from orchtrace_corpus.corpus.model.records import Entries, Pool, decode_entries, require_none
 from orchtrace_corpus.corpus.model.searches import QuerySyntaxError, check_query, count
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -158,19 +158,26 @@ def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) ->
     """Decode a list of entries, if there is one; its cases are held against the papers, if these are sound."""
     if file is None:
         return Entries("the codebook has")
-    report = Report(file)
     tags = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
-    schema = _coding_schema(tuple(tags))
-    codings: list[Coding] = []
-    for node, coding in decoded_entries(file, schema, Coding, report):
-        if coding.tag in (known.tag for known in codings):
+    schema = decoders.schema_of(
+        Coding,
+        "an entry of the codebook",
+        "tag",
+        tag=fields.terms("tag", "axis or facet", tuple(tags), code="V101"),
+        cases=records_of("cases", Case, "a case", record=fields.key("record")),
+    )
+    seen: set[str] = set()
+
+    def check(coding: Coding, node: Mapping, report: Report) -> bool:
+        if coding.tag in seen:
             report.add("B101", node.entries["tag"][1].at, f"{quote(coding.tag)} is there twice; join the two entries")
+        seen.add(coding.tag)
         cases = nodes_of(node, "cases")
         if is_sound and len(cases) == len(coding.cases):
             _check_cases(coding, tags[coding.tag], cases, pool, report)
-        codings.append(coding)
-    findings = sorted(file.findings, key=lambda finding: finding.location)
-    return Entries("the codebook has", codings, Places(file, []), findings)
+        return True
+
+    return decode_entries("the codebook has", file, schema, Coding, check)
 
 
 def _check_cases(coding: Coding, facet: Facet, nodes: list[Node], pool: Pool, report: Report) -> None:
@@ -190,16 +197,6 @@ def _check_cases(coding: Coding, facet: Facet, nodes: list[Node], pool: Pool, re
         elif (value := value_of(papers[case.record], facet, coding.tag)) != case.value:
             message = f"{quote(case.record)} has {coding.tag} {quote(value)}, not {quote(case.value)}"
             report.add("B104", at["value"], f"{message}; change the record or the case")
-
-
-def _coding_schema(tags: tuple[str, ...]) -> Schema:
-    return decoders.schema_of(
-        Coding,
-        "an entry of the codebook",
-        "tag",
-        tag=fields.terms("tag", "axis or facet", tags, code="V101"),
-        cases=records_of("cases", Case, "a case", record=fields.key("record")),
-    )
 
 
 def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:

@@ -1,6 +1,6 @@
-"""Decodes the records of a data file by the taxonomy, reporting every problem of every record."""
+"""Decodes papers and exclusions by the taxonomy, and reports every problem of every record."""
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from orchtrace_corpus.base.findings import Finding, quote
@@ -9,16 +9,9 @@ from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, dec
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, RecordField, Section
-from orchtrace_corpus.corpus.model.fields import field_decoder, kept_entry, term_list, url
-from orchtrace_corpus.corpus.model.records import (
-    Evidence,
-    Exclusion,
-    Paper,
-    Places,
-    PublishedPool,
-    Waiver,
-)
-from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Facet, Noun, Taxonomy, facet_decoder
+from orchtrace_corpus.corpus.model.fields import field_decoder, term_list, url
+from orchtrace_corpus.corpus.model.records import Evidence, Exclusion, Loaded, Paper, Places, PublishedPool, Waiver
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy, facet_decoder
 
 RecordType = TypeVar("RecordType", Paper, Exclusion)
 
@@ -36,34 +29,33 @@ def exclusion_schema(taxonomy: Taxonomy) -> Schema:
 
 
 def field_names(record_fields: Iterable[RecordField], facets: Iterable[Facet]) -> tuple[str, ...]:
-    """Return the names of fields and facets in canonical order: tags stand behind the head of a record."""
+    """Return the names of fields and facets in canonical order: tags follow the head of a record."""
     head: list[str] = []
-    behind: list[str] = []
+    rest: list[str] = []
     for field in record_fields:
-        (head if field.section is Section.HEAD else behind).append(field.name)
-    return (*head, *(facet.field for facet in facets), *behind)
+        (head if field.section is Section.HEAD else rest).append(field.name)
+    return (*head, *(facet.field for facet in facets), *rest)
 
 
 def _schema(
     noun: str, title_field: str, record_fields: tuple[RecordField, ...], facets: tuple[Facet, ...], taxonomy: Taxonomy
 ) -> Schema:
-    by_name: dict[str, Decoder] = {field.name: _decoder(field, taxonomy) for field in record_fields}
-    by_name |= _tag_decoders(facets)
+    by_name: dict[str, Decoder] = {facet.field: facet_decoder(facet) for facet in facets}
+    for field in record_fields:
+        if field.name == "evidence":
+            by_name[field.name] = decoders.record_list(field.name, _evidence_schema(taxonomy), _evidence)
+        elif field.name == "waive":
+            code = fields.waived_code("code")
+            by_name[field.name] = decoders.records_of(field.name, Waiver, "a waiver", code=code)
+        else:
+            by_name[field.name] = field_decoder(field)
     required = (field.name for field in record_fields if field.required)
-    decoders = {name: by_name[name] for name in field_names(record_fields, facets)}
+    ordered = {name: by_name[name] for name in field_names(record_fields, facets)}
     omitted = {name: f"the taxonomy omits the field {quote(name)}; remove it here or there" for name in taxonomy.omit}
-    tags = _required(facets)
+    tags = [facet.field for facet in facets if facet.required]
     setting = "corpus tag {{record}} {}=..., or write required: false for it in data/taxonomy.yaml"
     mends = {name: f"; set it: {setting.format(name)}" for name in tags}
-    return Schema(noun, title_field, decoders, (*required, *tags), omitted, mends)
-
-
-def _decoder(field: RecordField, taxonomy: Taxonomy) -> Decoder:
-    """Return the decoder of a field: its own where it has one, else that of its kind."""
-    if field.name == "evidence":
-        return decoders.record_list("evidence", _evidence_schema(taxonomy), _evidence)
-    own = _OWN_DECODERS.get(field.name)
-    return field_decoder(field) if own is None else own(field.name)
+    return Schema(noun, title_field, ordered, (*required, *tags), omitted, mends)
 
 
 def _evidence_schema(taxonomy: Taxonomy) -> Schema:
@@ -75,16 +67,18 @@ def _evidence_schema(taxonomy: Taxonomy) -> Schema:
         source=url("source"),
         more=None,
         copy=fields.mark("copy"),
-        **_tag_decoders(taxonomy.evidence),
+        **{facet.field: facet_decoder(facet) for facet in taxonomy.evidence},
     )
-    return schema._replace(required=tuple(dict.fromkeys((*schema.required, *_required(taxonomy.evidence)))))
+    required = (*schema.required, *(facet.field for facet in taxonomy.evidence if facet.required))
+    return schema._replace(required=tuple(dict.fromkeys(required)))
 
 
 def decode_papers(file: YamlFile, taxonomy: Taxonomy, *, are_whole: bool = True) -> tuple[tuple[Paper, ...], Places]:
-    """Decode a list of papers, of which no field may be missing if they are whole; problems go to `file.findings`."""
+    """Decode a list of papers; problems go to `file.findings`. Fields may be missing if the papers are not whole."""
     more = tuple(field.name for field in taxonomy.paper_fields if field.name not in Paper._fields)
     schema = paper_schema(taxonomy)
-    schema = schema if are_whole else schema._replace(required=())
+    if not are_whole:
+        schema = schema._replace(required=())
     return _decode(file, schema, taxonomy.papers, Paper, more)
 
 
@@ -103,35 +97,21 @@ def decode_published(file: YamlFile | None) -> PublishedPool | None:
     return None if values is None or file.findings else PublishedPool(**values)
 
 
-def missing_records(
-    file: YamlFile,
-    pool: PublishedPool | None,
-    papers: Set[str] | None,
-    exclusions: Set[str] | None,
-    noun: Noun = PAPER_NOUN,
-) -> tuple[Finding, ...]:
-    """Return the records of the published pool that are not there, each at its place in the list.
-
-    Args:
-        file: The file that `pool` was decoded from.
-        pool: The published pool; None if the file has mistakes.
-        papers: The keys that there are; None if that is not known, since a part of the papers cannot be read.
-        exclusions: The ids that there are, likewise.
-        noun: The survey's name for its papers.
-    """
-    if pool is None:
-        return ()
-    both = (("papers", noun.one, papers), ("exclusions", "exclusion", exclusions))
-    if all(known is None or known >= set(getattr(pool, field)) for field, _, known in both):
-        return ()
+def missing_records(file: YamlFile, published: PublishedPool | None, loaded: Loaded) -> list[Finding]:
+    """Return the records of the published pool that the corpus does not have, each at its place in the list."""
+    known_names = {"papers": loaded.known_keys, "exclusions": loaded.known_ids}
+    missing = []
+    for field, known in known_names.items():
+        names = getattr(published, field, ())
+        if known is not None and not known.issuperset(names):
+            nodes = zip(names, nodes_of(file.root(), field), strict=True)
+            missing += [(field, name, node.at) for name, node in nodes if name not in known]
     findings = []
-    node = file.root()
-    for field, called, known in both:
-        for name, item in zip(getattr(pool, field), nodes_of(node, field), strict=True):
-            if known is not None and name not in known:
-                message = f"there is no {called} {quote(name)}, which the published pool has"
-                findings.append(Finding("F119", message, file.location(item.at), name))
-    return tuple(findings)
+    for field, name, at in missing:
+        noun = loaded.noun.one if field == "papers" else "exclusion"
+        message = f"there is no {noun} {quote(name)}, which the published pool has"
+        findings.append(Finding("F119", message, file.location(at), name))
+    return findings
 
 
 def _evidence(**values: Any) -> Evidence:
@@ -162,19 +142,3 @@ def _decode(
         records.append(build(tags=tags, **known))
         starts.append(node.at)
     return tuple(records), Places(file, starts)
-
-
-_OWN_DECODERS: dict[str, Callable[[str], Decoder]] = {
-    "id": fields.exclusion_id,
-    "cite_key": fields.cite_key,
-    "bibtex": kept_entry,
-    "waive": lambda name: decoders.records_of(name, Waiver, "a waiver", code=fields.waived_code("code")),
-}
-
-
-def _tag_decoders(facets: tuple[Facet, ...]) -> dict[str, Decoder]:
-    return {facet.field: facet_decoder(facet) for facet in facets}
-
-
-def _required(facets: tuple[Facet, ...]) -> tuple[str, ...]:
-    return tuple(facet.field for facet in facets if facet.required)

@@ -15,7 +15,7 @@ from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import Report
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.records import Entries, Paper, Places, Pool, ReadingName, Tag, decoded_entries
+from orchtrace_corpus.corpus.model.records import Entries, Paper, Pool, ReadingName, Tag, decode_entries
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 NOT_ARISING = "none"
@@ -118,7 +118,6 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
     """Decode a list of disputes by the taxonomy, if there is one; what the papers say is for `check`."""
     if file is None:
         return Entries("the disputes have")
-    report = Report(file)
     known = disputable(taxonomy)
     schema = decoders.schema_of(
         Dispute,
@@ -131,12 +130,11 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
         arguments=decoders.records_of("arguments", Argument, "an argument"),
         state=decoders.choice("state", State, code="C203"),
     )
-    disputes, starts = [], []
-    for node, dispute in decoded_entries(file, schema, Dispute, report):
-        if _is_disagreement(dispute, known[dispute.tag], node, report):
-            disputes.append(dispute)
-            starts.append(node.at)
-    return Entries("the disputes have", disputes, Places(file, starts), file.findings)
+
+    def is_sound(dispute: Dispute, node: Mapping, report: Report) -> bool:
+        return _is_disagreement(dispute, known[dispute.tag], node, report)
+
+    return decode_entries("the disputes have", file, schema, Dispute, is_sound)
 
 
 def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 
 from orchtrace_corpus.base.findings import RULES, Severity, quote, suggestion
@@ -37,7 +37,6 @@ _EXAMPLES = {
     IdentifierKind.ACL: "2025.acl-long.421",
 }
 
-_IDENTIFIERS = {kind.value: kind for kind in IdentifierKind}
 _OWN_FIELDS = frozenset("title author year keywords annotation".split())
 
 Codes = MappingType[str, tuple[str, ...]]
@@ -45,13 +44,8 @@ Codes = MappingType[str, tuple[str, ...]]
 
 
 def key(name: str) -> Decoder:
-    """A record's key."""
+    """Return the decoder of a record's key."""
     return formed(name, "F107", is_key, "a key: use lower-case letters, digits and single hyphens")
-
-
-def cite_key(name: str) -> Decoder:
-    """A key that BibTeX knows an entry by."""
-    return formed(name, "F107", is_cite_key, 'a key to cite: leave out blanks, commas, braces, " and =')
 
 
 def is_cite_key(value: str) -> bool:
@@ -64,17 +58,12 @@ def is_key(value: str) -> bool:
     return value.isascii() and value == value.lower() and all(part.isalnum() for part in value.split("-"))
 
 
-def exclusion_id(name: str) -> Decoder:
-    """The id of an exclusion."""
-
-    def is_id(value: str) -> bool:
-        return value[:1] == "E" and len(value) > 3 and value.isascii() and value[1:].isdigit()
-
-    return formed(name, "F110", is_id, "an exclusion id: write E and at least three digits, such as E033")
+def _is_exclusion_id(value: str) -> bool:
+    return value[:1] == "E" and len(value) > 3 and value.isascii() and value[1:].isdigit()
 
 
 def field_name(name: str) -> Decoder:
-    """The name of a field: what `--where` and column names can be written with."""
+    """Return the decoder of a field's name, which `--where` and columns can be written with."""
 
     def is_name(value: str) -> bool:
         return value.isascii() and value == value.lower() and value.isidentifier() and value[0] != "_"
@@ -84,40 +73,38 @@ def field_name(name: str) -> Decoder:
     )
 
 
-def identifier(kind: IdentifierKind) -> Decoder:
-    """An arXiv, DOI, OpenReview or ACL id in its normal form."""
-
-    def parse(value: str) -> str:
-        if is_normal(kind, value):
-            return value
-        meant = recognise(value)
-        mend = f"; write {meant.kind}: {meant.value}" if meant else f", such as {_EXAMPLES[kind]}"
-        raise ValueError(f"{kind} {quote(value)} is not in its plain form{mend}")
-
-    return parsed(kind.value, "F111", parse)
+def _parse_identifier(kind: IdentifierKind, value: str) -> str:
+    if is_normal(kind, value):
+        return value
+    meant = recognise(value)
+    mend = f"; write {meant.kind}: {meant.value}" if meant else f", such as {_EXAMPLES[kind]}"
+    raise ValueError(f"{kind} {quote(value)} is not in its plain form{mend}")
 
 
-def year(name: str) -> Decoder:
-    """A year of four digits."""
-
-    def parse(value: str) -> int:
-        if len(value) == 4 and value.isascii() and value.isdigit() and value[0] != "0":
-            return int(value)
-        raise ValueError(f"{quote(value)} is not a year: write four digits")
-
-    return parsed(name, "F105", parse)
+def _parse_year(value: str) -> int:
+    if len(value) == 4 and value.isascii() and value.isdigit() and value[0] != "0":
+        return int(value)
+    raise ValueError(f"{quote(value)} is not a year: write four digits")
 
 
-def number(name: str) -> Decoder:
-    """A number in decimal digits."""
+def _parse_number(value: str) -> int | float:
+    try:
+        return number_of(value)
+    except ValueError as error:
+        raise ValueError(f"{quote(value)} {error}") from None
 
-    def parse(value: str) -> int | float:
-        try:
-            return number_of(value)
-        except ValueError as error:
-            raise ValueError(f"{quote(value)} {error}") from None
 
-    return parsed(name, "F105", parse)
+def _parse_url(value: str) -> str:
+    if problem := url_problem(value):
+        raise ValueError(f"{quote(value)} {problem}")
+    return value
+
+
+number = partial(parsed, code="F105", parse=_parse_number)
+"""Returns the decoder of a number in decimal digits, by the name of its field."""
+
+url = partial(parsed, code="F114", parse=_parse_url)
+"""Returns the decoder of a web address, by the name of its field."""
 
 
 def natural(name: str, code: str, problem: str) -> Decoder:
@@ -334,23 +321,6 @@ def entry_field_problem(name: str, latex: str) -> str:
     return f"holds a brace or backslash without its partner: {quote(latex)}; close it, or remove it"
 
 
-def token(name: str) -> Decoder:
-    """An identifier of a registry that we do not know: one word."""
-    return formed(name, "F111", lambda value: " " not in value, "an identifier: leave out blanks")
-
-
-def url(name: str) -> Decoder:
-    """A web address."""
-
-    def parse(value: str) -> str:
-        problem = url_problem(value)
-        if problem:
-            raise ValueError(f"{quote(value)} {problem}")
-        return value
-
-    return parsed(name, "F114", parse)
-
-
 def url_list(name: str) -> Decoder:
     """A list of different web addresses, at least one."""
     decode_texts = decoders.text_list(name)
@@ -389,21 +359,41 @@ _BY_KIND: dict[FieldKind, Callable[[str], Decoder]] = {
     FieldKind.TEXT: decoders.text,
     FieldKind.TEXTS: decoders.text_list,
     FieldKind.AUTHORS: authors,
-    FieldKind.YEAR: year,
+    FieldKind.YEAR: partial(parsed, code="F105", parse=_parse_year),
     FieldKind.DATE: decoders.iso_date,
     FieldKind.NUMBER: number,
     FieldKind.FLAG: decoders.flag,
     FieldKind.URL: url,
     FieldKind.URLS: url_list,
-    FieldKind.IDENTIFIER: token,
+    # of a registry that we do not know
+    FieldKind.IDENTIFIER: lambda name: formed(
+        name, "F111", lambda value: " " not in value, "an identifier: leave out blanks"
+    ),
     FieldKind.KEY: key,
 }
 
+_BY_NAME: dict[str, Callable[[str], Decoder]] = {
+    **{kind.value: partial(parsed, code="F111", parse=partial(_parse_identifier, kind)) for kind in IdentifierKind},
+    "id": partial(
+        formed,
+        code="F110",
+        is_formed=_is_exclusion_id,
+        description="an exclusion id: write E and at least three digits, such as E033",
+    ),
+    "cite_key": partial(
+        formed,
+        code="F107",
+        is_formed=is_cite_key,
+        description='a key to cite: leave out blanks, commas, braces, " and =',
+    ),
+    "bibtex": kept_entry,
+}
+"""The decoders of fixed fields that accept less than others of their kind."""
+
 
 def field_decoder(field: RecordField) -> Decoder:
-    """Return the decoder of a field by its kind; fields of the kind `parts` have their own."""
+    """Return the decoder of a field by its name, else by its kind."""
     if field.kind is FieldKind.CHOICE:
         return terms(field.name, field.name, field.choices)
-    if field.name in _IDENTIFIERS:
-        return identifier(_IDENTIFIERS[field.name])
-    return _BY_KIND[field.kind](field.name)
+    decoder = _BY_NAME.get(field.name) or _BY_KIND[field.kind]
+    return decoder(field.name)

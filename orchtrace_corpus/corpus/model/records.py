@@ -78,12 +78,9 @@ class Evidence(NamedTuple):
 
 
 def evidence_values(facet: Facet, facts: frozenset[str], paper: "Paper") -> tuple[str, ...]:
-    """Return the values of a facet of evidence: the weakest that supports tags; of one of several terms, all.
+    """Return a paper's values of a facet of evidence: the weakest one, or all where the facet takes several terms.
 
-    Args:
-        facet: The facet, its terms from the strongest to the weakest.
-        facts: The fields that evidence can be about beside tags; it does not count.
-        paper: The paper.
+    Terms are ordered from the strongest to the weakest. Evidence that is only about `facts` does not count.
     """
     ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
     items = (item for item in paper.evidence if not facts.issuperset(item.tags))
@@ -97,7 +94,7 @@ def evidence_values(facet: Facet, facts: frozenset[str], paper: "Paper") -> tupl
 def classified_evidence(
     tags: tuple[str, ...], note: str, source: str, facets: Mapping[str, Tag], taxonomy: Taxonomy
 ) -> Evidence:
-    """An item of evidence from its facets by field, the verdict among them; what is not said is empty."""
+    """Return an item of evidence with facets by field, the verdict among them; a missing level is empty."""
     level, confidence = (str(facets.get(name, "")) for name in ("level", "confidence"))
     others = (facet.field for facet in taxonomy.evidence if facet.field not in Evidence._fields)
     more = {field: facets[field] for field in others if field in facets}
@@ -353,15 +350,24 @@ class Entries(Generic[Item]):
         return self.items
 
 
-def decoded_entries(
-    file: YamlFile, schema: Schema, build: Callable[..., Item], report: Report
-) -> Iterator[tuple[reader.Mapping, Item]]:
-    """Yield the entries of a list that have no mistake of their own, each with its node."""
+def decode_entries(
+    subject: str,
+    file: YamlFile,
+    schema: Schema,
+    build: Callable[..., Item],
+    is_sound: Callable[[Item, reader.Mapping, Report], bool],
+) -> Entries[Item]:
+    """Decode a list of entries; `is_sound` reports what else is wrong with one, and returns False to leave it out."""
+    report = Report(file)
+    items, starts = [], []
     for node in file.records():
         report.record = ""
         item = decode_value(node, schema, build, report)
-        if item is not None and type(node) is reader.Mapping:
-            yield node, item
+        if item is not None and type(node) is reader.Mapping and is_sound(item, node, report):
+            items.append(item)
+            starts.append(node.at)
+    findings = sorted(file.findings, key=lambda finding: finding.location)
+    return Entries(subject, items, Places(file, starts), findings)
 
 
 class Loaded(NamedTuple):
@@ -386,6 +392,12 @@ class Loaded(NamedTuple):
         """The keys of the papers; None where one of them cannot be read."""
         keys = frozenset(paper.key for paper in self.papers)
         return None if "" in keys or is_malformed(self.paper_places.file.findings) else keys
+
+    @property
+    def known_ids(self) -> frozenset[str] | None:
+        """The ids of the exclusions; None where one of them cannot be read."""
+        is_unknown = is_malformed(self.exclusion_places.file.findings)
+        return None if is_unknown else frozenset(exclusion.id for exclusion in self.exclusions)
 
     @property
     def noun(self) -> Noun:
@@ -423,11 +435,9 @@ def address(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def folded_title(title: str, *, between: str = "") -> str:
-    """Return the part of a title that all its spellings share: letters and digits, without case and accents.
+    """Return the letters and digits of a title without case and accents, the same for all its spellings.
 
-    Args:
-        title: The title.
-        between: What stands between two words; nothing, so that `Long-Horizon` is `Longhorizon`.
+    Words are joined by `between`; by nothing, `Long-Horizon` equals `Longhorizon`.
     """
     if not title.isascii():
         title = "".join(c for c in unicodedata.normalize("NFKD", title) if not unicodedata.combining(c))
@@ -435,16 +445,12 @@ def folded_title(title: str, *, between: str = "") -> str:
 
 
 def require_none(heading: str, findings: Sequence[Finding]) -> None:
-    """Refuse data with mistakes.
-
-    Raises:
-        InvalidCorpusError: There are some; the message lists them below the heading.
-    """
+    """Raise the error of `invalid` if there are findings."""
     if findings:
         raise invalid(heading, findings)
 
 
 def invalid(heading: str, findings: Sequence[Finding]) -> InvalidCorpusError:
-    """The error that lists some mistakes below a heading."""
+    """Return the error that lists findings below a heading."""
     error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
     return error("\n".join((heading, *map(str, findings))))

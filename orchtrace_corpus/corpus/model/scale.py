@@ -4,7 +4,7 @@ An observation is a number that a source gives, or the fact that none was found.
 reports: nobody outside can check them, so none of them counts as verified.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -124,33 +124,53 @@ class Comparison(NamedTuple):
 
 
 def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun = PAPER_NOUN) -> Entries[Observation]:
-    """Decode a list of observations, if there is one.
-
-    Args:
-        file: The file.
-        keys: The keys of the pool's papers; None where not all are known.
-        noun: The survey's name for them.
-    """
+    """Decode a list of observations, if there is one; `keys` are those of the papers, None if some are unknown."""
     if file is None:
         return Entries("what is known of scale has")
     report = Report(file)
-    observations = []
-    seen: set[tuple[str, str, Phase | None]] = set()
+    observations, starts = [], []
+    seen: set[tuple[str | None, ...]] = set()
     for node in file.records():
         report.record = ""
         values = decode_record(node, OBSERVATION, report)
         if values is None or type(node) is not Mapping:
             continue
-        _check(values, node, seen, keys, noun.one, report)
+        for field, code, message in _problems(values, seen, keys, noun.one):
+            report.add(code, node.entries[field][1].at, message)
         if None not in values.values() and values.keys() >= set(OBSERVATION.required):
             value = None if values["value"] == UNKNOWN else values["value"]
             observations.append(Observation(**{**values, "value": value}))
+            starts.append(node.at)
     findings = sorted(file.findings, key=lambda finding: (finding.location, finding.code, finding.message))
-    return Entries("what is known of scale has", observations, Places(file, []), findings)
+    return Entries("what is known of scale has", observations, Places(file, starts), findings)
+
+
+def _problems(
+    values: dict[str, Any], seen: set[tuple[str | None, ...]], keys: Collection[str] | None, noun: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield a field, a code and a message for each contradiction in an observation, or to those in `seen`."""
+    system, quantity, record, evidence = (values.get(name) for name in ("system", "quantity", "record", "evidence"))
+    if system is not None and quantity is not None:
+        phase = values.get("phase")
+        if (system, quantity, phase) in seen:
+            when = "" if phase is None else f" in the phase {quote(phase)}"
+            message = f"the {quote(quantity)} of {quote(system)} are given twice{when}; keep one, or name what differs"
+            yield "quantity", "S102", message
+        seen.add((system, quantity, phase))
+    if record is not None and keys is not None and record not in keys:
+        near = near_suggestion(record, list(keys))
+        mend = f"name the {noun} that the system is in the pool as, or leave the field out"
+        yield "record", "S103", f"there is no {noun} {quote(record)}{near}; {mend}"
+    if values.get("verified") and values.get("value") == UNKNOWN:
+        yield "verified", "S104", "what is unknown cannot be verified; write verified: false"
+    elif values.get("verified") and evidence not in (None, Support.PAPER, Support.CODE):
+        own = f"{quote(Support.PAPER)} or {quote(Support.CODE)}"
+        mend = f"only evidence {own} can be verified; write verified: false"
+        yield "verified", "S104", f"evidence {quote(evidence)} is a report: {mend}"
 
 
 def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
-    """The quantities that are known of systems in use and of experiments alike, in the order of the file."""
+    """Return the quantities that are known for systems in use and for experiments, in the order of the file."""
     comparisons = []
     for quantity in dict.fromkeys(observation.quantity for observation in observations):
         alike = [observation for observation in observations if observation.quantity == quantity]
@@ -159,7 +179,7 @@ def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
 
 
 def span(observations: Sequence[Observation]) -> Amount | None:
-    """The smallest and the largest number known; None where none is."""
+    """Return the smallest and the largest known number; None if none is known."""
     known = [observation.value for observation in observations if observation.value]
     if not known:
         return None
@@ -199,33 +219,3 @@ OBSERVATION = decoders.schema_of(
     published=None,
 )
 """The fields of an observation."""
-
-
-def _check(
-    values: dict[str, Any],
-    node: Mapping,
-    seen: set[tuple[str, str, Phase | None]],
-    keys: Collection[str] | None,
-    noun: str,
-    report: Report,
-) -> None:
-    """Report a quantity that a system has twice in one phase, a paper that is missing, a report that is verified."""
-    system, quantity, record, evidence = (values.get(name) for name in ("system", "quantity", "record", "evidence"))
-    if system is not None and quantity is not None:
-        phase = values.get("phase")
-        if (system, quantity, phase) in seen:
-            when = "" if phase is None else f" in the phase {quote(phase)}"
-            message = f"the {quote(quantity)} of {quote(system)} are given twice{when}; keep one, or name what differs"
-            report.add("S102", node.entries["quantity"][1].at, message)
-        seen.add((system, quantity, phase))
-    if record is not None and keys is not None and record not in keys:
-        near = near_suggestion(record, list(keys))
-        mend = f"name the {noun} that the system is in the pool as, or leave the field out"
-        report.add("S103", node.entries["record"][1].at, f"there is no {noun} {quote(record)}{near}; {mend}")
-    if values.get("verified") and values.get("value") == UNKNOWN:
-        message = "what is unknown cannot be verified; write verified: false"
-        report.add("S104", node.entries["verified"][1].at, message)
-    elif values.get("verified") and evidence not in (None, Support.PAPER, Support.CODE):
-        own = f"{quote(Support.PAPER)} or {quote(Support.CODE)}"
-        mend = f"only evidence {own} can be verified; write verified: false"
-        report.add("S104", node.entries["verified"][1].at, f"evidence {quote(evidence)} is a report: {mend}")

@@ -16,7 +16,7 @@ from orchtrace_corpus.base.yamlfile.decoders import Report, Schema
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model import fields
-from orchtrace_corpus.corpus.model.records import Entries, Places, decoded_entries
+from orchtrace_corpus.corpus.model.records import Entries, decode_entries
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
 ARXIV = "arXiv"
@@ -105,26 +105,21 @@ def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> Entries[R
     """Decode a list of runs, if there is one; problems become findings."""
     if file is None:
         return Entries("the searches have")
-    report = Report(file)
-    runs, starts = [], []
-    for node, run in decoded_entries(file, _run_schema(), Run, report):
-        _check_sums(run, node, noun.many, report)
-        runs.append(run)
-        starts.append(node.at)
-    findings = sorted(file.findings, key=lambda finding: finding.location)
-    return Entries("the searches have", runs, Places(file, starts), findings)
 
+    def is_sound(run: Run, node: Mapping, report: Report) -> bool:
+        """Report a run whose counts do not add up."""
+        at = node.entries["searches"][1].at
+        each = sum(search.new for search in run.searches)
+        whole = run.repeated + run.known + run.refused + len(run.new)
+        if each != len(run.new):
+            message = f"the searches have {each} new {noun.many}, and 'new' lists {len(run.new)}; mend either"
+            report.add("B107", at, message)
+        elif run.found is not None and run.found != whole:
+            message = f"{run.found} records were found, and {whole} are repeated, known, refused or new"
+            report.add("B107", at, f"{message}; mend the counts")
+        return True
 
-def _check_sums(run: Run, node: Mapping, noun: str, report: Report) -> None:
-    """Check that results add up to repeated, known, refused and new ones, and that the searches have all new ones."""
-    at = node.entries["searches"][1].at
-    each = sum(search.new for search in run.searches)
-    whole = run.repeated + run.known + run.refused + len(run.new)
-    if each != len(run.new):
-        report.add("B107", at, f"the searches have {each} new {noun}, and 'new' lists {len(run.new)}; mend either")
-    elif run.found is not None and run.found != whole:
-        message = f"{run.found} records were found, and {whole} are repeated, known, refused or new; mend the counts"
-        report.add("B107", at, message)
+    return decode_entries("the searches have", file, _run_schema(), Run, is_sound)
 
 
 def _run_schema() -> Schema:

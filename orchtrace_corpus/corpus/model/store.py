@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.files import TextFile, installed_path
-from orchtrace_corpus.base.findings import Finding, has_errors, is_malformed, printable
+from orchtrace_corpus.base.findings import Finding, has_errors, printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
@@ -128,7 +128,7 @@ DATA_FILES = (
         PUBLISHED,
         ("model.decode:decode_published", PUBLISHED),
         schema="published pool",
-        checks=("model.decode:missing_records", PUBLISHED, "published", "known_keys", "known_ids", "noun"),
+        checks=("model.decode:missing_records", PUBLISHED, "published", "loaded"),
         part="data",
         is_list=False,
     ),
@@ -208,32 +208,22 @@ class Root(NamedTuple):
 def find_root(start: str = "") -> Root:
     """Return the nearest folder, from `start` (else the working folder) upwards, that holds a corpus.
 
-    Where there is none, the corpus that came with the installation: inside an installed wheel, or
+    Where no folder holds one, return the corpus that came with the installation: inside an installed wheel, or
     the source tree of an editable installation.
 
     Raises:
         DataFileError: There is no corpus anywhere, not even a bundled one.
     """
     folder = os.path.abspath(start or os.getcwd())
-    while True:
-        if os.path.isfile(os.path.join(folder, PAPERS)):
-            return Root(folder)
+    while not os.path.isfile(os.path.join(folder, PAPERS)):
         parent = os.path.dirname(folder)
         if parent == folder:
-            break
+            installed = installed_path(PAPERS)
+            if not installed:
+                raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
+            return Root(installed.removesuffix(f"/{PAPERS}"), bundled=True)
         folder = parent
-    return bundled_root()
-
-
-def bundled_root() -> Root:
-    """Return the corpus that came with the installation.
-
-    Raises:
-        DataFileError: None did.
-    """
-    if installed := installed_path(PAPERS):
-        return Root(installed.removesuffix(f"/{PAPERS}"), bundled=True)
-    raise DataFileError(f"no {PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
+    return Root(folder)
 
 
 class Decoded(Generic[Content]):
@@ -253,6 +243,8 @@ class Decoded(Generic[Content]):
 class CorpusFiles:
     """The data files of one corpus, each read and decoded once, on first use.
 
+    Each optional file has an attribute with the name of its row in `DATA_FILES`, which holds its decoded content.
+
     Attributes:
         root: The corpus's folder, which holds `data/`.
         overrides: The bytes of files that are not to be read from the folder, by path: an edit that is not written
@@ -261,31 +253,14 @@ class CorpusFiles:
     """
 
     published: "Decoded[PublishedPool | None]" = Decoded()
-    """The published pool; None where the corpus does not say, or with mistakes."""
-
     candidates: "Decoded[Entries[Candidate]]" = Decoded()
-    """The papers that were found and await a decision."""
-
     scale: "Decoded[Entries[Observation]]" = Decoded()
-    """The published sizes of systems."""
-
     claims: "Decoded[ClaimFile]" = Decoded()
-    """The claims of the corpus about itself, with the coding sheets that they name."""
-
     disputes: "Decoded[Entries[Dispute]]" = Decoded()
-    """The recorded disagreements about tags."""
-
     bibliography: "Decoded[PublishedBibliography]" = Decoded()
-    """The published bibliography, and its corrections."""
-
     codebook: "Decoded[Entries[Coding]]" = Decoded()
-    """The coding rules of tags."""
-
     protocol: "Decoded[ProtocolFile]" = Decoded()
-    """The protocol of searching and screening."""
-
     searches: "Decoded[Entries[Run]]" = Decoded()
-    """The search runs and their results."""
 
     def __init__(
         self, root: str, overrides: Mapping[str, bytes | None] = MappingProxyType({}), *, keep: bool = False
@@ -428,7 +403,7 @@ class CorpusFiles:
         """The survey's name for its records."""
         return self._taxonomy.noun if self._taxonomy else PAPER_NOUN
 
-    @cached_property
+    @property
     def known_keys(self) -> frozenset[str] | None:
         """The keys of the papers; None where one of them cannot be read."""
         return self.loaded.known_keys
@@ -437,14 +412,6 @@ class CorpusFiles:
     def are_records_sound(self) -> bool:
         """Return True if papers, exclusions and candidates can be decoded, for other files to be compared with them."""
         return not (has_errors(self.loaded.findings) or has_errors(self.candidates.findings))
-
-    @cached_property
-    def known_ids(self) -> frozenset[str] | None:
-        """The ids of the exclusions; None where a part of them cannot be read."""
-        exclusions = self.loaded.exclusions
-        if is_malformed(self.file(EXCLUSIONS).findings):
-            return None
-        return frozenset(exclusion.id for exclusion in exclusions)
 
     def content(self, name: str) -> Any:
         """Return what the file of a row of `DATA_FILES` says, mistakes included; nothing of a missing file.
@@ -482,11 +449,7 @@ class CorpusFiles:
 
     @property
     def arxiv(self) -> "Mapping[str, Metadata]":
-        """Return the last answers of arXiv, by id.
-
-        Raises:
-            DataFileError: The file cannot be read, or is not in its form.
-        """
+        """The last answers of arXiv, by id; raises `DataFileError` if the file cannot be read or decoded."""
         file: ArxivFile = self.content("arxiv")
         return file.papers
 
