@@ -55,7 +55,7 @@ def one_session(folder: Path) -> dict[str, Any]:
 
 
 def causes(view: TraceView) -> list[tuple[str, str]]:
-    return [(view.trace.events[call.number].tool, call.cause.value) for call in view.open_calls]
+    return [(view.trace.events[call.event].tool, call.cause.value) for call in view.open_calls]
 
 
 def status_of(view: TraceView, tool: str) -> list[str]:

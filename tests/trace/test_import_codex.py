@@ -762,7 +762,7 @@ def test_a_call_that_asked_for_leave_perhaps_waited_all_the_time(tmp_path: Path,
 
 def open_calls(trace: dict[str, Any]) -> list[str]:
     view = TraceView(checked(trace))
-    return [view.trace.events[one.number].tool for one in view.open_calls]
+    return [view.trace.events[one.event].tool for one in view.open_calls]
 
 
 def test_an_approval_that_something_follows_has_waited_until_then(tmp_path: Path, main: Codex) -> None:

@@ -92,7 +92,7 @@ def test_waiting_for_a_cell_is_time_of_the_script_and_no_wait_for_agents(tmp_pat
         f"main tool_call {tool}" for tool in ("exec", "exec", "wait", "wait", "wait")
     ]
     tools = sum(
-        times.works[number] for number, event in enumerate(times.of.events) if event.tool and times.works[number]
+        times.works[number] for number, event in enumerate(times.graph.events) if event.tool and times.works[number]
     )
     assert (round(tools, 6), round(sum(times.works), 6), times.elapsed) == (10 + 5 + 5 + 11 + 1, 45, 45)
 
@@ -185,7 +185,7 @@ def command(seconds: float, code: int = 0) -> str:
 def worked(trace: dict[str, Any]) -> tuple[float, float, float, float]:
     """How long models and tools of a trace worked, how long it waited for people, and how long it took."""
     times = timing(trace)
-    tools = sum(times.works[number] for number, event in enumerate(times.of.events) if event.type == "tool_call")
+    tools = sum(times.works[number] for number, event in enumerate(times.graph.events) if event.type == "tool_call")
     figures = sum(times.works) - tools, tools, times.waited, times.elapsed
     return tuple(round(figure, 6) for figure in figures)  # type: ignore[return-value]
 
@@ -215,7 +215,7 @@ def test_the_stated_run_time_decides_what_waited(
     trace = trace_of(tmp_path)
     view = TraceView(checked(trace))
     assert worked(trace) == pytest.approx(expected, abs=0.51)
-    assert [view.timing.of.events[call.number].tool for call in view.open_calls] == ["exec_command"] * opened
+    assert [view.timing.graph.events[call.event].tool for call in view.open_calls] == ["exec_command"] * opened
 
 
 def test_a_command_that_waits_for_its_turn_begins_when_it_ran(tmp_path: Path, main: Codex) -> None:
@@ -754,7 +754,7 @@ def test_a_session_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
 
     diagnosis = diagnose(checked(trace_of(tmp_path)))
     view = diagnosis.view
-    sure, events = view.timing_if_waiting, view.timing.of.events
+    sure, events = view.timing_if_waiting, view.timing.graph.events
     by_kind = {True: 0.0, False: 0.0}
     for number, event in enumerate(events):
         if event.agent == "main":

@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.model.trace import Event
 from orchtrace_corpus.trace.render.page import page
-from orchtrace_corpus.trace.view.graph import graph
+from orchtrace_corpus.trace.view.graph import build_graph
 from orchtrace_corpus.trace.view.lifecycle import (
     Lineage,
     ancestors,
@@ -64,7 +64,7 @@ def test_parents_are_a_forest_whatever_a_trace_says(parents: dict[str, str]) -> 
     text = json.dumps(raw([event("e", 0, "message", "a0")], agents=declared))
     decoded = decode(Document(text.encode(), "t.json"))
     assert decoded.trace is not None
-    known = lifecycle(decoded.trace, graph(decoded.trace))
+    known = lifecycle(decoded.trace, build_graph(decoded.trace))
 
     assert {**known.parents, **known.circular} == parents
     lineage, deep = Lineage(known.parents), depths(known.parents)
@@ -129,7 +129,7 @@ def test_the_first_spawn_says_who_is_the_parent() -> None:
         event("i", 6, "inference", "w"),
     ]))  # fmt: skip
 
-    assert lifecycle(run, graph(run)).parents == {"w": "early"}
+    assert lifecycle(run, build_graph(run)).parents == {"w": "early"}
 
 
 def test_an_agent_lives_until_another_ends_it() -> None:

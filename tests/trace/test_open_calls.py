@@ -28,7 +28,7 @@ def calls(*durations: float, tool: str = "Bash") -> dict[str, Any]:
 
 def found(document: dict[str, Any]) -> list[tuple[str, float | None]]:
     view = TraceView(trace(document))
-    return [(view.trace.events[one.number].id, one.usual) for one in view.open_calls]
+    return [(view.trace.events[one.event].id, one.usual) for one in view.open_calls]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_waits_that_events_show_are_not_counted_again() -> None:
 def test_calls_outside_a_turn_that_states_its_duration_are_judged_as_before() -> None:
     view = view_of(*LONG, call("later", 2000, 4000), turns=[turn(0, 1210, 1210)])
 
-    assert [view.trace.events[one.number].id for one in view.open_calls] == ["later"]
+    assert [view.trace.events[one.event].id for one in view.open_calls] == ["later"]
 
 
 def test_sleep_was_no_work_and_waits_stay_unknown() -> None:
@@ -166,7 +166,7 @@ def test_a_call_whose_end_the_log_does_not_show_has_a_range_to_the_end_of_the_lo
     first, call_, *rest = BACKGROUND
     view = view_of(first, {**call_, "t_end": 7, "unfinished": True}, *rest, answer("d", 500, 507))
 
-    assert [(one.number, one.cause) for one in view.open_calls] == [(1, Cause.UNFINISHED)]
+    assert [(one.event, one.cause) for one in view.open_calls] == [(1, Cause.UNFINISHED)]
     assert (view.timing.works[1], view.timing_if_waiting.works[1]) == (501, 1)
     assert view.timing.unknown == [1]
 
@@ -198,7 +198,7 @@ def test_calls_that_state_their_run_time_take_the_waits_of_their_turn_first() ->
 
     assert works(view) == {"a": 4, "b": 1200, "c": 60, "d": 6}
     waits = view.timing.stated.waits[0].calls
-    assert [(view.trace.events[one.number].id, one.least, one.most) for one in waits] == [
+    assert [(view.trace.events[one.event].id, one.least, one.most) for one in waits] == [
         ("b", 800, 800), ("c", 540, 540),
     ]  # fmt: skip
     assert (view.timing.elapsed, view.timing.waited) == (1270, 1340)
@@ -209,7 +209,7 @@ def test_the_one_call_that_states_its_run_time_waited_for_what_its_turn_leaves_o
     view = view_of(*events, turns=[turn(0, 1040, 140)])
 
     (one,) = view.timing.stated.waits[0].calls
-    assert (view.trace.events[one.number].id, one.least, one.most) == ("b", 900, 900)
+    assert (view.trace.events[one.event].id, one.least, one.most) == ("b", 900, 900)
 
 
 def test_what_a_call_with_a_run_time_waited_beside_other_work_is_not_taken_from_that_time() -> None:

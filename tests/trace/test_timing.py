@@ -22,7 +22,7 @@ def joined(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 
 def named(times: Timing, chain: Chain) -> list[str]:
-    return [times.of.events[number].id for number in chain.events]
+    return [times.graph.events[number].id for number in chain.events]
 
 
 def test_the_chain_goes_through_what_ended_last_and_the_longest_path_through_the_most_work() -> None:
@@ -41,7 +41,7 @@ def test_the_chain_goes_through_what_ended_last_and_the_longest_path_through_the
     assert named(times, chain) == ["plan", "late", "answer"]
     assert (chain.parts, chain.gaps, chain.after) == ([1, 30, 4], [0, 29, 1], 0)
     path = longest_path(times, times.works, overlapping=True)
-    assert (path.length, [times.of.events[n].id for n in path.events]) == (43, ["plan", "long", "answer"])
+    assert (path.length, [times.graph.events[n].id for n in path.events]) == (43, ["plan", "long", "answer"])
 
 
 def test_an_agent_waits_for_itself_without_an_edge() -> None:
@@ -114,15 +114,15 @@ def test_each_event_of_the_chain_was_released_by_the_one_before(document: dict[s
     ended, by_then = times.ended
 
     def acts(number: int) -> str:
-        return times.of.events[number].agent
+        return times.graph.events[number].agent
 
     ends = [start + work for start, work in zip(times.starts, times.works, strict=True)]
     for before, number in zip(chain.events, chain.events[1:], strict=False):
-        start, agent = times.starts[number], times.of.events[number].agent
+        start, agent = times.starts[number], times.graph.events[number].agent
         own = [one for one in ended[: by_then[times.sequence.index(number)]] if acts(one) == agent]
         assert before in (*times.incoming[number], *own)
         assert all(min(ends[one], start) <= min(ends[before], start) for one in (*times.incoming[number], *own))
-        assert before in own or times.of.times[before] <= times.of.times[number]
+        assert before in own or times.graph.times[before] <= times.graph.times[number]
     first = chain.events[0]
     assert not times.incoming[first]
     assert all(acts(one) != acts(first) for one in ended[: by_then[times.sequence.index(first)]])

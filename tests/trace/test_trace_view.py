@@ -31,7 +31,7 @@ def constructed(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
 
         return counted
 
-    for name in ("graph", "lifecycle", "Timing", "agent_tree"):
+    for name in ("build_graph", "lifecycle", "Timing", "agent_tree"):
         monkeypatch.setattr(of_view, name, counting(name))
     return counts
 
@@ -65,7 +65,7 @@ def test_a_command_constructs_each_part_of_a_view_once(
     from orchtrace_corpus.cli.main import run
 
     assert run(["trace", *words]) == ExitCode.DONE, capsys.readouterr().err
-    graphs = {trace: number for (name, trace), number in constructed.items() if name == "graph"}
+    graphs = {trace: number for (name, trace), number in constructed.items() if name == "build_graph"}
     expected = sum(Path(word).suffix == ".json" for word in words)
     assert len(graphs) >= max(expected, 1)
     assert set(constructed.values()) == {1}
@@ -76,7 +76,7 @@ def test_a_raw_log_is_looked_at_once(constructed: Counter[tuple[str, str]], caps
 
     assert run(["trace", "doctor", str(ROOT / "tests/data/session")]) == ExitCode.DONE
     assert "critical path" in capsys.readouterr().out
-    assert Counter(name for name, _ in constructed) == {"graph": 1, "lifecycle": 1, "Timing": 1, "agent_tree": 1}
+    assert Counter(name for name, _ in constructed) == {"build_graph": 1, "lifecycle": 1, "Timing": 1, "agent_tree": 1}
     assert set(constructed.values()) == {1}
 
 

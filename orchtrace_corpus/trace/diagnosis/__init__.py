@@ -171,7 +171,7 @@ def _spawned(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
 
 def _assumed(times: Timing) -> frozenset[int]:
     """The numbers of events that only stand for the life of an agent of which no record is: its time is assumed."""
-    of = times.of
+    of = times.graph
     found = {number for number in of.of_type.get(EventType.INFERENCE, ()) if stands_for_life(of.events[number])}
     seen = {event.agent for index, event in enumerate(of.events) if times.works[index] > 0 and index not in found}
     return frozenset(number for number in found if of.events[number].agent not in seen)
@@ -179,7 +179,7 @@ def _assumed(times: Timing) -> frozenset[int]:
 
 def perhaps_waiting(view: TraceView) -> frozenset[int]:
     """Return the numbers of the open calls that perhaps waited: all but those that had perhaps ended."""
-    return frozenset(call.number for call in view.open_calls if call.cause is not Cause.UNFINISHED)
+    return frozenset(call.event for call in view.open_calls if call.cause is not Cause.UNFINISHED)
 
 
 def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> values.Parallelism | None:
@@ -192,9 +192,9 @@ def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> val
         profile.get(1, 0.0) / wall,
         profile.get(0, 0.0) / wall,
         sum(times.works),
-        sum(times.works[index] for index in times.of.of_type.get(EventType.TOOL_CALL, ())),
+        sum(times.works[index] for index in times.graph.of_type.get(EventType.TOOL_CALL, ())),
         sum(times.works[index] for index in assumed),
-        sum(times.works[open_call.number] for open_call in view.open_calls),
+        sum(times.works[open_call.event] for open_call in view.open_calls),
     )
 
 
@@ -240,7 +240,7 @@ def _stretches(
         if gap >= least and gap > 0:
             pieces.append(("", Activity.IDLE, "", gap, at))
         if part > 0:
-            event = times.of.events[index]
+            event = times.graph.events[index]
             activity = activity_of(event, is_assumed=index in assumed, is_open=index in opened)
             pieces.append((event.agent, activity, event.tool if activity in OF_TOOLS else "", part, at))
         at += gap + part
@@ -259,7 +259,7 @@ def _stretches(
 def _gap(times: Timing, begin: float, end: float, seconds: float) -> values.Stretch:
     """A gap of the critical path, and who worked meanwhile."""
     at_work: dict[str, Intervals] = {}
-    for agent, start, work in zip(times.of.agents, times.begins, times.works, strict=True):
+    for agent, start, work in zip(times.graph.agents, times.begins, times.works, strict=True):
         inside = max(start, begin), min(start + work, end)
         if inside[1] - inside[0] > _LEAST_WORK * seconds:
             at_work.setdefault(agent, []).append(inside)

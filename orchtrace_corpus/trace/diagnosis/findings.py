@@ -126,7 +126,7 @@ def find(view: TraceView) -> TeamFindings:
 def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float | None]:
     """The length of the union of the working times of some events, and their tokens; None where these are unknown."""
     times, numbers = view.timing, frozenset(numbers)
-    spent = [event.tokens for n in numbers if not (event := times.of.events[n]).copied_context]
+    spent = [event.tokens for n in numbers if not (event := times.graph.events[n]).copied_context]
     known = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
     seconds = length(union((times.begins[n], times.ends[n]) for n in numbers if times.works[n] > 0))
     return seconds if numbers else None, sum(known) if known else None
@@ -137,7 +137,7 @@ class _Team:
 
     def __init__(self, view: TraceView) -> None:
         self._view, self._times = view, view.timing
-        self._events: Sequence[Event] = self._times.of.events
+        self._events: Sequence[Event] = self._times.graph.events
         kinds = {agent.id: agent.kind for agent in view.trace.agents}
         self._people = {agent for agent, kind in kinds.items() if kind is AgentKind.HUMAN}
         self._scripts = {agent for agent, kind in kinds.items() if kind is AgentKind.TOOL}
@@ -145,7 +145,7 @@ class _Team:
         self._places = {one.agent: place for place, one in enumerate(view.agents)}
         self._least = max(LEAST_SHARE * self._times.elapsed, LEAST_SECONDS if self._times.unit == "s" else 0.0)
         self._outgoing: dict[int, list[int]] = {}
-        for source, target in zip(self._times.of.sources, self._times.of.targets, strict=True):
+        for source, target in zip(self._times.graph.sources, self._times.graph.targets, strict=True):
             self._outgoing.setdefault(source, []).append(target)
         # When each agent whose work the log shows begins its steps, rising.
         self._steps: dict[str, list[float]] = {}
@@ -207,7 +207,7 @@ class _Team:
 
     def _answers_awaited(self, messages: Iterable[int]) -> set[int]:
         """The open calls of models that are what their sender did next: perhaps it waited for an answer."""
-        opened = {open_call.number for open_call in self._view.open_calls if open_call.cause is Cause.ANSWER}
+        opened = {open_call.event for open_call in self._view.open_calls if open_call.cause is Cause.ANSWER}
         found = set()
         for sent in messages if opened else ():
             own, start = self._times.by_agent[self._events[sent].agent], self._times.starts[sent]
@@ -226,9 +226,9 @@ class _Team:
         in_context = self._view.influence.in_context
         by_tool: dict[tuple[str, str], list[int]] = {}
         for call in self._view.effectful_calls:
-            if call.executed and call.number in in_context and call.outcome is not Outcome.APPROVED:
-                event = self._events[call.number]
-                by_tool.setdefault((event.agent, event.tool), []).append(call.number)
+            if call.executed and call.event in in_context and call.outcome is not Outcome.APPROVED:
+                event = self._events[call.event]
+                by_tool.setdefault((event.agent, event.tool), []).append(call.event)
         for (agent, tool), numbers in by_tool.items():
             yield self.finding(FindingKind.UNAPPROVED_EFFECT, (agent,), numbers, ())._replace(tool=tool)
 
@@ -384,7 +384,7 @@ class _Team:
 
     def _of_type(self, kind: EventType) -> list[int]:
         """The numbers of the events of a type that are on the clock, by time."""
-        found = [n for n in self._times.of.of_type.get(kind, ()) if n not in self._times.off_clock]
+        found = [n for n in self._times.graph.of_type.get(kind, ()) if n not in self._times.off_clock]
         return sorted(found, key=self._times.starts.__getitem__)
 
     def _work_below(self, agent: str) -> Iterator[int]:

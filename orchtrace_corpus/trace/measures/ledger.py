@@ -262,7 +262,7 @@ def cost(run: Run) -> Measure:
     stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:
         return Measure(None, "no event has a cost")
-    asked = [index for kind in ASKED for index in run.times.of.of_type.get(kind, ())]
+    asked = [index for kind in ASKED for index in run.times.graph.of_type.get(kind, ())]
     asked = [index for index in asked if not events[index].copied_context]
     lacking = sorted(index for index in asked if events[index].cost_usd is None)
     if lacking:

@@ -74,7 +74,7 @@ class Run:
     @Derived
     def people(self) -> frozenset[str]:
         """The people of the run; see `people`."""
-        is_possible = self.trace.agents or _HUMAN in self.times.of.of_type
+        is_possible = self.trace.agents or _HUMAN in self.times.graph.of_type
         return people(self.trace) if is_possible else frozenset()
 
     @Derived
@@ -85,7 +85,7 @@ class Run:
     @Derived
     def spending(self) -> dict[EventType, Spending]:
         """The tokens of the events of each type that occurs; what was merely copied is not counted."""
-        found = {kind: Spending() for kind in self.times.of.of_type}
+        found = {kind: Spending() for kind in self.times.graph.of_type}
         for index, event in enumerate(self.trace.events):
             if not event.copied_context:
                 spent = found[event.type]

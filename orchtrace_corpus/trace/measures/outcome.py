@@ -25,7 +25,7 @@ _RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 def duplicate_call_rate(run: Run) -> Measure:
     """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
-    numbers = run.times.of.of_type.get(_TOOL_CALL, ())
+    numbers = run.times.graph.of_type.get(_TOOL_CALL, ())
     calls = [call for call in map(run.trace.events.__getitem__, numbers)
              if not call.copied_context and call.tool not in CLOSING_TOOLS]  # fmt: skip
     if not calls:
@@ -61,7 +61,7 @@ def late_steps(run: Run) -> tuple[int | None, list[int]]:
     None where there is no such event: then nothing says when the result stood.
     """
     events, starts, ends = run.trace.events, run.times.starts, run.times.ends
-    of_type = run.times.of.of_type
+    of_type = run.times.graph.of_type
     results = [n for kind in _RESULTS for n in of_type.get(kind, ()) if not events[n].copied_context]
     if not results:
         return None, []

@@ -103,7 +103,7 @@ def width(run: Run) -> Measure:
 def fan_out(run: Run) -> Measure:
     """Spawns by decision that spawns: the event of the same agent that leads to a spawn, or the same instant."""
     events, times = run.trace.events, run.times
-    spawns = times.of.of_type.get(_SPAWN, [])
+    spawns = times.graph.of_type.get(_SPAWN, [])
     if not spawns:
         return Measure(None, "nothing is spawned")
     decisions: dict[int, int | tuple[str, float]] = {}
@@ -127,7 +127,7 @@ def fan_out(run: Run) -> Measure:
 def message_density(run: Run) -> Measure:
     """Messages between agents by step."""
     number = len(run.steps)
-    sent = run.times.of.of_type.get(_MESSAGE, ())
+    sent = run.times.graph.of_type.get(_MESSAGE, ())
     messages = len([n for n in sent if not run.trace.events[n].copied_context])
     return Measure(messages / number) if number else Measure(None, "no step is logged")
 

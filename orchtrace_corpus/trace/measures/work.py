@@ -44,7 +44,7 @@ def span(run: Run) -> Measure:
 def waited(run: Run) -> Measure:
     """Time in which the run waited for people: found in the trace, else as stated; 0 if nobody is seen to intervene."""
     events, stated = run.trace.events, run.trace.excluded_human_wait_s
-    indices = run.times.of.of_type.get(_HUMAN, ())
+    indices = run.times.graph.of_type.get(_HUMAN, ())
     endless = [index for index in indices if events[index].t_end is None]
     if indices and not endless:
         return Measure(run.times.waited)

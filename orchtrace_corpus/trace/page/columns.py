@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.model.trace import Event, Source
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
-from orchtrace_corpus.trace.view.graph import ranks
+from orchtrace_corpus.trace.view.graph import positions
 
 _ENDS = frozenset((EventType.RETURN, EventType.STOP, EventType.DESPAWN))
 _ARROWS = (EventType.SPAWN, EventType.RETURN, EventType.MESSAGE)
@@ -70,7 +70,7 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
         with_content: Whether the contents of its events are in it, as far as the trace has them.
     """
     view, times = diagnosis.view, diagnosis.view.timing
-    strings, place = _Strings(), ranks(times.sequence)
+    strings, place = _Strings(), positions(times.sequence)
     agents = {one.agent: index for index, one in enumerate(view.agents)}
     clock = _Clock(times.begin, times.elapsed)
     events = [view.trace.events[number] for number in times.sequence]
@@ -107,7 +107,7 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
             **_sources(events, strings),
             **({"content": _column([event.content_ref for event in events])} if with_content else {}),
         },
-        "edges": [[place[n] for n in times.of.sources], [place[n] for n in times.of.targets]],
+        "edges": [[place[n] for n in times.graph.sources], [place[n] for n in times.graph.targets]],
         "arrows": {
             "event": [place[number] for number, _, _ in arrows],
             "agent": [agent for _, agent, _ in arrows],
@@ -227,7 +227,7 @@ def _column(values: list[Any]) -> Any:
 def _flags(diagnosis: Diagnosis) -> list[int]:
     view, times = diagnosis.view, diagnosis.view.timing
     flags = [int(Flag.WORK) if works > 0 else 0 for works in times.works]
-    opened = [open_call.number for open_call in view.open_calls]
+    opened = [open_call.event for open_call in view.open_calls]
     for indices, flag in ((opened, Flag.OPEN), (diagnosis.assumed, Flag.ASSUMED), (times.off_clock, Flag.OFF_CLOCK)):
         for index in indices:
             flags[index] |= flag
@@ -251,10 +251,10 @@ def _arrows(diagnosis: Diagnosis, agents: Mapping[str, int]) -> Iterator[tuple[i
     view, times = diagnosis.view, diagnosis.view.timing
     events, parents = view.trace.events, view.lifecycle.parents
     arrivals: dict[int, float] = {}
-    targets = {n: events[n].target for kind in _ARROWS for n in times.of.of_type.get(kind, ())}
-    for index in times.of.of_type.get(EventType.RETURN, ()):
+    targets = {n: events[n].target for kind in _ARROWS for n in times.graph.of_type.get(kind, ())}
+    for index in times.graph.of_type.get(EventType.RETURN, ()):
         targets[index] = targets[index] or parents.get(events[index].agent, "")
-    for source, later in zip(times.of.sources, times.of.targets, strict=True):
+    for source, later in zip(times.graph.sources, times.graph.targets, strict=True):
         if events[later].agent == targets.get(source):
             arrivals[source] = min(times.starts[later], arrivals.get(source, times.starts[later]))
     for index, target in targets.items():
@@ -311,5 +311,5 @@ def _replay(
         "cost": _column([costs[index] for index in view.sequence]),
         "live": changes(live, {name: strings.number(names.get(name, name)) for _, name in live}),
         "calls": changes(opened, calls),
-        "messages": changes(in_flight, {name: place[view.graph.numbers[name]] for _, name in in_flight}),
+        "messages": changes(in_flight, {name: place[view.graph.indices[name]] for _, name in in_flight}),
     }

@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.ledger import KINDS as KIND_WORDS
 from orchtrace_corpus.trace.render.names import counted, duration, money
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
-from orchtrace_corpus.trace.view.graph import ranks
+from orchtrace_corpus.trace.view.graph import positions
 
 MOST_ROWS = 1000
 """So many rows of a table are on the page; the JSON has them all."""
@@ -96,7 +96,7 @@ class Tables:
     def __init__(self, diagnosis: Diagnosis, names: Mapping[str, str]) -> None:
         self._run, self._names = diagnosis, names
         self._events = diagnosis.view.trace.events
-        self._places = ranks(diagnosis.view.sequence)
+        self._places = positions(diagnosis.view.sequence)
         self.named: set[int] = set()
 
     def figures(self) -> Table:
@@ -223,7 +223,7 @@ class Tables:
 
     def critical_path(self) -> Table:
         """The steps of the critical path that take the most time, in their order."""
-        chain, opened = self._run.path.chain, {open_call.number for open_call in self._run.view.open_calls}
+        chain, opened = self._run.path.chain, {open_call.event for open_call in self._run.view.open_calls}
         steps = [step for step in zip(chain.events, chain.parts, chain.gaps, strict=True) if step[1] or step[2]]
         longest = sorted(range(len(steps)), key=lambda at: -(steps[at][1] + steps[at][2]))[:MOST_ROWS]
         rows: list[tuple[Cell, ...]] = []
@@ -257,12 +257,12 @@ class Tables:
         yield _table("Waits", ("agent", "waited for", "time", "until", "more events"), rows,
                      all_=len(run.between.waits))  # fmt: skip
         works = run.view.timing.works
-        opened = sorted(run.view.open_calls, key=lambda one: -works[one.number])
+        opened = sorted(run.view.open_calls, key=lambda call: -works[call.event])
         rows = [
-            (self._links([one.number]), self._name(self._events[one.number].agent),
-             printable(self._events[one.number].tool, limit=60), self._time(works[one.number]), self._time(one.usual),
-             _words(one.cause))
-            for one in opened[:MOST_ROWS]
+            (self._links([call.event]), self._name(self._events[call.event].agent),
+             printable(self._events[call.event].tool, limit=60), self._time(works[call.event]), self._time(call.usual),
+             _words(call.cause))
+            for call in opened[:MOST_ROWS]
         ]  # fmt: skip
         notes = [
             "Perhaps they worked, perhaps they only waited for somebody; the log does not say.",
@@ -287,8 +287,8 @@ class Tables:
         waits.sort(key=lambda pair: -pair[1].most)
         rows = []
         for wait, call in waits[:MOST_ROWS]:
-            event = self._events[call.number]
-            who = self._links([call.number]), self._name(event.agent), printable(event.tool, limit=60)
+            event = self._events[call.event]
+            who = self._links([call.event]), self._name(event.agent), printable(event.tool, limit=60)
             rows.append((*who, *map(self._time, (call.least, call.most, wait.seconds))))
         notes = ["Follows from the stated durations of turns: what their rows span beyond that, their calls waited."]
         columns = ("event", "agent", "tool", "waited at least", "at most", "all of the turn")

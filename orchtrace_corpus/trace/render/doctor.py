@@ -140,13 +140,13 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "parallelism": _shares(diagnosis),
         "open_calls": [
             {
-                "event": events[open_call.number].id,
-                "agent": events[open_call.number].agent,
-                "tool": events[open_call.number].tool,
+                "event": events[open_call.event].id,
+                "agent": events[open_call.event].agent,
+                "tool": events[open_call.event].tool,
                 "cause": open_call.cause.value,
-                "open": works[open_call.number],
-                "in_waits": view.timing.waits_unseen(open_call.number) if open_call.cause is Cause.UNFINISHED else 0.0,
-                "begin": max(view.timing.starts[open_call.number] - view.timing.begin, 0.0),
+                "open": works[open_call.event],
+                "in_waits": view.timing.waits_unseen(open_call.event) if open_call.cause is Cause.UNFINISHED else 0.0,
+                "begin": max(view.timing.starts[open_call.event] - view.timing.begin, 0.0),
                 "usual": open_call.usual,
             }
             for open_call in view.open_calls
@@ -212,9 +212,9 @@ def _turn_wait(wait: TurnWait, diagnosis: Diagnosis) -> dict[str, Any]:
         "seconds": wait.seconds,
         "calls": [
             {
-                "event": events[call.number].id,
-                "agent": events[call.number].agent,
-                "tool": events[call.number].tool,
+                "event": events[call.event].id,
+                "agent": events[call.event].agent,
+                "tool": events[call.event].tool,
                 "least": call.least,
                 "most": call.most,
             }

@@ -180,7 +180,7 @@ def _cost(run: Diagnosis, kind: FindingKind, findings: Sequence[TeamFinding]) ->
     text = " and ".join(parts)
     if not text or kind is not FindingKind.UNREAD_MESSAGE:
         return text
-    opened = {call.number for call in run.view.open_calls}
+    opened = {call.event for call in run.view.open_calls}
     is_waiting = any(not opened.isdisjoint(one.cost_events) for one in findings)
     return f"{text} to write{', and perhaps to wait for answers' if is_waiting else ''}"
 

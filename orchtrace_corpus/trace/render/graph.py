@@ -188,7 +188,7 @@ def _draw_lane(
 ) -> None:
     trace, times = view.trace, view.timing
     left, scale = axis
-    opened = {open_call.number for open_call in view.open_calls}
+    opened = {open_call.event for open_call in view.open_calls}
 
     def place(moment: float) -> float:
         return left + (min(max(moment, times.begin), times.end) - times.begin) * scale

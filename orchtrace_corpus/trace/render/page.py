@@ -221,7 +221,7 @@ def _tokens(agent_span: AgentSpan, least: Collection[str]) -> str:
 def _timeline(diagnosis: Diagnosis, agent_span: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:
     view = diagnosis.view
     trace, times = view.trace, view.timing
-    opened = {call.number for call in view.open_calls}
+    opened = {call.event for call in view.open_calls}
     scale = (cells - 1) / times.elapsed if times.elapsed else 0.0
 
     def cell(moment: float) -> int:

@@ -176,7 +176,7 @@ class Sentences:
 
     def _open_calls(self) -> Iterator[tuple[str, str]]:
         view = self._run.view
-        longest_first = sorted(view.open_calls, key=lambda call: -view.timing.works[call.number])
+        longest_first = sorted(view.open_calls, key=lambda call: -view.timing.works[call.event])
         waiting = [self._open(call) for call in longest_first if call.cause is not Cause.UNFINISHED]
         if waiting:
             number = quantity(len(waiting), "call")
@@ -189,10 +189,10 @@ class Sentences:
     def _unfinished(self, call: OpenCall) -> str:
         """A call that was seen at work for some time, and may have worked to the end of the log."""
         view = self._run.view
-        least, most = (times.works[call.number] for times in (view.timing_if_waiting, view.timing))
-        longest = most + view.timing.waits_unseen(call.number)
+        least, most = (times.works[call.event] for times in (view.timing_if_waiting, view.timing))
+        longest = most + view.timing.waits_unseen(call.event)
         while_waiting = f", or {self._time(longest)} if it went on during waits for people" if longest > most else ""
-        return f"{self._call(call.number)} {keep(self._range(least, most))}{while_waiting}"
+        return f"{self._call(call.event)} {keep(self._range(least, most))}{while_waiting}"
 
     def _call(self, index: int) -> str:
         event = self._run.view.trace.events[index]
@@ -207,13 +207,13 @@ class Sentences:
                 continue
             seconds = self._time(sum(wait.seconds for wait in turns))
             calls = sorted((call for wait in turns for call in wait.calls), key=lambda call: -call.most)
-            shown = [f"{self._call(call.number)} {keep(self._range(call.least, call.most))}" for call in calls]
+            shown = [f"{self._call(call.event)} {keep(self._range(call.least, call.most))}" for call in calls]
             where = f": {_first(shown)}" if shown else ""
             stated = f"less the stated duration of {quantity(len(turns), 'turn')}"
             yield "Turns", f"{keep(f'{seconds} {words}')} (time between the rows {stated}){where}."
 
     def _open(self, open_call: OpenCall) -> str:
-        event, seconds = self._run.view.trace.events[open_call.number], self._run.view.timing.works[open_call.number]
+        event, seconds = self._run.view.trace.events[open_call.event], self._run.view.timing.works[open_call.event]
         usual = f" (usually {self._time(open_call.usual)})" if open_call.usual is not None else ""
         if open_call.cause is Cause.ANSWER and isinstance(event.tokens, Tokens) and event.tokens.output is not None:
             usual = f" (for {quantity(int(event.tokens.output), 'token')})"
@@ -335,7 +335,7 @@ class Sentences:
 
     def _start(self, event: Event) -> float:
         times = self._run.view.timing
-        index = next(n for n in times.of.of_type[event.type] if times.of.events[n] is event)
+        index = next(n for n in times.graph.of_type[event.type] if times.graph.events[n] is event)
         return max(times.starts[index] - times.begin, 0.0)
 
     def _log(self) -> Iterator[tuple[str, str]]:

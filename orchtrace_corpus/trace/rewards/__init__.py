@@ -106,7 +106,7 @@ def _term(team: Team, of: TermSpec, score: Score) -> Term:
     if score.value is None:
         return Term(of.name, of.family, of.weight, None, score.refusal, {}, {})
     value = _fitted(score.value, of)
-    events, agents = team.trace.events, team.times.of.agents
+    events, agents = team.trace.events, team.times.graph.agents
     by_event = {events[index].id: share for index, share in score.events.items()}
     by_agent: dict[str, float] = {}
     if score.agents is not None:

@@ -41,7 +41,7 @@ def team_speed_up(team: Team, options: Options) -> Score:
     times, spawned = team.times, team.view.lifecycle.parents
     if not spawned:
         return refused(_NO_SPAWN)
-    agents = times.of.agents
+    agents = times.graph.agents
     works = [work if agent in spawned else 0.0 for work, agent in zip(times.works, agents, strict=True)]
     if lacking := [number for number in times.unknown if agents[number] in spawned]:
         said = f"{len(lacking)} of {len(lacking) + sum(map(bool, works))} working events of spawned agents have no end"

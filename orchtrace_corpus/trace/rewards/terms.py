@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.measures.measure import ASKED, Run
 from orchtrace_corpus.trace.model.events import roles_of, total
 from orchtrace_corpus.trace.model.terms import AgentKind, EventType, Status
 from orchtrace_corpus.trace.view import Derived
-from orchtrace_corpus.trace.view.lifecycle import in_time
+from orchtrace_corpus.trace.view.lifecycle import sort_by_time
 
 WHOLE = ""
 """In a decomposition, the run as a whole: what belongs to no single event or agent. No event or agent has this name."""
@@ -166,7 +166,7 @@ class Team(Run):
 
     def of_type(self, kind: EventType) -> list[int]:
         """The numbers of the events of a type, copied ones left out."""
-        of = self.times.of
+        of = self.times.graph
         found = of.of_type.get(kind, ())
         return [number for number in found if number not in of.copied] if of.copied else list(found)
 
@@ -178,8 +178,8 @@ class Team(Run):
     @Derived
     def spawned(self) -> dict[str, list[int]]:
         """The same by the agent that is spawned, each list by time."""
-        copied, spawns = self.times.of.copied, self.view.lifecycle.spawns
-        if copied.isdisjoint(self.times.of.of_type.get(_SPAWN, ())):
+        copied, spawns = self.times.graph.copied, self.view.lifecycle.spawns
+        if copied.isdisjoint(self.times.graph.of_type.get(_SPAWN, ())):
             return dict(spawns)
         kept = {agent: [number for number in numbers if number not in copied] for agent, numbers in spawns.items()}
         return {agent: numbers for agent, numbers in kept.items() if numbers}
@@ -198,7 +198,7 @@ class Team(Run):
             back.setdefault(events[index].agent, []).append(index)
         found: dict[int, int] = {}
         for agent, spawns in self.spawned.items():
-            waiting = in_time(back.get(agent, ()), events)[::-1]
+            waiting = sort_by_time(back.get(agent, ()), events)[::-1]
             ends = [*[events[index].t for index in spawns[1:]], inf]
             for spawn, end in zip(spawns, ends, strict=True):
                 while waiting and events[waiting[-1]].t < events[spawn].t:
@@ -210,7 +210,7 @@ class Team(Run):
     @Derived
     def calls(self) -> dict[int, bool | None]:
         """The tool calls of agents, each with whether it succeeded: by its result, else by itself; None if unknown."""
-        events, of = self.trace.events, self.times.of
+        events, of = self.trace.events, self.times.graph
         people = self.people
         indices = [index for index in self.of_type(_TOOL_CALL) if events[index].agent not in people]
         if not indices:

@@ -9,7 +9,7 @@ from orchtrace_corpus.base.json_places import Path
 from orchtrace_corpus.trace.model.decode import Problem
 from orchtrace_corpus.trace.model.terms import EdgeType, EventType
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.lifecycle import ancestors, begins_after, ends_before, in_time
+from orchtrace_corpus.trace.view.lifecycle import ancestors, begins_after, ends_before, sort_by_time
 
 _SPAWN, _DESPAWN, _RETURN = EventType.SPAWN, EventType.DESPAWN, EventType.RETURN
 _STOP, _AGGREGATE = EventType.STOP, EventType.AGGREGATE
@@ -39,7 +39,7 @@ def check_spawns(view: TraceView) -> Iterator[Problem]:
     if len(spawned_by) < len(spawns):
         several = [name for name, by in spawned_by.items() if len(by) > 1 and name not in declared]
         yield from _check_spawners(view, several)
-    for index, parent in view.graph.above.items():
+    for index, parent in view.graph.named_parents.items():
         agent = events[index].agent
         if parent not in spawned_by.get(agent, (parent,)):
             spawner = events[view.lifecycle.spawns[agent][0]].agent
@@ -69,7 +69,7 @@ def check_parents(view: TraceView) -> Iterator[Problem]:
     if not circular:
         return
     places: dict[str, Path] = {}  # by the agent, what the lifecycle has its parent from
-    for number in view.graph.above:
+    for number in view.graph.named_parents:
         places.setdefault(view.graph.agents[number], ("events", number, "parent_agent"))
     stated = {agent.id: index for index, agent in enumerate(view.trace.agents) if agent.parent}
     places.update({agent: ("agents", number, "parent") for agent, number in stated.items()})
@@ -120,7 +120,7 @@ def check_returns(view: TraceView) -> Iterator[Problem]:
     skew, events, known = view.trace.clock.skew, view.graph.events, view.lifecycle
     ends = known.despawns
     if known.stops:
-        stops = {name: in_time((*ends.get(name, ()), *own), events) for name, own in known.stops.items()}
+        stops = {name: sort_by_time((*ends.get(name, ()), *own), events) for name, own in known.stops.items()}
         ends = {**ends, **stops}
     for index in returns:
         event = events[index]

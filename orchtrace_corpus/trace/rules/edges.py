@@ -36,9 +36,9 @@ _ENDS = (EventType.DESPAWN, EventType.STOP)
 def check_ids(view: TraceView) -> Iterator[Problem]:
     """Two events of one id, or two agents: nothing could be said of either."""
     trace, of = view.trace, view.graph
-    if len(of.numbers) < len(trace.events):
+    if len(of.indices) < len(trace.events):
         for index, event in enumerate(trace.events):
-            first = of.numbers[event.id]
+            first = of.indices[event.id]
             if first != index:
                 message = f"{quote(event.id)} is the id of $.events[{first}], too; give each event its own"
                 yield Problem("T201", message, ("events", index, "id"))
@@ -57,7 +57,7 @@ def check_edges(view: TraceView) -> Iterator[Problem]:
     guesses = 0
     for index, edge in enumerate(trace.edges):
         for end, name in (("src", edge.src), ("dst", edge.dst)):
-            if name not in of.numbers:
+            if name not in of.indices:
                 near = _near(name, of) if guesses < _MOST_GUESSES else ""
                 guesses += 1
                 message = f"there is no event {quote(name)}{near}; correct the id, or remove the edge"
@@ -66,12 +66,12 @@ def check_edges(view: TraceView) -> Iterator[Problem]:
 
 def _near(name: str, of: Graph) -> str:
     """The event whose id is spelled nearly so, unless the ids differ in their numbers alone."""
-    if len(of.numbers) > _MOST_NAMES:
+    if len(of.indices) > _MOST_NAMES:
         return ""
     from difflib import get_close_matches  # only for who has made a mistake
 
     letters = name.translate(_NO_DIGITS)
-    known = [one for one in of.numbers if one.translate(_NO_DIGITS) != letters]
+    known = [one for one in of.indices if one.translate(_NO_DIGITS) != letters]
     near = get_close_matches(name[:80], known, n=1, cutoff=0.8)
     return f" (did you mean {quote(near[0])}?)" if near else ""
 
@@ -121,7 +121,7 @@ def _check_back(view: TraceView) -> Iterator[Problem]:
         return
     numbers: Iterable[int] = range(len(of.edges))
     if len(of.edges) < len(trace.edges):
-        numbers = [n for n, edge in enumerate(trace.edges) if edge.src in of.numbers and edge.dst in of.numbers]
+        numbers = [n for n, edge in enumerate(trace.edges) if edge.src in of.indices and edge.dst in of.indices]
     for number, source, target in zip(numbers, of.sources, of.targets, strict=True):
         earlier, later = events[source], events[target]
         if later.t > earlier.t or not is_after(earlier, later, skew):
@@ -135,13 +135,13 @@ def _check_back(view: TraceView) -> Iterator[Problem]:
 
 
 def _numbers_of(source: str, target: str, of: Graph) -> tuple[int, int]:
-    return of.numbers.get(source, -1), of.numbers.get(target, -1)
+    return of.indices.get(source, -1), of.indices.get(target, -1)
 
 
 def check_joins(view: TraceView) -> Iterator[Problem]:
     """Agents are joined by edges: from a spawn to what is spawned, from a return to what goes on with it."""
     of, events = view.graph, view.graph.events
-    if len(of.edges) < len(view.trace.edges) or len(of.numbers) < len(events):
+    if len(of.edges) < len(view.trace.edges) or len(of.indices) < len(events):
         return  # other rules say so, and with edges lost nothing is known of these
     spawns, returns = of.of_type.get(_SPAWN, ()), of.of_type.get(_RETURN, ())
     following = dict(zip(of.sources, of.targets, strict=True)) if spawns or returns else {}

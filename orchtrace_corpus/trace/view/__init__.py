@@ -1,6 +1,6 @@
-"""One lens on a trace: graph, order, lifecycle, lineage, timing, agent tree.
+"""Everything derived from a trace: graph, order, lifecycle, lineage, timing, agent tree.
 
-The functions behind it are in the modules of this package; whoever asks `TraceView` gets each of them computed once.
+The modules of this package compute it; `TraceView` computes each value once, on first use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from orchtrace_corpus.base.cycles import sort_topologically
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, AgentTime, agent_times, agent_tree
-from orchtrace_corpus.trace.view.graph import Graph, by_time, graph, ranks
+from orchtrace_corpus.trace.view.graph import Graph, build_graph, order_by_time, positions
 from orchtrace_corpus.trace.view.influence import EffectfulCall, Influence, effectful_calls, influence, untrusted_events
 from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
 from orchtrace_corpus.trace.view.open_calls import OpenCall, open_calls
@@ -24,23 +24,23 @@ Value = TypeVar("Value")
 
 
 class Derived(Generic[Value]):
-    """A property that is computed once: `functools.cached_property` without the lock that Python 3.11 takes for it."""
+    """A property that is computed once: `functools.cached_property` without the lock that it takes in Python 3.11."""
 
     def __init__(self, derive: Callable[[Any], Value]) -> None:
         self._derive, self._name, self.__doc__ = derive, derive.__name__, derive.__doc__
 
-    def __get__(self, instance: object, of: type | None = None) -> Value:
+    def __get__(self, instance: object, owner: type | None = None) -> Value:
         value = self._derive(instance)
-        setattr(instance, self._name, value)  # not into its `__dict__`, which would be slower from then on
+        setattr(instance, self._name, value)  # writing to `__dict__` would make every later access slower
         return value
 
 
 class TraceView:
-    """A trace and what follows from its events and edges, each computed when it is first asked for.
+    """A trace and the values derived from its events and edges, each computed on first use.
 
     Attributes:
         trace: The trace.
-        file: The file that it was read from; empty where that is not known.
+        file: The file that the trace was read from; empty if unknown.
     """
 
     def __init__(self, trace: Trace, file: str = "") -> None:
@@ -49,41 +49,46 @@ class TraceView:
 
     @classmethod
     def of(cls, trace: Trace | TraceView) -> TraceView:
-        """The view of a trace; a view is returned as it is."""
+        """Return the view of a trace; a view is returned unchanged."""
         return trace if isinstance(trace, TraceView) else cls(trace)
 
     @Derived
     def graph(self) -> Graph:
         """The temporal graph of the events."""
-        return graph(self.trace)
+        return build_graph(self.trace)
 
     @Derived
     def _by_time(self) -> tuple[list[int], list[int]]:
-        timely = by_time(self.graph)
-        return timely, timely if timely == list(range(len(timely))) else ranks(timely)
+        """The event indices by time, and the position of each event in that order; one list if both are equal."""
+        order = order_by_time(self.graph)
+        if order == list(range(len(order))):
+            return order, order
+        return order, positions(order)
 
     @Derived
     def is_timely(self) -> bool:
-        """Return True if every edge leads forward by time and `seq`."""
-        timely, rank = self._by_time
+        """True if every edge leads forward in the order by time and `seq`."""
+        order, position = self._by_time
         sources, targets = self.graph.sources, self.graph.targets
-        if timely is rank:
+        if order is position:
             return all(map(lt, sources, targets))
-        return all(map(lt, map(rank.__getitem__, sources), map(rank.__getitem__, targets)))
+        return all(map(lt, map(position.__getitem__, sources), map(position.__getitem__, targets)))
 
     @Derived
     def sequence(self) -> list[int]:
-        """The numbers of the events so that every edge leads forward, in time order wherever the edges allow it.
+        """The event indices in an order in which every edge leads forward, by time wherever the edges allow it.
 
         Raises:
-            CycleError: The edges go round in a circle.
+            CycleError: The edges form a cycle. Properties that need this order raise it, too.
         """
-        timely, rank = self._by_time
-        return timely if self.is_timely else sort_topologically(self.graph.sources, self.graph.targets, timely, rank)
+        order, position = self._by_time
+        if self.is_timely:
+            return order
+        return sort_topologically(self.graph.sources, self.graph.targets, order, position)
 
     @Derived
     def lifecycle(self) -> Lifecycle:
-        """The parent of each agent, and when each begins and ends."""
+        """The parent of each agent, and the events that begin and end it."""
         return lifecycle(self.trace, self.graph)
 
     @Derived
@@ -93,61 +98,41 @@ class TraceView:
 
     @Derived
     def untrusted(self) -> frozenset[int]:
-        """The numbers of the events whose content is not trusted."""
+        """The indices of the events whose content is not trusted."""
         return untrusted_events(self.trace.events)
 
     @Derived
     def effectful_calls(self) -> tuple[EffectfulCall, ...]:
-        """The calls of tools with side effects, each with its gates."""
+        """The calls of tools with side effects, each with the gates that it passed."""
         return effectful_calls(self.trace, self.graph)
 
     @Derived
     def influence(self) -> Influence:
-        """The events that untrusted content could have reached.
-
-        Raises:
-            CycleError: The edges go round in a circle.
-        """
+        """The events that untrusted content could have reached."""
         return influence(self.trace, self.graph, self.sequence)
 
     @Derived
     def timing(self) -> Timing:
-        """The times of the events, waits for people taken out.
-
-        Raises:
-            CycleError: The edges go round in a circle.
-        """
+        """The times of the events, without waits for people."""
         return Timing(self.trace, self.graph, self.sequence)
 
     @Derived
     def open_calls(self) -> tuple[OpenCall, ...]:
-        """The calls of tools and models that perhaps waited for somebody while they were open.
-
-        Raises:
-            CycleError: The edges go round in a circle.
-        """
+        """The calls of tools and models that perhaps waited instead of working."""
         return open_calls(self.timing)
 
     @Derived
     def timing_if_waiting(self) -> Timing:
-        """The times if these calls did nothing but wait; where there are none, the times themselves."""
-        calls = [open_call.number for open_call in self.open_calls]
+        """The times if open calls only waited; the same as `timing` if there are none."""
+        calls = [open_call.event for open_call in self.open_calls]
         return self.timing.if_waiting(calls) if calls else self.timing
 
     @Derived
     def agents(self) -> list[AgentSpan]:
-        """The agents as a tree: those that nobody spawned by their first act, each followed by those that it spawned.
-
-        Raises:
-            CycleError: The edges go round in a circle.
-        """
+        """The agents as a tree in depth-first order; siblings, and agents without a parent, by their first event."""
         return agent_tree(self.trace, self.timing, self.lifecycle.parents)
 
     @Derived
     def agent_times(self) -> dict[str, AgentTime]:
-        """The time of each agent: worked, waited, idle.
-
-        Raises:
-            CycleError: The edges go round in a circle.
-        """
+        """The time of each agent: worked, waited, idle."""
         return agent_times(self.agents, self.timing, self.timing_if_waiting)

@@ -1,4 +1,4 @@
-"""The agents of a trace as a tree, each with the time from its first to its last event, and what it did in it."""
+"""The agents of a trace as a tree, with the events, the tokens and the time of each."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class AgentSpan(NamedTuple):
     """An agent of a trace: its place in the tree, its time and its events.
 
     Attributes:
-        agent: Its name.
-        depth: How many agents are above it.
-        role: Its role; empty where the trace gives none.
-        model: The model of its events, if they name just one.
-        begin: When it comes into being, in the unit of the timing.
-        end: When it is last seen.
-        events: The numbers of its events, by time.
-        tokens: The tokens of its events; None where none has any.
+        agent: The agent's id.
+        depth: The number of its ancestors.
+        role: Its role; empty if the trace gives none.
+        model: The model of its events; empty if they name none or several.
+        begin: When it was spawned or first acted, in the unit of the timing.
+        end: When its last event ended.
+        events: The indices of its events, by time.
+        tokens: The tokens of its events; None if no event has any.
     """
 
     agent: str
@@ -42,34 +42,34 @@ class AgentSpan(NamedTuple):
 
 
 def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[AgentSpan]:
-    """The agents of a trace: those that nobody spawned by their first act, each followed by those that it spawned."""
-    events: dict[str, list[int]] = {}
+    """Return the agents of a trace in depth-first order; siblings, and agents without a parent, by their begin."""
+    indices_of: dict[str, list[int]] = {}
     begin: dict[str, float] = {}
-    roles, happened, starts, ends = roles_of(trace), trace.events, times.starts, times.ends
-    spawns = set(times.of.of_type.get(_SPAWN, ()))
+    roles, events, starts, ends = roles_of(trace), trace.events, times.starts, times.ends
+    spawns = set(times.graph.of_type.get(_SPAWN, ()))
     for index in times.sequence:
-        agent = times.of.agents[index]
-        if agent in events:
-            events[agent].append(index)
+        agent = times.graph.agents[index]
+        if agent in indices_of:
+            indices_of[agent].append(index)
         else:
-            events[agent] = [index]
+            indices_of[agent] = [index]
             begin.setdefault(agent, starts[index])
-        if index in spawns and (target := happened[index].target) and target not in begin:
-            events.setdefault(target, [])
+        if index in spawns and (target := events[index].target) and target not in begin:
+            indices_of.setdefault(target, [])
             begin[target] = starts[index]
     children: dict[str, list[str]] = {}
-    for agent in events:
+    for agent in indices_of:
         parent = parents.get(agent, "")
-        children.setdefault(parent if parent in events else "", []).append(agent)
+        children.setdefault(parent if parent in indices_of else "", []).append(agent)
     agent_spans: list[AgentSpan] = []
-    latest_first = {above: sorted(below, key=begin.__getitem__)[::-1] for above, below in children.items()}
+    latest_first = {parent: sorted(below, key=begin.__getitem__)[::-1] for parent, below in children.items()}
     waiting = [(agent, 0) for agent in latest_first.get("", ())]
     while waiting:
         agent, depth = waiting.pop()
-        indices = events[agent]
-        own = [happened[index] for index in indices]
-        models = {event.model for event in own if event.model}
-        counted = [total(event.tokens) for event in own if event.tokens and not event.copied_context]
+        indices = indices_of[agent]
+        own_events = [events[index] for index in indices]
+        models = {event.model for event in own_events if event.model}
+        tokens = [total(event.tokens) for event in own_events if event.tokens and not event.copied_context]
         agent_spans.append(
             AgentSpan(
                 agent,
@@ -79,7 +79,7 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
                 begin[agent],
                 max([ends[index] for index in indices], default=begin[agent]),
                 indices,
-                float(sum(counted)) if counted else None,
+                float(sum(tokens)) if tokens else None,
             )
         )
         waiting += [(child, depth + 1) for child in latest_first.get(agent, ())]
@@ -87,14 +87,14 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
 
 
 class AgentTime(NamedTuple):
-    """The time of an agent; the last three add up to the first.
+    """The time of an agent. `worked`, `waited` and `idle` add up to `elapsed`.
 
     Attributes:
         elapsed: From its first event to its last.
-        worked: The time in which at least one of its working events goes on, open calls included.
-        waited: The time in which it does nothing while an agent below it works or has an open call.
-        idle: What is left.
-        open: How much of what it worked is nothing but open calls; if these waited, that is waited as well.
+        worked: The time in which at least one of its events was at work, including open calls.
+        waited: The time in which it did nothing while an agent below it worked or had an open call.
+        idle: The rest.
+        open: The part of `worked` in which it had only open calls; if these waited, so did the agent.
     """
 
     elapsed: float
@@ -105,27 +105,24 @@ class AgentTime(NamedTuple):
 
 
 def agent_times(tree: Sequence[AgentSpan], times: Timing, if_waiting: Timing) -> dict[str, AgentTime]:
-    """Return the time of each agent: worked, waited, idle.
-
-    Args:
-        tree: The agents, each before those below it.
-        times: The times of the events.
-        if_waiting: The same, open calls taken as waits.
-    """
-    found: dict[str, AgentTime] = {}
-    below: list[tuple[int, Intervals]] = []  # of agents to the right in the tree: their depth, when they are busy
-    for one in reversed(tree):
-        begin, end = max(one.begin, times.begin), min(one.end, times.end)
-        own = union((times.begins[n], times.ends[n]) for n in one.events if times.works[n] > 0)
-        sure = union((if_waiting.begins[n], if_waiting.ends[n]) for n in one.events if if_waiting.works[n] > 0)
-        busy = own
-        while below and below[-1][0] > one.depth:
-            busy = [*busy, *below.pop()[1]]
-        busy = union(busy)
-        below.append((one.depth, busy))
-        elapsed, worked = max(end - begin, 0.0), length(own)
-        waited = length(union((max(a, begin), min(b, end)) for a, b in busy)) - worked
-        found[one.agent] = AgentTime(
-            elapsed, worked, waited, max(elapsed - worked - waited, 0.0), worked - length(sure)
+    """Return the time of each agent, from the times with open calls as work and those with open calls as waits."""
+    by_agent: dict[str, AgentTime] = {}
+    # Agents are taken from the last to the first, so that those below an agent come before it: their depths, and the
+    # intervals in which they, or an agent below them, worked.
+    subtrees: list[tuple[int, Intervals]] = []
+    for agent in reversed(tree):
+        begin, end = max(agent.begin, times.begin), min(agent.end, times.end)
+        own = union((times.begins[n], times.ends[n]) for n in agent.events if times.works[n] > 0)
+        without_open = union(
+            (if_waiting.begins[n], if_waiting.ends[n]) for n in agent.events if if_waiting.works[n] > 0
         )
-    return {one.agent: found[one.agent] for one in tree}
+        busy = own
+        while subtrees and subtrees[-1][0] > agent.depth:
+            busy = [*busy, *subtrees.pop()[1]]
+        busy = union(busy)
+        subtrees.append((agent.depth, busy))
+        elapsed, worked = max(end - begin, 0.0), length(own)
+        waited = length(union((max(first, begin), min(last, end)) for first, last in busy)) - worked
+        idle = max(elapsed - worked - waited, 0.0)
+        by_agent[agent.agent] = AgentTime(elapsed, worked, waited, idle, worked - length(without_open))
+    return {agent.agent: by_agent[agent.agent] for agent in tree}

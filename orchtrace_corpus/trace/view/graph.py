@@ -1,6 +1,6 @@
-"""The temporal graph of a trace: events by number, edges between them, an order that respects the edges.
+"""The temporal graph of a trace: its events by index, the edges between them, and the order of events by time.
 
-Everything here is linear in events and edges, but for one sort by time.
+Building the graph is linear in events and edges. Only the order by time needs a sort.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from orchtrace_corpus.trace.model.terms import EventType
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Edge, Event, Tokens, Trace
 
-_AT_ONCE = 1000  # so that the fields of an event are read while it is in the processor's caches
+_CHUNK_EVENTS = 1000  # so few that all fields of an event are read while it is in the processor's caches
 
 
 class Graph(NamedTuple):
-    """Events by their number in the trace, and the edges between them.
+    """The events of a trace and the edges between them. Lists with a value for each event are in trace order.
 
     Attributes:
         events: The events, as in the trace.
-        numbers: The number of each event by its id; of an id given twice, the first.
-        sources: For each edge that joins known events, the number of its earlier event.
-        targets: For each of these edges, the number of its later event.
+        indices: The index of each event by its id; for a repeated id, that of the first event.
+        sources: For each edge between known events, the index of the event it leaves.
+        targets: For each of these edges, the index of the event it enters.
         edges: These edges, as in the trace.
         times: When each event began, in the unit of the trace's clock.
-        ends: When each event ended, as it says itself; None where it does not.
-        agents: Who acts in each event.
-        of_type: The numbers of the events of each type that occurs, rising.
-        copied: The numbers of the events that are copied context.
-        seqs: The `seq` of each event; empty where none has one that is not 0.
-        above: Of the events that name the agent above theirs, their number and its name.
-        tokens: The tokens of the events that have any, those of copied context included.
-        costs: The cost of each event; empty where none states one that is not 0.
+        ends: When each event ended; None if the event does not say.
+        agents: The agent of each event.
+        of_type: The indices of the events of each type that occurs, in ascending order.
+        copied: The indices of the events that are copied context.
+        seqs: The `seq` of each event; empty if no event has one other than 0.
+        named_parents: For each event that names its agent's parent, that parent.
+        tokens: The tokens of the events that have any, including copied context.
+        costs: The cost of each event; empty if no event states one other than 0.
     """
 
     events: Sequence[Event]
-    numbers: Mapping[str, int]
+    indices: Mapping[str, int]
     sources: list[int]
     targets: list[int]
     edges: Sequence[Edge]
@@ -51,58 +51,58 @@ class Graph(NamedTuple):
     of_type: Mapping[EventType, list[int]]
     copied: frozenset[int]
     seqs: Sequence[float | None]
-    above: Mapping[int, str]
+    named_parents: Mapping[int, str]
     tokens: list[Tokens]
     costs: Sequence[float | None]
 
 
-def graph(trace: Trace) -> Graph:
-    """The graph of a trace. Edges to unknown events are left out: a rule reports them."""
+def build_graph(trace: Trace) -> Graph:
+    """Return the graph of a trace. Edges to unknown events are left out: a rule reports them."""
     events, edges = trace.events, trace.edges
-    columns: list[list[Any]] = [[] for _ in range(10)]
-    for begin in range(0, len(events), _AT_ONCE):
+    columns: list[list[Any]] = [[] for _ in range(10)]  # one for each field read below
+    for begin in range(0, len(events), _CHUNK_EVENTS):
         rows = [
             (event.id, event.t, event.t_end, event.agent, event.type, event.copied_context, event.seq,
              event.parent_agent, event.tokens, event.cost_usd)
-            for event in events[begin : begin + _AT_ONCE]
+            for event in events[begin : begin + _CHUNK_EVENTS]
         ]  # fmt: skip
         for column, values in zip(columns, zip(*rows, strict=True), strict=True):
             column += values
-    ids, times, ends, agents, types, copied, seqs, above, tokens, costs = columns
-    numbers = dict(zip(ids, range(len(ids)), strict=True))
-    if len(numbers) < len(events):
-        numbers = {event.id: number for number, event in reversed(tuple(enumerate(events)))}
+    ids, times, ends, agents, types, copied, seqs, parents, tokens, costs = columns
+    indices = dict(zip(ids, range(len(ids)), strict=True))
+    if len(indices) < len(events):
+        indices = {event.id: index for index, event in reversed(tuple(enumerate(events)))}
     try:
-        sources, targets = [numbers[edge.src] for edge in edges], [numbers[edge.dst] for edge in edges]
+        sources, targets = [indices[edge.src] for edge in edges], [indices[edge.dst] for edge in edges]
     except KeyError:
-        edges = [edge for edge in edges if edge.src in numbers and edge.dst in numbers]
-        sources, targets = [numbers[edge.src] for edge in edges], [numbers[edge.dst] for edge in edges]
+        edges = [edge for edge in edges if edge.src in indices and edge.dst in indices]
+        sources, targets = [indices[edge.src] for edge in edges], [indices[edge.dst] for edge in edges]
     of_type: defaultdict[EventType, list[int]] = defaultdict(list)
-    for number, kind in enumerate(types):
-        of_type[kind].append(number)
+    for index, kind in enumerate(types):
+        of_type[kind].append(index)
     return Graph(
-        events, numbers, sources, targets, edges, times, ends, agents, of_type,
-        frozenset([number for number, is_copied in enumerate(copied) if is_copied] if True in copied else ()),
+        events, indices, sources, targets, edges, times, ends, agents, of_type,
+        frozenset([index for index, is_copied in enumerate(copied) if is_copied] if True in copied else ()),
         seqs if any(seqs) else (),
-        {index: name for index, name in enumerate(above) if name} if any(above) else {},
+        {index: name for index, name in enumerate(parents) if name} if any(parents) else {},
         list(filter(None, tokens)),
         costs if any(costs) else (),
     )  # fmt: skip
 
 
-def by_time(of: Graph) -> list[int]:
-    """The numbers of the events by time, then by `seq`, then as they come."""
-    found = list(range(len(of.events)))
-    if of.seqs:
-        found.sort(key=lambda index: of.seqs[index] or 0)
-    if of.seqs or not all(map(le, of.times, islice(of.times, 1, None))):
-        found.sort(key=of.times.__getitem__)
-    return found
+def order_by_time(graph: Graph) -> list[int]:
+    """Return the indices of the events by time, then by `seq`, then in trace order."""
+    order = list(range(len(graph.events)))
+    if graph.seqs:
+        order.sort(key=lambda index: graph.seqs[index] or 0)
+    if graph.seqs or not all(map(le, graph.times, islice(graph.times, 1, None))):
+        order.sort(key=graph.times.__getitem__)
+    return order
 
 
-def ranks(timely: Sequence[int]) -> list[int]:
-    """For each event its place among the numbers of the events by time."""
-    found = [0] * len(timely)
-    for at, index in enumerate(timely):
-        found[index] = at
-    return found
+def positions(order: Sequence[int]) -> list[int]:
+    """Return the position of each event in an order, given as a list of event indices."""
+    by_event = [0] * len(order)
+    for position, index in enumerate(order):
+        by_event[index] = position
+    return by_event

@@ -1,4 +1,4 @@
-"""Intervals of time: lists of pairs of a beginning and an end, sorted, none touching the next."""
+"""Sets of moments as intervals: sorted pairs of a beginning and an end that do not touch each other."""
 
 from collections.abc import Iterable, Sequence
 from math import inf
@@ -8,9 +8,9 @@ Intervals: TypeAlias = list[tuple[float, float]]
 
 
 def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
-    """Return the moments that any of the intervals holds."""
+    """Return the moments in any of the intervals, which may overlap and be in any order."""
     united: Intervals = []
-    start, stop = inf, -inf  # of the last one so far
+    start, stop = inf, -inf  # the interval that still grows; at first a placeholder
     for begin, end in sorted(intervals):
         if begin > stop:
             if end > begin:
@@ -19,7 +19,7 @@ def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
         elif end > stop:
             stop = end
     united.append((start, stop))
-    return united[1:]  # what stood for none before the first is no interval
+    return united[1:]  # without the placeholder
 
 
 def length(intervals: Sequence[tuple[float, float]]) -> float:
@@ -28,23 +28,23 @@ def length(intervals: Sequence[tuple[float, float]]) -> float:
 
 
 def without(intervals: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> Intervals:
-    """Return the moments of intervals that none of some others holds."""
-    found, first = [], 0
+    """Return the moments in the intervals but not in the others."""
+    remaining, first = [], 0
     for begin, end in intervals:
         while first < len(others) and others[first][1] <= begin:
             first += 1
-        at = first
-        while at < len(others) and others[at][0] < end:
-            start, stop = others[at]
+        place = first
+        while place < len(others) and others[place][0] < end:
+            start, stop = others[place]
             if start > begin:
-                found.append((begin, start))
+                remaining.append((begin, start))
             begin = max(begin, stop)
-            at += 1
+            place += 1
         if begin < end:
-            found.append((begin, end))
-    return found
+            remaining.append((begin, end))
+    return remaining
 
 
 def overlap(intervals: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> Intervals:
-    """Return the moments that intervals and some others have in common."""
+    """Return the moments in both sets of intervals."""
     return without(intervals, without(intervals, others))

@@ -1,4 +1,4 @@
-"""The parents of agents, and their life: from the spawn, or the beginning of the run, to the despawn or stop."""
+"""The lifecycle of agents: their parents, and the events that begin and end them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _SPAWN, _DESPAWN, _STOP = EventType.SPAWN, EventType.DESPAWN, EventType.STOP
 
 
 class Lifecycle(NamedTuple):
-    """The parent of each agent, and the events that begin and end it, by the agent's name.
+    """The parent of each agent, and the events that begin and end it; each mapping is by the agent's id.
 
     Attributes:
-        parents: The agent that spawned it, where that is known: by its first spawn, else as declared, else by
-            its own events.
-        circular: Parents left out of `parents`, one for each circle, because nobody is above itself.
-        spawns: The numbers of the spawn events that it comes from, by time.
-        despawns: The numbers of the despawn events that end it, by time.
-        stops: The numbers of its own stop events, by time.
+        parents: The known parents: from the agent's first spawn, else from its declaration, else from its own events.
+        circular: The parents left out of `parents`, one for each cycle, because no agent is its own ancestor.
+        spawns: The indices of the spawn events that create the agent, by time.
+        despawns: The indices of the despawn events that end it, by time.
+        stops: The indices of its own stop events, by time.
     """
 
     parents: Mapping[str, str]
@@ -37,132 +36,140 @@ class Lifecycle(NamedTuple):
     stops: Mapping[str, list[int]]
 
 
-def lifecycle(trace: Trace, of: Graph) -> Lifecycle:
-    """The lifecycle of every agent."""
-    spawns = _by_agent(of, _SPAWN, lambda event: event.target)
-    despawns = _by_agent(of, _DESPAWN, lambda event: event.target or event.agent)
-    stops = _by_agent(of, _STOP, lambda event: event.agent)
+def lifecycle(trace: Trace, graph: Graph) -> Lifecycle:
+    """Return the lifecycle of every agent."""
+    spawns = _by_agent(graph, _SPAWN, lambda event: event.target)
+    despawns = _by_agent(graph, _DESPAWN, lambda event: event.target or event.agent)
+    stops = _by_agent(graph, _STOP, lambda event: event.agent)
     parents: dict[str, str] = {}
-    for index, parent in of.above.items():
-        parents.setdefault(of.agents[index], parent)
+    for index, parent in graph.named_parents.items():
+        parents.setdefault(graph.agents[index], parent)
     parents.update({agent.id: agent.parent for agent in trace.agents if agent.parent})
-    parents.update({agent: of.events[numbers[0]].agent for agent, numbers in spawns.items()})
+    parents.update({agent: graph.events[indices[0]].agent for agent, indices in spawns.items()})
     circular = {}
-    if not parents.keys().isdisjoint(parents.values()):  # else nobody above another has a parent
+    if not parents.keys().isdisjoint(parents.values()):  # no cycle is possible if no parent has a parent
         links = closing_links({agent: (parent,) for agent, parent in parents.items()})
         circular = {agent: parents.pop(agent) for _, agent in links}
     return Lifecycle(parents, circular, spawns, despawns, stops)
 
 
-def _by_agent(of: Graph, kind: EventType, whose: Callable[[Event], str]) -> dict[str, list[int]]:
-    """The events of a type that begins or ends a life, by the agent whose life it is, each list by time."""
-    found: dict[str, list[int]] = {}
-    for index in of.of_type.get(kind, ()):
-        if agent := whose(of.events[index]):
-            found.setdefault(agent, []).append(index)
-    return {agent: numbers if len(numbers) == 1 else in_time(numbers, of.events) for agent, numbers in found.items()}
+def _by_agent(graph: Graph, kind: EventType, agent_of: Callable[[Event], str]) -> dict[str, list[int]]:
+    """Return the indices of the events of one type by the agent that they begin or end, each list by time."""
+    by_agent: dict[str, list[int]] = {}
+    for index in graph.of_type.get(kind, ()):
+        if agent := agent_of(graph.events[index]):
+            by_agent.setdefault(agent, []).append(index)
+    return {agent: sort_by_time(indices, graph.events) for agent, indices in by_agent.items()}
 
 
-def in_time(numbers: Iterable[int], events: Sequence[Event]) -> list[int]:
-    """Some events by time; at one time those without a `seq` come first, as no other is certainly earlier."""
-    return sorted(numbers, key=lambda index: _moment(events[index]))
+def sort_by_time(indices: Iterable[int], events: Sequence[Event]) -> list[int]:
+    """Return event indices by time, then by `seq`; events without a `seq` come first, since none is surely earlier."""
+    return sorted(indices, key=lambda index: _time_key(events[index]))
 
 
-def _moment(event: Event) -> tuple[float, float]:
+def _time_key(event: Event) -> tuple[float, float]:
     return event.t, -1 if event.seq is None else event.seq
 
 
 def ancestors(agent: str, parents: Mapping[str, str]) -> Iterator[str]:
-    """The agent's parent, its parent's parent and so on; nobody where no parent is known."""
-    above = parents.get(agent)
-    while above is not None:
-        yield above
-        above = parents.get(above)
+    """Yield the agent's parent, its parent's parent and so on."""
+    parent = parents.get(agent)
+    while parent is not None:
+        yield parent
+        parent = parents.get(parent)
 
 
 def depths(parents: Mapping[str, str]) -> dict[str, int]:
     """Return the number of ancestors of each agent that has a parent or is one."""
-    found: dict[str, int] = {}
+    by_agent: dict[str, int] = {}
     for agent in parents:
         path = []
-        above: str | None = agent
-        while above is not None and above not in found:
-            path.append(above)
-            above = parents.get(above)
-        depth = -1 if above is None else found[above]
-        for one in reversed(path):
+        ancestor: str | None = agent
+        while ancestor is not None and ancestor not in by_agent:
+            path.append(ancestor)
+            ancestor = parents.get(ancestor)
+        depth = -1 if ancestor is None else by_agent[ancestor]
+        for descendant in reversed(path):
             depth += 1
-            found[one] = depth
-    return found
+            by_agent[descendant] = depth
+    return by_agent
 
 
 class Lineage:
-    """Says at once who is above whom: agents are numbered so that the descendants of each follow it in a row.
+    """The ancestors of each agent, for fast look-up.
+
+    Agents are numbered in depth-first order, so that an agent's descendants are the agents numbered after it, as many
+    as its subtree has.
 
     Args:
-        parents: The links to parents, without circles.
+        parents: The parent of each agent, without cycles.
     """
 
     def __init__(self, parents: Mapping[str, str]) -> None:
         children: dict[str, list[str]] = {}
         for agent, parent in parents.items():
             children.setdefault(parent, []).append(agent)
-        self._first: dict[str, int] = {}
+        self._number: dict[str, int] = {}
         waiting = [agent for agent in children if agent not in parents]
         while waiting:
             agent = waiting.pop()
-            self._first[agent] = len(self._first)
+            self._number[agent] = len(self._number)
             waiting += children.get(agent, ())
-        self._count = dict.fromkeys(self._first, 1)
-        for agent in reversed(self._first):
+        self._subtree_size = dict.fromkeys(self._number, 1)
+        for agent in reversed(self._number):
             if agent in parents:
-                self._count[parents[agent]] += self._count[agent]
+                self._subtree_size[parents[agent]] += self._subtree_size[agent]
 
-    def is_above(self, one: str, other: str) -> bool:
-        """Return True if one agent is an ancestor of another."""
-        first = self._first.get(one)
-        return first is not None and first < self._first.get(other, -1) < first + self._count[one]
+    def is_above(self, agent: str, other: str) -> bool:
+        """Return True if an agent is an ancestor of another."""
+        number = self._number.get(agent)
+        return number is not None and number < self._number.get(other, -1) < number + self._subtree_size[agent]
 
-    def lowest(self, names: Iterable[str]) -> list[str]:
-        """Those of some that are above none of the others; who is above any is above the next of them by number."""
-        ordered = sorted(names, key=lambda name: self._first.get(name, -1))
-        return [one for one, following in pairwise(ordered) if not self.is_above(one, following)] + ordered[-1:]
+    def lowest(self, agents: Iterable[str]) -> list[str]:
+        """Return those of some agents that are ancestors of none of the others."""
+        ordered = sorted(agents, key=lambda agent: self._number.get(agent, -1))
+        # An agent that is above any of the others is above the next one in this order.
+        return [agent for agent, following in pairwise(ordered) if not self.is_above(agent, following)] + ordered[-1:]
 
 
 def is_after(event: Event, other: Event, skew: float) -> bool:
-    """Return True if an event is certainly later than another: by more than the skew or, at one time, by `seq`."""
+    """Return True if an event is surely later than another: by more than the clock skew or, at one time, by `seq`."""
     if event.t == other.t and event.seq is not None and other.seq is not None:
         return event.seq > other.seq
     return event.t > other.t + skew
 
 
 def begins_after(event: Event, spawns: Sequence[int], events: Sequence[Event], skew: float) -> bool:
-    """Return True if all spawns of an agent, given by time, are certainly later than an event."""
-    return not _is_any_open(event, spawns, 0, events, skew)
+    """Return True if an event is before its agent's life: all spawns of the agent, given by time, are surely later."""
+    return not _any_not_after(event, spawns, 0, events, skew)
 
 
 def ends_before(
     event: Event, spawns: Sequence[int], despawns: Sequence[int], events: Sequence[Event], skew: float
 ) -> Event | None:
-    """The despawn behind which an agent acts although nothing has spawned it again; None if there is none."""
-    place = bisect_left(despawns, _moment(event), key=lambda index: _moment(events[index]))
-    if not place or not is_after(event, events[despawns[place - 1]], skew):  # at one time, `seq` tells, else the skew
-        place = bisect_left(despawns, event.t, key=lambda index: events[index].t + skew)
-    if not place:
+    """Return the last despawn of an agent before its event, if no spawn in between explains the event; else None.
+
+    Spawns and despawns of the agent are given by time.
+    """
+    # The despawns surely earlier than the event: at equal times by `seq`, else by more than the skew.
+    count = bisect_left(despawns, _time_key(event), key=lambda index: _time_key(events[index]))
+    if not count or not is_after(event, events[despawns[count - 1]], skew):
+        count = bisect_left(despawns, event.t, key=lambda index: events[index].t + skew)
+    if not count:
         return None
-    last = events[despawns[place - 1]]  # of those certainly earlier
-    again = bisect_left(spawns, last.t - skew, key=lambda index: events[index].t)
-    return None if _is_any_open(event, spawns, again, events, skew) else last
+    despawn = events[despawns[count - 1]]
+    next_spawn = bisect_left(spawns, despawn.t - skew, key=lambda index: events[index].t)
+    return None if _any_not_after(event, spawns, next_spawn, events, skew) else despawn
 
 
-def _is_any_open(event: Event, spawns: Sequence[int], first: int, events: Sequence[Event], skew: float) -> bool:
-    """Return True if a spawn, of those from the first of some time on, is not certainly later than an event."""
-    while first < len(spawns):
-        spawn = events[spawns[first]]
+def _any_not_after(event: Event, spawns: Sequence[int], place: int, events: Sequence[Event], skew: float) -> bool:
+    """Return True if any spawn from a place in the list on is not surely later than an event."""
+    while place < len(spawns):
+        spawn = events[spawns[place]]
         if not is_after(spawn, event, skew):
             return True
         if spawn.t > event.t + skew:
-            break  # and so are all behind it
-        # It is later by `seq`, and so are the others of its time.
-        first = bisect_right(spawns, spawn.t, first, key=lambda index: events[index].t)
+            break  # so are all that follow
+        # This spawn is later by `seq`; so are the others at its time.
+        place = bisect_right(spawns, spawn.t, place, key=lambda index: events[index].t)
     return False

@@ -1,27 +1,27 @@
-"""Calls of tools and models that are open far longer than their work takes: perhaps they waited.
+"""Open calls: calls of tools and models that took far longer than their work usually takes, so perhaps they waited.
 
-A log says when a call of a tool was made and when its result came. What lies between is work of the tool, or the time
-until somebody let it begin; few logs say which. Transcripts say when an answer of a model was written, and not when
-the model was asked: an answer is taken to begin with the input before it, which may have come long before the agent
-went on. Such calls are called open, and times that they take part in are given twice: as if they had worked all the
+A log records when a tool was called and when its result came. The time in between is work of the tool, or a wait for
+permission to begin; few logs say which. Transcripts record when a model's answer was written, but not when the model
+was called. The answer is assumed to begin with the input before it, which may have come long before the agent
+continued. Such calls are open calls. Figures that depend on them are given twice: as if the calls had worked all the
 time, and as if they had only waited.
 
-A call of a tool is open where it asked a person and took more than 1 s, or where it took longer than
+A tool call is open if it asked a person and took more than 1 s, or if it took longer than
 
-- 30 s, of a tool on files, lists or plans: these never work for minutes;
-- else 180 s and ten times the median of the other calls of its tool in the run. The median holds however long the
-  open calls are, as long as they are less than half. Where there are fewer than three other calls, 180 s alone
-  counts for commands and searches, and calls of other tools are not judged.
+- 30 s, for a tool that works on files, lists or plans: these never work for minutes;
+- 180 s and ten times the median of the other calls of its tool in the run, for any other tool. The median is not
+  distorted by open calls as long as they are less than half. With fewer than three other calls, 180 s alone is the
+  limit for commands and searches, and calls of other tools are never open.
 
-A call of a model is open where its begin is only concluded, and it took longer than 30 s and 0.1 s for each token that
-it wrote, reasoning included; or longer than 180 s where the log does not count what it wrote. The models of these logs
-begin within seconds and write more than ten tokens in a second. A count noted before the model had written says nothing
-of what it wrote: such an answer may be as long as any.
+A model call is open if its begin is only inferred and it took longer than 30 s and 0.1 s for each token that it wrote,
+including reasoning; or longer than 180 s if the log does not count its output. The models of these logs begin within
+seconds and write more than ten tokens per second. A count that was logged before the model had finished says nothing
+about the output: such an answer may be as long as the longest.
 
 Claude Code stops a command after 120 s unless the call names another limit, hence the 180 s.
 
-No call is open of which a stated duration says how long it worked: its own run time, or the duration of its turn. A
-call that the log shows unfinished is open from when it was last seen: perhaps it had ended.
+A call is never open if a stated duration tells how long it worked: its own run time, or the duration of its turn. A
+call that the log shows unfinished is open from the time at which it was last seen: it may have ended then.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ASKED_SECONDS = 1.0
 ANSWER_SECONDS = 30.0
 TOKEN_SECONDS = 0.1
 MOST_OUTPUT_TOKENS = 32_000
-"""The longest answers: what Claude Code asks a model for at most, unless it is told otherwise."""
+"""The longest answer: Claude Code's default limit on the output of a model call."""
 TIMES_THE_MEDIAN = 10.0
 LEAST_OTHER_CALLS = 3
 
@@ -54,7 +54,7 @@ _FILE_TOOLS = frozenset(
     )
 )  # fmt: skip
 CLOSING_TOOLS = frozenset(("complete_task", "submit"))
-"""With these an agent hands in its result, as Gemini CLI and Inspect have it: who does that repeats no work."""
+"""The tools with which agents hand in their result in Gemini CLI and Inspect: several such calls repeat no work."""
 
 _ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 _COMMANDS_AND_SEARCHES = frozenset(
@@ -66,7 +66,7 @@ _COMMANDS_AND_SEARCHES = frozenset(
 
 
 class Cause(StrEnum):
-    """Why a call is taken for open."""
+    """The reason why a call counts as open."""
 
     LONG = "long"
     ASKED = "asked"
@@ -75,73 +75,71 @@ class Cause(StrEnum):
 
 
 class OpenCall(NamedTuple):
-    """A call that perhaps waited.
+    """A call that perhaps waited instead of working.
 
     Attributes:
-        number: Its number.
-        cause: Why it is taken for one; `answer` where it is a call of a model.
-        usual: The median of the other calls of its tool, in seconds; None where there are fewer than three, and for
-            models.
+        event: The index of the call's event.
+        cause: Why the call counts as open; `answer` for a model call.
+        usual: The median duration of the other calls of its tool, in seconds; None with fewer than three, and for
+            model calls.
     """
 
-    number: int
+    event: int
     cause: Cause
     usual: float | None
 
 
 def open_calls(times: Timing) -> tuple[OpenCall, ...]:
-    """Return the calls of a run that perhaps waited: those of tools, then those of models, by number."""
-    works, events, settled = times.works, times.of.events, times.stated.settled
-    answers = _answers(times)
-    calls = [index for index in times.of.of_type.get(EventType.TOOL_CALL, ()) if works[index] > 0]
+    """Return the open calls of a run: those of tools, then those of models, each by index."""
+    works, events, settled = times.works, times.graph.events, times.stated.settled
+    tool_calls = [index for index in times.graph.of_type.get(EventType.TOOL_CALL, ()) if works[index] > 0]
     asked = _asked(times)
-    long = [index for index in calls if works[index] > FILE_TOOL_SECONDS] if times.unit == "s" else []
-    if not asked and not long:
-        return (*_unfinished(times), *answers)
+    candidates = tool_calls
+    if not asked:
+        candidates = [index for index in tool_calls if works[index] > FILE_TOOL_SECONDS and times.unit == "s"]
     by_tool: dict[str, list[float]] = {}
-    for index in calls:
-        by_tool.setdefault(events[index].tool, []).append(works[index])
-    for durations in by_tool.values():
-        durations.sort()
-    found = []
-    for index in calls if asked else long:
+    if candidates:
+        for index in tool_calls:
+            by_tool.setdefault(events[index].tool, []).append(works[index])
+        for durations in by_tool.values():
+            durations.sort()
+    opened = [
+        OpenCall(index, Cause.UNFINISHED, None)
+        for index, last_seen in times.last_seen.items()
+        if times.ends[index] > last_seen and index not in times.off_clock
+    ]
+    for index in candidates:
         event = events[index]
         if index in settled or index in times.last_seen or event.background or event.run_time is not None:
             continue
         usual = _median_of_others(by_tool[event.tool], works[index])
         if index in asked:
-            found.append(OpenCall(index, Cause.ASKED, usual))
+            opened.append(OpenCall(index, Cause.ASKED, usual))
         elif times.unit == "s" and _is_long(event.tool, works[index], usual):
-            found.append(OpenCall(index, Cause.LONG, usual))
-    return tuple(sorted((*found, *_unfinished(times)))) + answers
+            opened.append(OpenCall(index, Cause.LONG, usual))
+    return (*sorted(opened), *_open_answers(times))
 
 
-def _unfinished(times: Timing) -> tuple[OpenCall, ...]:
-    """Return the calls whose end the log does not show, and that had time to go on."""
-    indices = (n for n, seen in times.last_seen.items() if times.ends[n] > seen and n not in times.off_clock)
-    return tuple(OpenCall(index, Cause.UNFINISHED, None) for index in indices)
-
-
-def _answers(times: Timing) -> tuple[OpenCall, ...]:
+def _open_answers(times: Timing) -> list[OpenCall]:
     """Return the answers of models that perhaps waited before they began."""
-    works, events = times.works, times.of.events
+    works, events = times.works, times.graph.events
     if times.unit != "s":
-        return ()
-    indices = [n for kind in _ANSWERS for n in times.of.of_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
-    indices = [n for n in indices if n not in times.stated.settled]
-    slow = sorted(n for n in indices if events[n].inferred and works[n] > _longest_answer(events[n]))
-    return tuple(OpenCall(index, Cause.ANSWER, None) for index in slow)
+        return []
+    indices = [n for kind in _ANSWERS for n in times.graph.of_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
+    indices = [n for n in indices if n not in times.stated.settled and events[n].inferred]
+    slow = sorted(n for n in indices if works[n] > _longest_answer(events[n]))
+    return [OpenCall(index, Cause.ANSWER, None) for index in slow]
 
 
 def _longest_answer(event: Event) -> float:
-    """Return the longest time that an answer may take, in seconds; infinite if it only stands for an agent's life."""
-    tokens = event.tokens
+    """Return the seconds that an answer may take at most; infinite if the event stands for an agent's whole life."""
     if event.token_basis is TokenBasis.PLACEHOLDER:
         return ANSWER_SECONDS + TOKEN_SECONDS * MOST_OUTPUT_TOKENS
-    if not tokens or tokens.output is None:
-        is_stand_in = not (event.model or tokens or event.content_ref)
-        return float("inf") if is_stand_in else OTHER_TOOL_SECONDS
-    return ANSWER_SECONDS + TOKEN_SECONDS * tokens.output
+    if event.tokens and event.tokens.output is not None:
+        return ANSWER_SECONDS + TOKEN_SECONDS * event.tokens.output
+    if event.model or event.tokens or event.content_ref:
+        return OTHER_TOOL_SECONDS
+    return float("inf")
 
 
 def _is_long(tool: str, seconds: float, usual: float | None) -> bool:
@@ -153,39 +151,40 @@ def _is_long(tool: str, seconds: float, usual: float | None) -> bool:
     return seconds > max(OTHER_TOOL_SECONDS, TIMES_THE_MEDIAN * (usual or 0.0))
 
 
-def _median_of_others(durations: list[float], one: float) -> float | None:
+def _median_of_others(durations: list[float], excluded: float) -> float | None:
     """Return the lower median of sorted durations without one of them; None if too few are left."""
     if len(durations) <= LEAST_OTHER_CALLS:
         return None
     place = (len(durations) - 2) // 2
-    return durations[place + (one <= durations[place])]
+    if excluded <= durations[place]:  # without it, the values that follow move down by one place
+        place += 1
+    return durations[place]
 
 
 def _asked(times: Timing) -> frozenset[int]:
-    """Return the calls that asked a person and whose answer has no time.
+    """Return the tool calls that asked a person while they were open, and took more than a second.
 
-    A call asks where an edge leads from it to a human intervention; or an edge of type `safety_flow` to a safety event
-    that takes no time (a guard at work does), did not fail, and that no human intervention follows, which would say how
-    long it waited.
+    A call asks if an edge leads from it to a human intervention, or a `safety_flow` edge to a safety event that takes
+    no time (a guard at work does) and did not fail. A safety event that a human intervention follows is left out:
+    the intervention shows how long the call waited.
     """
-    of, works, ends = times.of, times.works, times.ends
-    people = of.of_type.get(EventType.HUMAN, ())
-    guards = of.of_type.get(EventType.SAFETY, ())
+    graph, works, starts, ends = times.graph, times.works, times.starts, times.ends
+    people = set(graph.of_type.get(EventType.HUMAN, ()))
+    guards = graph.of_type.get(EventType.SAFETY, ())
     if not people and not guards:
         return frozenset()
-    asked = set(people)
-    pairs = [(source, target) for source, target in zip(of.sources, of.targets, strict=True) if target in asked]
-    released = {source for source, _ in pairs}
+    pairs = [pair for pair in zip(graph.sources, graph.targets, strict=True) if pair[1] in people]
+    before_people = {source for source, _ in pairs}
     questions = {
-        index for index in guards if of.events[index].status is not Status.ERROR and ends[index] == times.starts[index]
-    } - released
+        index for index in guards if graph.events[index].status is not Status.ERROR and ends[index] == starts[index]
+    } - before_people
     if questions:
-        flows = zip(of.sources, of.targets, of.edges, strict=True)
-        pairs += [(a, b) for a, b, edge in flows if edge.type is EdgeType.SAFETY and b in questions]
+        edges = zip(graph.sources, graph.targets, graph.edges, strict=True)
+        pairs += [(call, guard) for call, guard, edge in edges if edge.type is EdgeType.SAFETY and guard in questions]
     return frozenset(
         call
         for call, question in pairs
-        if of.events[call].type is EventType.TOOL_CALL
+        if graph.events[call].type is EventType.TOOL_CALL
         and works[call] > ASKED_SECONDS
-        and times.starts[question] < ends[call]
+        and starts[question] < ends[call]
     )

@@ -1,12 +1,12 @@
 """Waits and sleep that follow from the stated durations of turns.
 
-A turn that took 1,215 s and states 25 s without its waits for people waited for 1,190 s. Only calls of
-tools wait for people, so these seconds lie in the calls of the turn, by any agent; those of an agent without a record
-lie somewhere in its life. If one call is long enough, it was the one that waited. Otherwise only the sum is known. A
-turn that states as much as it took did not wait: everything in it was work. A turn that states less than its models
-alone took is ignored.
+A turn that lasted 1,215 s by the times of its rows, and states a duration of 25 s that excludes waits for people,
+waited for 1,190 s. Only tool calls wait for people, so these seconds lie in the tool calls of the turn, by any agent;
+for an agent whose events are not logged, somewhere in its life. If only one call is long enough, it was the one that
+waited. Otherwise only the sum is known. A turn that states as much as it lasted did not wait: all of it was work. A
+turn that states less than its model calls alone took is ignored.
 
-A turn that leaves out sleep says how much of it was no work at all, and nothing about waits.
+If the stated duration excludes sleep of the machine, the rest of the turn was sleep; it says nothing about waits.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Event, Turn
 
 TOLERANCE_SECONDS = 1.0
-"""A row is written a moment after what it is about, so that waits below this are none."""
+"""Log rows are written a moment after the event, so shorter waits are not counted."""
 
-_MOST_OVER_ROOM = 1.1
-"""Waits that exceed the time of all calls by more than this share contradict the log, beyond its inexact times."""
+_MAX_EXCESS = 1.1
+"""Waits longer than all tool calls of a turn by more than this factor contradict the log."""
 
 _ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 
 
 class CallWait(NamedTuple):
-    """A call of a turn, by its number, and its wait: the least and the most, in seconds."""
+    """The least and the most that a tool call waited, in seconds; the call is given by the index of its event."""
 
-    number: int
+    event: int
     least: float
     most: float
 
 
 class TurnWait(NamedTuple):
-    """A turn and its wait.
+    """The wait, or the sleep, in a turn.
 
     Attributes:
         turn: The turn.
-        seconds: The time of it that was no work, beyond the waits for people that its events show.
-        calls: The calls that may have waited.
+        seconds: How long it was, without the waits for people that events show.
+        calls: The calls that may have waited; none for sleep.
     """
 
     turn: Turn
@@ -56,13 +56,13 @@ class TurnWait(NamedTuple):
 
 
 class StatedTurns(NamedTuple):
-    """The waits and the sleep that the turns of a trace settle, in seconds from its earliest event.
+    """The waits and the sleep that follow from the stated durations of turns, in seconds from the earliest event.
 
     Attributes:
-        settled: The numbers of the calls and answers that are no range any more: at most the place of a wait is open.
-        waits: The turns that waited.
-        people: The times in which a call waited for a person, by its number.
-        sleep: The times in which the machine slept.
+        settled: The indices of the calls and answers whose work follows from a turn, so that they are not open calls.
+        waits: The turns with waits or sleep.
+        people: The intervals in which each call waited for a person, by the index of its event.
+        sleep: The intervals in which the machine slept.
     """
 
     settled: frozenset[int]
@@ -72,13 +72,13 @@ class StatedTurns(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The times of a trace's events in seconds from its earliest, waits left in.
+    """The times of a trace's events in seconds from the earliest event, including waits for people.
 
     Attributes:
-        starts: The time at which each event began.
-        begins: The time at which its work began, where a stated run time says so; else `starts`.
-        ends: The time at which it ended.
-        blocked_until: The time at which the agent of a call in the background went on, by its number.
+        starts: When each event began.
+        begins: When its work began, if a stated run time tells; else the same as `starts`.
+        ends: When it ended.
+        blocked_until: For each background call, by its index, when its agent continued.
     """
 
     starts: list[float]
@@ -88,20 +88,13 @@ class Clock(NamedTuple):
 
 
 NOTHING_STATED = StatedTurns(frozenset(), (), {}, ())
-"""The stated times of a log in which no turn states its duration."""
+"""The value for a trace in which no turn states its duration."""
 
 
-def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> StatedTurns:
-    """Return what the stated durations of turns settle.
-
-    Args:
-        turns: The turns of the trace.
-        of: Its graph.
-        clock: The times of its events.
-        scale: Seconds in a unit of the trace's clock.
-    """
-    zero = min(of.times)
-    events = _EventsByTime(of, clock)
+def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> StatedTurns:
+    """Return the waits and the sleep that follow from turns; `scale` is the seconds in a unit of the trace's clock."""
+    zero = min(graph.times)
+    events = _EventsByTime(graph, clock)
     settled: set[int] = set()
     waits: list[TurnWait] = []
     people: dict[int, Intervals] = {}
@@ -110,20 +103,20 @@ def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> Stat
         begin, end = (turn.t - zero) * scale, (turn.t_end - zero) * scale
         missing = end - begin - turn.run_time * scale
         if turn.excludes is Excluded.SLEEP:
-            slept = _sleep(events.between(begin, end), clock, (begin, end), missing)
-            if slept is not None:
-                sleep.append(slept)
-                waits.append(TurnWait(turn, slept[1] - slept[0], ()))
+            interval = _sleep(events.between(begin, end), clock, (begin, end), missing)
+            if interval is not None:
+                sleep.append(interval)
+                waits.append(TurnWait(turn, interval[1] - interval[0], ()))
             continue
         indices = events.between(begin, end)
         if missing <= TOLERANCE_SECONDS:
             settled.update(_inside(indices, clock, (begin, end)))
             continue
-        window = _Window(indices, of, clock, (begin, end))
-        missing -= length(window.known)
+        window = _Window(indices, graph, clock, (begin, end))
+        missing -= length(window.shown_waits)
         room = length(union(window.open_time()))
-        if missing > room * _MOST_OVER_ROOM + TOLERANCE_SECONDS:
-            continue  # less than the models alone took: whatever the log means by it, it is something else
+        if missing > room * _MAX_EXCESS + TOLERANCE_SECONDS:
+            continue  # the models alone took longer than the turn states: the log means another duration
         settled.update(_inside(indices, clock, (begin, end)))
         missing = min(missing, room)
         if missing <= TOLERANCE_SECONDS:
@@ -135,25 +128,25 @@ def settle(turns: Iterable[Turn], of: Graph, clock: Clock, scale: float) -> Stat
 
 
 def stands_for_life(event: Event) -> bool:
-    """Return True for an event that only stands for the life of an agent of which no record is."""
-    is_named = event.model or event.tokens or event.content_ref
-    return event.type is EventType.INFERENCE and event.inferred and not is_named
+    """Return True if an event stands for the whole life of an agent whose own events are not logged."""
+    has_details = event.model or event.tokens or event.content_ref
+    return event.type is EventType.INFERENCE and event.inferred and not has_details
 
 
 class _EventsByTime:
-    """Finds the calls, answers and interventions that go on at some time."""
+    """Finds the tool calls, answers and human interventions within an interval."""
 
-    def __init__(self, of: Graph, clock: Clock) -> None:
+    def __init__(self, graph: Graph, clock: Clock) -> None:
         kinds = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWERS)
-        indices = [n for kind in kinds for n in of.of_type.get(kind, ()) if n not in of.copied]
-        self._numbers = sorted(indices, key=clock.starts.__getitem__)
-        self._starts = [clock.starts[n] for n in self._numbers]
-        self._ended = list(accumulate((clock.ends[n] for n in self._numbers), max))
+        indices = [n for kind in kinds for n in graph.of_type.get(kind, ()) if n not in graph.copied]
+        self._indices = sorted(indices, key=clock.starts.__getitem__)
+        self._starts = [clock.starts[n] for n in self._indices]
+        self._latest_ends = list(accumulate((clock.ends[n] for n in self._indices), max))  # of all events up to each
 
     def between(self, begin: float, end: float) -> list[int]:
-        """The numbers of the events that begin before the end of an interval, without most that end before it."""
-        first, last = bisect_left(self._ended, begin - TOLERANCE_SECONDS), bisect_right(self._starts, end)
-        return self._numbers[first:last]
+        """Return the events that begin before an interval ends, without most of those that end before it begins."""
+        first, last = bisect_left(self._latest_ends, begin - TOLERANCE_SECONDS), bisect_right(self._starts, end)
+        return self._indices[first:last]
 
 
 def _inside(indices: Iterable[int], clock: Clock, turn: tuple[float, float]) -> Iterator[int]:
@@ -166,19 +159,20 @@ def _inside(indices: Iterable[int], clock: Clock, turn: tuple[float, float]) -> 
 
 
 class _Window:
-    """The calls between the begin of a turn and its end.
+    """The tool calls between the begin of a turn and its end.
 
     Attributes:
-        known: The waits for people that events show.
+        shown_waits: The waits for people that events show.
     """
 
-    def __init__(self, indices: Sequence[int], of: Graph, clock: Clock, turn: tuple[float, float]) -> None:
+    def __init__(self, indices: Sequence[int], graph: Graph, clock: Clock, turn: tuple[float, float]) -> None:
         begin, end = turn
-        starts, ends, events = clock.starts, clock.ends, of.events
-        people = [n for n in indices if events[n].type is EventType.HUMAN and ends[n] <= end]  # not for the next prompt
-        self.known = overlap(union((starts[n], ends[n]) for n in people), [turn])
-        self._calls: dict[int, Intervals] = {}
-        self._sure: dict[int, Intervals] = {}  # those of them that state how long they worked
+        starts, ends, events = clock.starts, clock.ends, graph.events
+        # An intervention that ends after the turn waits for the next prompt.
+        people = [n for n in indices if events[n].type is EventType.HUMAN and ends[n] <= end]
+        self.shown_waits = overlap(union((starts[n], ends[n]) for n in people), [turn])
+        self._calls: dict[int, Intervals] = {}  # when each call may have waited
+        self._sure: dict[int, Intervals] = {}  # when a call that states its run time did wait
         models = []
         for index in indices:
             if events[index].type is EventType.HUMAN:
@@ -192,8 +186,8 @@ class _Window:
                 last = min(last, clock.begins[index])
             first, last = max(begin, starts[index]), min(end, last)
             if last <= first or (is_timed and clock.begins[index] >= ends[index]):
-                continue  # what ran for no time at all waited for the work of another
-            self._calls[index] = without([(first, last)], self.known)
+                continue  # a call that ran for no time waited for the work of another
+            self._calls[index] = without([(first, last)], self.shown_waits)
             if is_timed:
                 self._sure[index] = self._calls[index]
         self._models = union(models)
@@ -204,10 +198,10 @@ class _Window:
         return (interval for intervals in self._calls.values() for interval in intervals)
 
     def place(self, missing: float) -> dict[int, Intervals]:
-        """Lay the waits of the turn into its calls: the longest first, at their beginning, where nothing else went on.
+        """Distribute the wait of the turn among its calls, the longest first, at the beginning of each.
 
-        A call waits before it works, and what waits alone stops the whole turn. Calls that state how long they worked
-        go first: all other time of theirs was a wait.
+        A call waits before it works. Calls that state their run time come first, because the rest of their time was
+        a wait; then the times in which a call was alone, because only a lone wait stops the whole turn.
         """
         placed: dict[int, Intervals] = {}
         free = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
@@ -215,15 +209,15 @@ class _Window:
             for index in sorted(candidates, key=lambda n: (-length(candidates[n]), n)):
                 if missing <= 0:
                     return placed
-                taken = union(interval for pieces in placed.values() for interval in pieces)
-                pieces = _first(without(candidates[index], taken), missing)
+                occupied = union(interval for pieces in placed.values() for interval in pieces)
+                pieces = _first_seconds(without(candidates[index], occupied), missing)
                 if pieces:
                     placed[index] = union([*placed.get(index, []), *pieces])
                     missing -= length(pieces)
         return placed
 
     def bounds(self, missing: float) -> tuple[CallWait, ...]:
-        """Return how long each call that may have waited did so, at least and at most, the longest first."""
+        """Return the least and the most that each call waited, the longest first."""
         sure = union(interval for intervals in self._sure.values() for interval in intervals)
         alone, rest = _alone(self._sure), max(missing - length(sure), 0.0)
         room = length(without(union(self.open_time()), sure))
@@ -237,43 +231,43 @@ class _Window:
                 least = max(rest - room + length(without(self._alone.get(index, []), sure)), 0.0)
             if most > TOLERANCE_SECONDS:
                 waits.append(CallWait(index, least, most))
-        return tuple(sorted(waits, key=lambda wait: (-wait.most, wait.number)))
+        return tuple(sorted(waits, key=lambda wait: (-wait.most, wait.event)))
 
 
 def _alone(intervals: dict[int, Intervals]) -> dict[int, Intervals]:
-    """Return the intervals in which exactly one of several calls went on."""
+    """Return for each call the intervals in which it was the only one."""
     changes = []
     for index, parts in intervals.items():
         for begin, end in parts:
             changes += [(begin, 1, index), (end, -1, index)]
     changes.sort()
     active: set[int] = set()
-    found: dict[int, Intervals] = {}
+    alone: dict[int, Intervals] = {}
     for (moment, change, index), following in pairwise([*changes, (0.0, 0, -1)]):
         if change > 0:
             active.add(index)
         else:
             active.discard(index)
         if len(active) == 1 and following[0] > moment:
-            found.setdefault(next(iter(active)), []).append((moment, following[0]))
-    return {index: union(parts) for index, parts in found.items()}
+            alone.setdefault(next(iter(active)), []).append((moment, following[0]))
+    return {index: union(parts) for index, parts in alone.items()}
 
 
-def _first(intervals: Intervals, seconds: float) -> Intervals:
-    """The first moments of intervals, so many seconds of them."""
-    found: Intervals = []
+def _first_seconds(intervals: Intervals, seconds: float) -> Intervals:
+    """Return the beginning of the intervals, up to a total length."""
+    beginning: Intervals = []
     for begin, end in intervals:
         if seconds <= 0:
             break
-        found.append((begin, min(end, begin + seconds)))
+        beginning.append((begin, min(end, begin + seconds)))
         seconds -= end - begin
-    return found
+    return beginning
 
 
 def _sleep(
     indices: Iterable[int], clock: Clock, turn: tuple[float, float], missing: float
 ) -> tuple[float, float] | None:
-    """Return when the machine slept during a turn: most likely at the beginning of the longest call."""
+    """Return when the machine slept in a turn, presumably at the beginning of the longest call; None if it did not."""
     if missing <= TOLERANCE_SECONDS:
         return None
     intervals = [(max(turn[0], clock.starts[n]), min(turn[1], clock.ends[n])) for n in indices]

@@ -1,18 +1,18 @@
-"""The durations of events, in seconds, and the waits of agents for one another.
+"""The times of events, in seconds or steps, without waits for people; the longest path and the critical path.
 
 Working events are those in which an agent computes: `inference`, `orchestrator_decision`, `aggregate`,
-`message` and `tool_call`. A spawn is none, since it may stand for its child's whole life, and neither is a
-human intervention. A tool call lasts until its result, unless it says itself when it ended; a message that
-has no end takes no time. Every other working event without an end has an unknown duration. Copied context is
-none: it happened elsewhere, at another time. A warm-up, which fills caches before the run, is none either.
+`message` and `tool_call`. A spawn is not one, since it may stand for its child's whole life; a human intervention is
+not one either. A tool call lasts until its result, unless it states its end itself; a message without an end takes no
+time. Every other working event without an end has an unknown duration. Copied context does not work: it happened
+elsewhere, at another time. A warm-up, which fills caches before the run, does not work either.
 
-A tool call that states its run time works so long, at its end; before, it waited. One that the log shows unfinished
-goes on until nobody knows when: it is taken to work until the log ends, or else until it was last seen.
+A tool call that states its run time worked for that long at its end; before, it waited. A call that the log shows
+unfinished counts as working until the log ends or, if open calls only waited, until it was last seen.
 
-Time in which the run waits for a person is taken out of all times: every moment inside a human intervention, or inside
-a wait that the stated duration of a turn reveals, in which no model works, no tool in the background, and no tool of an
-agent that people do not talk to. A tool call that is open meanwhile waits, too, and does not get longer by it. The call
-that asked the person waits for the answer even while something else works.
+The time in which the run waits for a person is removed from all times. The run waits in every moment of a human
+intervention, or of a wait that follows from the stated duration of a turn, in which no model works, no background call
+works, and no tool call works of an agent that people do not talk to. A tool call that is open at that time waits as
+well and does not get longer. The call that asked the person waits for the answer even while other calls work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.terms import EventType, Excluded, Unit
-from orchtrace_corpus.trace.view.graph import Graph, ranks
+from orchtrace_corpus.trace.view.graph import Graph, positions
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
 from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, settle
 
@@ -36,7 +36,7 @@ _STEP = Unit.STEP
 _TOOL_RESULT, _TOOL_CALL, _HUMAN = EventType.TOOL_RESULT, EventType.TOOL_CALL, EventType.HUMAN
 
 SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9, Unit.STEP: 1.0}
-"""Seconds in a unit of time; a step counts as one, and figures then are in steps."""
+"""Seconds in a unit of time. A step counts as 1, so that figures are in steps."""
 
 WORKING = frozenset(
     {EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.MESSAGE, EventType.TOOL_CALL}
@@ -48,74 +48,77 @@ _LASTING = WORKING - {EventType.MESSAGE}
 
 
 class Timing:
-    """The times of a trace's events, by their number.
+    """The times of a trace's events. Lists with a value for each event are in trace order.
+
+    There are two clocks, both from the earliest event. The clock of the run stops while it waits for people; all times
+    are on it if not said otherwise. The wall clock goes on.
 
     Attributes:
-        of: The trace's graph.
-        sequence: The events in an order that edges respect.
-        off_clock: The numbers of the events that are copied context or warm-ups. They take no time, start no clock, and
-            no agent acts in them.
-        starts: When each began, in seconds from the earliest, waits for people taken out.
-        begins: When the work of each began: at its start, unless it is known to have waited first.
-        ends: When each ended; where that is unknown, when it began.
-        works: How long each computed; 0 for events that are not working.
-        unknown: The working events whose duration is unknown, unfinished ones included.
-        waits: When the run waited for people, on the clock that goes on meanwhile, in seconds from the earliest event.
-        waited: How long that was.
-        stated: What the stated durations of turns settle.
-        last_seen: Until when each unfinished event is known to have gone on.
-        unit: `s`, or `step` where the trace counts steps.
-        begin: When the first event begins that is on the clock.
-        end: When the last of them ends.
+        graph: The trace's graph.
+        sequence: The indices of the events in an order in which every edge leads forward.
+        off_clock: The indices of the events that are copied context or warm-ups. They take no time, and the run does
+            not begin or end with them.
+        starts: When each event began.
+        begins: When the work of each event began: at its start, unless it is known to have waited first.
+        ends: When each event ended; if that is unknown, when it began.
+        works: How long each event worked; 0 for events that are not working events.
+        unknown: The indices of the working events whose duration is unknown, including unfinished ones.
+        waits: When the run waited for people, on the wall clock.
+        waited: The length of these waits.
+        stated: The waits and the sleep that follow from the stated durations of turns.
+        last_seen: For each unfinished event, by index, the last time at which it was still running.
+        unit: `s`, or `step` if the trace counts steps.
+        begin: When the run began, without events off the clock.
+        end: When it ended.
+
+    Args:
+        trace: The trace.
+        graph: Its graph.
+        sequence: The sequence.
     """
 
-    def __init__(self, trace: Trace, of: Graph, sequence: list[int]) -> None:
-        """Time the events of a trace.
-
-        Args:
-            trace: The trace.
-            of: Its graph.
-            sequence: The numbers of its events in an order that edges respect.
-        """
-        self.of = of
+    def __init__(self, trace: Trace, graph: Graph, sequence: list[int]) -> None:
+        self.graph = graph
         self.sequence = sequence
-        self.off_clock = of.copied | {index for index, event in enumerate(of.events) if event.warm_up}
+        self.off_clock = graph.copied | {index for index, event in enumerate(graph.events) if event.warm_up}
         self.unit = "step" if trace.clock.unit is _STEP else "s"
         scale = SECONDS[trace.clock.unit]
-        finished, clock, seen = _clock(of, scale)
-        self.stated = settle(trace.turns, of, clock, scale) if trace.turns else NOTHING_STATED
-        self.waits = _waits(of, clock, self.stated, _turn_takers(trace), seen)
-        self._seen_on_clock = seen
-        self._place(clock, self.waits, seen)
+        finished, clock, last_seen = _wall_clock(graph, scale)
+        self.stated = settle(trace.turns, graph, clock, scale) if trace.turns else NOTHING_STATED
+        # People talk to the agents whose stated durations leave out waits for people.
+        talking = {turn.agent for turn in trace.turns if turn.excludes is Excluded.PEOPLE}
+        self.waits = _waits(graph, clock, self.stated, talking, last_seen)
+        self._last_seen_on_wall_clock = last_seen
+        self._set_times(clock, self.waits, last_seen)
         self.waited = length(self.waits)
         starts, begins, ends = self.starts, self.begins, self.ends
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
-            for index in of.of_type.get(kind, ()):
+            for index in graph.of_type.get(kind, ()):
                 self.works[index] = ends[index] - begins[index]
         for index in self.off_clock:
             self.works[index] = 0.0
-        lasting = [n for kind in _LASTING for n in of.of_type.get(kind, ()) if finished[n] is None]
-        self.unknown = sorted(index for index in {*lasting, *seen} if index not in self.off_clock)
-        self._acting, self.begin, self.end = sequence, min(starts), max(ends)
+        lasting = [n for kind in _LASTING for n in graph.of_type.get(kind, ()) if finished[n] is None]
+        self.unknown = sorted(index for index in {*lasting, *last_seen} if index not in self.off_clock)
+        self._on_clock, self.begin, self.end = sequence, min(starts), max(ends)
         if self.off_clock:
-            self._acting = [index for index in sequence if index not in self.off_clock] or sequence
-            self.begin, self.end = min([starts[n] for n in self._acting]), max([ends[n] for n in self._acting])
+            self._on_clock = [index for index in sequence if index not in self.off_clock] or sequence
+            self.begin, self.end = min([starts[n] for n in self._on_clock]), max([ends[n] for n in self._on_clock])
 
-    def _place(self, clock: Clock, waits: Intervals, seen: dict[int, float]) -> None:
-        """Place the events on a clock that stands still during waits for people; what else was no work delays work."""
-        self.starts, self.begins, self.ends, self.last_seen = clock.starts, clock.begins, clock.ends, seen
+    def _set_times(self, clock: Clock, waits: Intervals, last_seen: dict[int, float]) -> None:
+        """Set the times of events: waits for people stop the clock; other waits and sleep delay work."""
+        self.starts, self.begins, self.ends, self.last_seen = clock.starts, clock.begins, clock.ends, last_seen
         if waits:
-            self.starts, self.ends = _moments_without(waits, clock.starts), _moments_without(waits, clock.ends)
+            self.starts, self.ends = _without_waits(waits, clock.starts), _without_waits(waits, clock.ends)
             is_same = clock.begins is clock.starts
-            self.begins = self.starts if is_same else _moments_without(waits, clock.begins)
-            self.last_seen = dict(zip(seen, _moments_without(waits, list(seen.values())), strict=True))
-        asking = _asking(self.of, clock)
+            self.begins = self.starts if is_same else _without_waits(waits, clock.begins)
+            self.last_seen = dict(zip(last_seen, _without_waits(waits, list(last_seen.values())), strict=True))
+        asking = _waits_for_answers(self.graph, clock)
         if self.stated.waits or self.stated.people or asking:
             self.begins = self.begins.copy()
         for index in {**asking, **self.stated.people}:
             pieces = union([*asking.get(index, ()), *self.stated.people.get(index, ())])
-            pieces = overlap(pieces, [(clock.begins[index], clock.ends[index])])  # before, it waited anyway
+            pieces = overlap(pieces, [(clock.begins[index], clock.ends[index])])  # before its work, it waited anyway
             self._delay(index, length(without(pieces, waits)))
         if self.stated.sleep:
             for index, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
@@ -127,36 +130,33 @@ class Timing:
 
     @property
     def elapsed(self) -> float:
-        """Return the time from the first beginning to the last end."""
+        """The time from the begin of the run to its end."""
         return self.end - self.begin
 
     @cached_property
     def incoming(self) -> list[list[int]]:
-        """Return for each event the numbers of those that edges lead from."""
-        found: list[list[int]] = [[] for _ in self.sequence]
-        for source, target in zip(self.of.sources, self.of.targets, strict=True):
-            found[target].append(source)
-        return found
+        """For each event, the indices of the events from which edges lead to it."""
+        incoming: list[list[int]] = [[] for _ in self.sequence]
+        for source, target in zip(self.graph.sources, self.graph.targets, strict=True):
+            incoming[target].append(source)
+        return incoming
 
     @cached_property
     def by_agent(self) -> dict[str, list[int]]:
-        """Return the numbers of each agent's events by time, without those off the clock."""
-        found: dict[str, list[int]] = {}
-        for index in sorted(self._acting, key=self.starts.__getitem__):
-            found.setdefault(self.of.agents[index], []).append(index)
-        return found
+        """The indices of each agent's events by start, without events off the clock."""
+        by_agent: dict[str, list[int]] = {}
+        for index in sorted(self._on_clock, key=self.starts.__getitem__):
+            by_agent.setdefault(self.graph.agents[index], []).append(index)
+        return by_agent
 
     @cached_property
     def finished(self) -> dict[str, list[int]]:
-        """Return the numbers of each agent's events by their ends, then by their starts."""
+        """The indices of each agent's events by end, then by start, without events off the clock."""
         return {agent: sorted(indices, key=self.ends.__getitem__) for agent, indices in self.by_agent.items()}
 
     def with_waits(self, intervals: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-        """Yield intervals of these times on the clock that goes on while the run waits for people.
-
-        An interval is divided by the waits within it; both clocks begin at the earliest event.
-        """
-        stops, waited = [], [0.0]
+        """Yield intervals of the run's clock on the wall clock. Waits for people divide an interval into several."""
+        stops, waited = [], [0.0]  # when the run's clock stops; the waits before that and after the last stop
         for begin, end in self.waits:
             stops.append(begin - waited[-1])
             waited.append(waited[-1] + end - begin)
@@ -169,193 +169,180 @@ class Timing:
             yield begin + waited[place], end + waited[place]
 
     def waits_unseen(self, index: int) -> float:
-        """Return how long the run waited for people after an unfinished event was last seen: perhaps it went on."""
-        seen = self._seen_on_clock[index]
-        return sum(end - max(begin, seen) for begin, end in self.waits if end > seen)
+        """Return how long the run waited for people after an unfinished event was last seen: perhaps it worked."""
+        last_seen = self._last_seen_on_wall_clock[index]
+        return sum(end - max(begin, last_seen) for begin, end in self.waits if end > last_seen)
 
     def if_waiting(self, calls: Iterable[int]) -> Timing:
-        """Return the times of the same run with some of its calls as waits, which are as long and are no work.
+        """Return the times of the run if some of its calls only waited, for as long as they took.
 
-        Those that are unfinished are taken to have ended when they were last seen.
+        Unfinished calls are assumed to have ended when they were last seen.
         """
-        import copy  # of few runs only
+        import copy  # needed only for runs with open calls
 
-        found = copy.copy(self)
-        found.begins, found.ends, found.works = self.begins.copy(), self.ends.copy(), self.works.copy()
+        times = copy.copy(self)
+        times.begins, times.ends, times.works = self.begins.copy(), self.ends.copy(), self.works.copy()
         for index in calls:
             if index in self.last_seen:
-                found.ends[index] = max(self.last_seen[index], self.begins[index])
-                found.works[index] = found.ends[index] - found.begins[index]
+                times.ends[index] = max(self.last_seen[index], self.begins[index])
+                times.works[index] = times.ends[index] - times.begins[index]
             else:
-                found.begins[index] = found.ends[index]
-                found.works[index] = 0.0
-        for name in ("finished", "ended"):  # which depend on when events end
-            found.__dict__.pop(name, None)
-        return found
+                times.begins[index] = times.ends[index]
+                times.works[index] = 0.0
+        for name in ("finished", "ended"):  # the cached values that depend on the ends of events
+            times.__dict__.pop(name, None)
+        return times
 
     @cached_property
     def ended(self) -> tuple[list[int], list[int]]:
-        """Return the events in the order in which, along the sequence, they ended before their agent's next event.
+        """The events that ended before a later event of their agent, and how many these are at each event.
 
-        With them, for each place of the sequence, how many of these there are then: those between the numbers of the
-        place before and of this one are events of this one's agent, by their ends. Of two that began at one instant,
-        `seq` decides, or they are concurrent. What comes later in the sequence does not count, and neither does
-        anything that ended behind it.
+        The first list has the indices of such events, in the order in which the sequence passes their end. The second
+        has, for each place of the sequence, the length of that list up to then. Those added at a place are events of
+        the same agent, by their ends. Of two events that began at the same time, `seq` decides which is earlier; if
+        it is the same, they are concurrent. An event that comes later in the sequence never counts as ended.
         """
         ended: list[int] = []
-        before: list[int] = []
-        events, agents, starts, ends = self.of.events, self.of.agents, self.starts, self.ends
-        begun = [False] * len(self.sequence)
+        counts: list[int] = []
+        events, agents, starts, ends = self.graph.events, self.graph.agents, self.starts, self.ends
+        has_begun = [False] * len(self.sequence)
         waiting = {agent: indices[::-1] for agent, indices in self.finished.items()}
         for index in self.sequence:
             queue = waiting.get(agents[index]) if index not in self.off_clock else None
             start = starts[index]
             while queue:
                 candidate = queue[-1]
-                if ends[candidate] > start or not begun[candidate]:
+                if ends[candidate] > start or not has_begun[candidate]:
                     break
                 if starts[candidate] == start and (events[candidate].seq or 0) >= (events[index].seq or 0):
                     break
                 ended.append(queue.pop())
-            begun[index] = True
-            before.append(len(ended))
-        return ended, before
+            has_begun[index] = True
+            counts.append(len(ended))
+        return ended, counts
 
 
-def _asking(of: Graph, clock: Clock) -> dict[int, Intervals]:
-    """Return when each call that asked a person waited for the answer, whatever else went on."""
-    people = {n for n in of.of_type.get(_HUMAN, ()) if clock.ends[n] > clock.starts[n]}
-    found: dict[int, Intervals] = {}
+def _waits_for_answers(graph: Graph, clock: Clock) -> dict[int, Intervals]:
+    """Return when each call that asked a person waited for the answer, even if other calls worked at that time."""
+    people = {n for n in graph.of_type.get(_HUMAN, ()) if clock.ends[n] > clock.starts[n]}
+    waits: dict[int, Intervals] = {}
     if not people:
-        return found
-    for source, target in zip(of.sources, of.targets, strict=True):
-        if target in people and of.events[source].type is _TOOL_CALL:
+        return waits
+    for source, target in zip(graph.sources, graph.targets, strict=True):
+        if target in people and graph.events[source].type is _TOOL_CALL:
             begin = max(clock.starts[target], clock.starts[source])
             end = min(clock.ends[target], clock.blocked_until.get(source, clock.ends[source]))
             if end > begin:
-                found.setdefault(source, []).append((begin, end))
-    return found
+                waits.setdefault(source, []).append((begin, end))
+    return waits
 
 
-def _turn_takers(trace: Trace) -> set[str]:
-    """Return the agents whose turns, as the log states them, leave out waits for people: people talk to them."""
-    return {turn.agent for turn in trace.turns if turn.excludes is Excluded.PEOPLE}
-
-
-def _clock(of: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int, float]]:
-    """Return the times of events, waits left in, and the time at which unfinished ones were last seen.
+def _wall_clock(graph: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int, float]]:
+    """Return the times of events including waits for people; `scale` is the seconds in a unit of the trace's clock.
 
     Returns:
-        When each event ended in the unit of the trace, None where that is unknown; the same in seconds; and for each
-        unfinished event until when it is known to have gone on.
+        The end of each event in the unit of the trace, None if unknown; the times of events in seconds; and for each
+        unfinished event, by index, when it was last seen, in seconds.
     """
-    zero = min(of.times)
-    calls, events, finished = of.of_type.get(_TOOL_CALL, ()), of.events, of.ends
-    answered = [n for n in calls if (finished[n] is None or events[n].background) and events[n].call_id]
+    zero = min(graph.times)
+    calls, events, finished = graph.of_type.get(_TOOL_CALL, ()), graph.events, graph.ends
+    with_result = [n for n in calls if (finished[n] is None or events[n].background) and events[n].call_id]
     blocked_until: dict[int, float] = {}
-    if answered:
+    if with_result:
         finished = finished.copy()
-        results = {events[n].call_id: of.times[n] for n in of.of_type.get(_TOOL_RESULT, ())}
-        for index in answered:
+        results = {events[n].call_id: graph.times[n] for n in graph.of_type.get(_TOOL_RESULT, ())}
+        for index in with_result:
             result = results.get(events[index].call_id)
             if finished[index] is None:
                 finished[index] = result
             if events[index].background and result is not None:
                 blocked_until[index] = (result - zero) * scale
-    starts = [(time - zero) * scale for time in of.times]
+    starts = [(time - zero) * scale for time in graph.times]
     ends = [
         start if end is None or end < time else (end - zero) * scale
-        for start, end, time in zip(starts, finished, of.times, strict=True)
+        for start, end, time in zip(starts, finished, graph.times, strict=True)
     ]
-    seen = {index: ends[index] for index in calls if events[index].unfinished}
-    if seen:
-        ends_of_log = max(ends)
-        ends = [ends_of_log if index in seen else end for index, end in enumerate(ends)]
+    last_seen = {index: ends[index] for index in calls if events[index].unfinished}
+    if last_seen:
+        log_end = max(ends)
+        ends = [log_end if index in last_seen else end for index, end in enumerate(ends)]
     begins = starts
     timed = [index for index in calls if events[index].run_time is not None]
     if timed:
         begins = starts.copy()
         for index in timed:
-            last_seen = seen.get(index, ends[index])  # of what goes on, the run time is that until then
-            begins[index] = max(starts[index], last_seen - (events[index].run_time or 0.0) * scale)
-    return finished, Clock(starts, begins, ends, blocked_until), seen
+            worked_until = last_seen.get(index, ends[index])
+            begins[index] = max(starts[index], worked_until - (events[index].run_time or 0.0) * scale)
+    return finished, Clock(starts, begins, ends, blocked_until), last_seen
 
 
-def _waits(of: Graph, clock: Clock, stated: StatedTurns, talking: set[str], seen: dict[int, float]) -> Intervals:
-    """Return the waits for a person: the moments of an intervention or a stated wait in which nothing works.
+def _waits(
+    graph: Graph, clock: Clock, stated: StatedTurns, talking: set[str], last_seen: dict[int, float]
+) -> Intervals:
+    """Return the waits for people: the moments of an intervention or a stated wait in which nothing works.
 
-    A tool call of the agent that people talk to may wait, too; one of another agent works, and so does one in the
-    background, behind its result. One that is unfinished is known to work until it was last seen.
+    A tool call of an agent that people talk to may wait as well. A tool call of another agent works, and so does a
+    background call after its result. An unfinished call works at least until it was last seen.
     """
-    starts, begins, ends, events = clock.starts, clock.begins, clock.ends, of.events
-    people = [n for n in of.of_type.get(_HUMAN, ()) if ends[n] > starts[n]]
+    starts, begins, ends, events = clock.starts, clock.begins, clock.ends, graph.events
+    people = [n for n in graph.of_type.get(_HUMAN, ()) if ends[n] > starts[n]]
     if not people and not stated.people:
         return []
-    changes: list[tuple[float, bool, int]] = []
-    asking = {events[index].target for index in of.of_type.get(_HUMAN, ())} | talking
-    for index in of.of_type.get(_TOOL_CALL, ()):
-        end = seen.get(index, ends[index])
+    working: list[tuple[float, float]] = []
+    talking = {events[index].target for index in graph.of_type.get(_HUMAN, ())} | talking
+    for index in graph.of_type.get(_TOOL_CALL, ()):
+        begin, end = begins[index], last_seen.get(index, ends[index])
         if end <= starts[index]:
             continue
-        if "" in asking or of.agents[index] in asking:
+        if "" in talking or graph.agents[index] in talking:
             if index not in clock.blocked_until:
                 continue
-            working = [(max(begins[index], clock.blocked_until[index]), end)]
-        else:
-            working = [(begins[index], end)]
-        if index in stated.people:
-            working = without(working, stated.people[index])
-        working = [(begin, end) for begin, end in working if begin < end]
-        changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
+            begin = max(begin, clock.blocked_until[index])
+        working += without([(begin, end)], stated.people.get(index, ()))
     for kind in _MODEL_WORKS:
-        for index in of.of_type.get(kind, ()):
-            if index in stated.people:  # the life of an agent of which no record is
-                working = without([(starts[index], ends[index])], stated.people[index])
-                changes += [change for begin, end in working for change in ((begin, False, 1), (end, False, -1))]
-            elif ends[index] > starts[index]:
-                changes += [(starts[index], False, 1), (ends[index], False, -1)]
-    asked = [(starts[n], ends[n]) for n in people]
-    asked += [interval for intervals in stated.people.values() for interval in intervals]
-    changes += [change for begin, end in asked for change in ((begin, True, 1), (end, True, -1))]
-    changes.sort()
+        for index in graph.of_type.get(kind, ()):
+            working += without([(starts[index], ends[index])], stated.people.get(index, ()))
+    asking = [(starts[n], ends[n]) for n in people]
+    asking += [interval for intervals in stated.people.values() for interval in intervals]
+    changes = [(begin, False, 1) for begin, _ in working] + [(end, False, -1) for _, end in working]
+    changes += [(begin, True, 1) for begin, _ in asking] + [(end, True, -1) for _, end in asking]
     waits = []
-    at, waiting, working_now = 0.0, 0, 0
-    for moment, is_human, change in changes:
-        if waiting and not working_now and moment > at:
-            waits.append((at, moment))
-        at = moment
-        waiting += change if is_human else 0
-        working_now += 0 if is_human else change
+    previous, people_asked, at_work = 0.0, 0, 0
+    for moment, is_human, change in sorted(changes):
+        if people_asked and not at_work and moment > previous:
+            waits.append((previous, moment))
+        previous = moment
+        if is_human:
+            people_asked += change
+        else:
+            at_work += change
     return waits
 
 
-def _moments_without(waits: Intervals, moments: Sequence[float]) -> list[float]:
-    """Return moments on a clock that stands still during the waits."""
+def _without_waits(waits: Intervals, moments: Sequence[float]) -> list[float]:
+    """Return moments of the wall clock on the clock that stops during the waits."""
     begins = [begin for begin, _ in waits]
-    before = [0.0, *accumulate(end - begin for begin, end in waits)]
-    found = []
+    waited_before = [0.0, *accumulate(end - begin for begin, end in waits)]
+    on_run_clock = []
     for moment in moments:
         place = bisect_right(begins, moment)
-        inside = max(waits[place - 1][1] - moment, 0.0) if place else 0.0
-        found.append(moment - before[place] + inside)
-    return found
+        rest_of_wait = max(waits[place - 1][1] - moment, 0.0) if place else 0.0
+        on_run_clock.append(moment - waited_before[place] + rest_of_wait)
+    return on_run_clock
 
 
 def most_at_once(begins: Iterable[float], ends: Iterable[float], *, closed: bool = False) -> int:
-    """Return the largest number of intervals that hold one instant.
+    """Return the largest number of intervals that share a moment; with `closed`, their ends belong to them.
 
-    Args:
-        begins: When each begins.
-        ends: When each ends, in any order, none before it begins.
-        closed: Whether their ends belong to them, so that one that begins as another ends is beside it.
+    Begins and ends may be in any order.
     """
     upcoming = sorted(ends)
-    most = over = 0
-    for index, begin in enumerate(sorted(begins), 1):
-        while upcoming[over] < begin or (upcoming[over] == begin and not closed):
-            over += 1
-        if index - over > most:
-            most = index - over
+    most = ended = 0
+    for begun, begin in enumerate(sorted(begins), 1):
+        while upcoming[ended] < begin or (upcoming[ended] == begin and not closed):
+            ended += 1
+        if begun - ended > most:
+            most = begun - ended
     return most
 
 
@@ -364,7 +351,7 @@ class Path(NamedTuple):
 
     Attributes:
         length: Its length.
-        events: The numbers of its events, first to last; those that add nothing to it included.
+        events: The indices of its events, first to last, including those that add nothing to its length.
     """
 
     length: float
@@ -372,56 +359,55 @@ class Path(NamedTuple):
 
 
 def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> Path:
-    """The heaviest path through the edges of the trace and the order in which each agent acts.
+    """Return the heaviest path along the edges of the trace and along the order in which each agent acts.
 
-    An agent does one thing after another: what it begins after the end of something else of its own depends
-    on that, whether an edge says so or not.
+    An agent does one thing after another: an event of an agent depends on the events of that agent that ended before
+    it, with or without an edge.
 
     Args:
         times: The times of the events.
-        weights: What each event adds.
-        overlapping: Whether weights are durations, so that what began before the end of what it depends on
-            adds only the time behind that end.
+        weights: The weight of each event.
+        overlapping: Whether weights are durations, so that an event that began before the end of the event that it
+            depends on adds only the time after that end.
     """
-    agents, starts, incoming = times.of.agents, times.begins, times.incoming
-    ended, befores = times.ended
+    agents, starts, incoming = times.graph.agents, times.begins, times.incoming
+    ended, ended_counts = times.ended
     place = 0
-    reached = [begin + weight for begin, weight in zip(starts, weights, strict=True)] if overlapping else starts
-    best, before = [0.0] * len(weights), [-1] * len(weights)
+    stops = [begin + weight for begin, weight in zip(starts, weights, strict=True)] if overlapping else starts
+    best, predecessor = [0.0] * len(weights), [-1] * len(weights)  # the heaviest path to each event; -1: none before
     heaviest: dict[str, int] = {}  # among each agent's events that have ended so far
-    for index, ended_before in zip(times.sequence, befores, strict=True):
+    for index, ended_count in zip(times.sequence, ended_counts, strict=True):
         longest, previous = 0.0, -1
         for source in incoming[index]:
             length = best[source]
-            if overlapping and reached[source] > starts[index]:
-                length -= reached[source] - starts[index]
+            if overlapping and stops[source] > starts[index]:
+                length -= stops[source] - starts[index]
             if length > longest or (length == longest and previous < 0):
                 longest, previous = length, source
         own = heaviest.get(agents[index], -1)
-        while place < ended_before:
+        while place < ended_count:
             if own < 0 or best[ended[place]] >= best[own]:
                 heaviest[agents[index]] = own = ended[place]
             place += 1
         if own >= 0 and (best[own] > longest or (best[own] == longest and previous < 0)):
             longest, previous = best[own], own
         best[index] = longest + weights[index]
-        before[index] = previous
+        predecessor[index] = previous
     last = max(times.sequence, key=best.__getitem__)
     path = [last]
-    while before[path[-1]] >= 0:
-        path.append(before[path[-1]])
+    while predecessor[path[-1]] >= 0:
+        path.append(predecessor[path[-1]])
     return Path(best[last], path[::-1])
 
 
 class Chain(NamedTuple):
-    """The chain that the end of a run waited for: `parts`, `gaps` and `after` add up to the elapsed time.
+    """The critical path: `parts`, `gaps` and `after` add up to the elapsed time.
 
     Attributes:
-        events: The numbers of its events, first to last.
-        parts: How long each of them worked while the rest of the chain waited for it.
-        gaps: For each of them the time before it in which nothing of the chain happened; before the first, time
-            of which nothing says what it waited for.
-        after: The time behind the last of them.
+        events: The indices of its events, first to last.
+        parts: How long each of them worked while the rest of the path waited for it.
+        gaps: The time before each of them in which no event of the path worked.
+        after: The time after the last of them.
     """
 
     events: list[int]
@@ -431,52 +417,54 @@ class Chain(NamedTuple):
 
 
 def critical_chain(times: Timing) -> Chain:
-    """The chain of events that the end of the run waited for, walked back from the event that ended last.
+    """Return the critical path: the chain of events that the end of the run waited for.
 
-    The event before one on the chain is that which released it: among those that edges lead from, and those of
-    its own agent that had ended before, the one that ended last. What only works beside the chain is not on it,
-    however long it takes, and making that shorter gains nothing. `longest_path` is another thing: the path of
-    the most work, wherever it lies. It bounds what a team could reach that never waits, and says nothing of
-    what this run waited for. Linear in events and edges.
+    It is followed back from the event that ended last. The event before another one is the event that released it:
+    of the events with an edge to it, and of its agent's events that had ended before, the one that ended last. Events
+    that only work in parallel to the path are not on it, however long they take; to shorten them gains nothing.
+    `longest_path` differs: it is the path with the most work anywhere in the run, a lower bound for a team that never
+    waits, and does not show what this run waited for. Linear in events and edges.
 
-    A working event ends when its work does, every other at once. What still worked when its successor began
-    counts up to that moment. Copied history released nothing: it happened elsewhere.
+    A working event ends when its work does, and every other event at once. An event that still worked when its
+    successor began counts up to that moment. Events off the clock release nothing.
     """
-    starts, incoming, happened = times.starts, times.incoming, times.of.events
+    starts, incoming, events = times.starts, times.incoming, times.graph.events
     begins = [
         begin if work > 0 else start for start, begin, work in zip(starts, times.begins, times.works, strict=True)
     ]
     ends = [begin + work for begin, work in zip(begins, times.works, strict=True)]
-    rank = ranks(times.sequence)
+    position = positions(times.sequence)
 
-    def lastly(index: int) -> tuple[bool, float, float, int]:
-        return index not in times.off_clock, ends[index], starts[index], rank[index]
+    def lateness(index: int) -> tuple[bool, float, float, int]:
+        return index not in times.off_clock, ends[index], starts[index], position[index]
 
-    released_by = list(rank)  # the event of its own agent that ended last before each; itself where there is none
-    last_of_own: dict[str, int] = {}
-    ended, befores = times.ended
+    last_of_agent: dict[str, int] = {}  # among each agent's events that have ended so far
+    own_predecessor: dict[int, int] = {}  # the event of the same agent that ended last before each
+    ended, ended_counts = times.ended
     place = 0
-    for index, ended_before in zip(times.sequence, befores, strict=True):
-        agent = happened[index].agent
-        for candidate in ended[place:ended_before]:
-            if agent not in last_of_own or lastly(candidate) > lastly(last_of_own[agent]):
-                last_of_own[agent] = candidate
-        place = ended_before
-        released_by[index] = last_of_own.get(agent, index)
-    index = max(times.sequence, key=lastly)
+    for index, ended_count in zip(times.sequence, ended_counts, strict=True):
+        agent = events[index].agent
+        for candidate in ended[place:ended_count]:
+            if agent not in last_of_agent or lateness(candidate) > lateness(last_of_agent[agent]):
+                last_of_agent[agent] = candidate
+        place = ended_count
+        if agent in last_of_agent:
+            own_predecessor[index] = last_of_agent[agent]
+    index = max(times.sequence, key=lateness)
     limit = times.end
-    events, parts, gaps = [], [], list[float]()
+    path, parts, gaps = [], [], list[float]()
     while True:
         end, begin = min(ends[index], limit), min(begins[index], limit)
-        events.append(index)
+        path.append(index)
         parts.append(end - begin)
         gaps.append(limit - end)
         limit = begin
-        own = [released_by[index]] if released_by[index] != index else []
-        candidates = [one for one in (*incoming[index], *own) if one not in times.off_clock]
+        candidates = [n for n in incoming[index] if n not in times.off_clock]
+        if index in own_predecessor and own_predecessor[index] not in times.off_clock:
+            candidates.append(own_predecessor[index])
         if not candidates:
             break
         start = starts[index]
-        index = max(candidates, key=lambda one: (min(ends[one], start), ends[one] <= start, starts[one], rank[one]))
+        index = max(candidates, key=lambda n: (min(ends[n], start), ends[n] <= start, starts[n], position[n]))
     after, *before = gaps
-    return Chain(events[::-1], parts[::-1], [limit - times.begin, *before[::-1]], after)
+    return Chain(path[::-1], parts[::-1], [limit - times.begin, *before[::-1]], after)
