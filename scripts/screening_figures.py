@@ -198,7 +198,7 @@ def page() -> str:
     # Those that readers had proposed a decision for when this was measured; what searches add is not of their kind.
     candidates = [item for item in files.candidates.items if item.proposal is not Decision.UNREAD and not item.found_by]
     hidden, made = hidden_papers(pool), made_papers(2000)
-    queries = {plan_search.query: plan_search.asked for plan_search in plan_searches(protocol, (), LAST, since=FIRST)}
+    queries = {search.query: search.asked or "" for search in plan_searches(protocol, (), LAST, since=FIRST)}
     table, missed = search_tables(queries, hidden, candidates, made)
     decided, number = decided_orders(pool)
     rows = [

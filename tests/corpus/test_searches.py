@@ -186,8 +186,8 @@ def test_every_query_of_our_protocol_is_in_the_grammar_as_it_is_asked() -> None:
     facet = next(one for one in pool.taxonomy.exclusions if one.field == protocol.query_field)
     assert {one.query for one in planned} == set(facet.values), "each name of the log has its query"
     for one in planned:
-        check_query(one.asked)
-        arxiv_query.parse(one.asked)
+        check_query(one.asked or "")
+        arxiv_query.parse(one.asked or "")
 
 
 def findings(root: Path, code: str) -> list[str]:
@@ -618,7 +618,7 @@ def test_hidden_records_are_found_by_their_own_titles(tmp_path: Path, monkeypatc
     protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
     assert protocol is not None
     planned = plan_searches(protocol, (), date(2026, 11, 25), since="2016-01-01")
-    queries = [arxiv_query.parse(one.asked) for one in planned]
+    queries = [arxiv_query.parse(one.asked or "") for one in planned]
     assert run.in_candidates == sum(any(asks_for(paper) for asks_for in queries) for paper in real)
 
 

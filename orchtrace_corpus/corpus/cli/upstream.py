@@ -24,12 +24,12 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_papers, judge, load_editable, write
 from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import discovery, upstream
-from orchtrace_corpus.corpus.intake.discovery import Discovery, PlannedSearch
+from orchtrace_corpus.corpus.intake.discovery import Discovery
 from orchtrace_corpus.corpus.intake.papers import from_item
 from orchtrace_corpus.corpus.intake.upstream import Fetched
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import Paper, Record
-from orchtrace_corpus.corpus.model.searches import OPENALEX
+from orchtrace_corpus.corpus.model.searches import Search
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.links import Verdict
@@ -203,8 +203,7 @@ def discover(
     protocol = corpus.protocol.sound()
     if protocol is None:
         raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
-    runs = corpus.searches.sound()
-    planned = discovery.plan_searches(protocol, runs, today(), since=since, names=family or ())
+    planned = discovery.plan_searches(protocol, corpus.searches.sound(), today(), since=since, names=family or ())
     client = Client(arxiv_url, offline=offline, refresh=refresh)
     cited = () if family else discovery.citing_papers(protocol, corpus.pool)
     key = os.environ.get(KEY, "")
@@ -215,11 +214,9 @@ def discover(
     if dry_run:
         return _count(session, client, planned, len(cited) if key and not offline else 0, output_format)
     openalex = OpenAlex(key, refresh=refresh) if cited and key and not offline else None
-    until = planned[0].until
-    first = discovery.window_start(protocol, runs, discovery.CITATIONS, OPENALEX, since, until)
     with progress.shown(session.output, "queries") as show:
         outcome = discovery.discover(
-            corpus, protocol, planned, today(), client=client, openalex=openalex, citations_since=first, progress=show
+            corpus, protocol, planned, today(), client=client, openalex=openalex, since=since, progress=show
         )
     written = write(judge(corpus, discovery.propose(corpus, outcome)))
     rows = tuple(
@@ -267,12 +264,10 @@ def take_library(
     return report(session, taken, f"{printable(name)}: ")
 
 
-def _count(
-    session: CorpusSession, client: Client, planned: Sequence[PlannedSearch], cited: int, output_format: Format
-) -> int:
+def _count(session: CorpusSession, client: Client, planned: Sequence[Search], cited: int, output_format: Format) -> int:
     """Show the queries, and how many answers each has."""
     with progress.shown(session.output, "queries") as show:
-        answer = client.search({search.query: search.asked for search in planned}, count_only=True, progress=show)
+        answer = client.search({search.query: search.asked or "" for search in planned}, count_only=True, progress=show)
     rows = tuple(
         (search.query, answer.found[search.query].total if search.query in answer.found else None, search.asked)
         for search in planned

@@ -1,8 +1,8 @@
-"""Finds papers by the protocol: what is asked where, about which days, what of it is new, and the edit that records it.
+"""Find papers by the protocol: plan its searches, make them, keep new papers, and propose the edit that records them.
 
-A run asks every query of the protocol about a window of days, and follows citations. What the corpus knows, under any
-identifier, address or near title, is left out and counted; a preprint and its published version are one. What comes
-from outside becomes plain text before it is compared or written.
+A run sends every query of the protocol for a window of days, and follows citations. Papers that the corpus has under
+any identifier, URL or similar title are left out and counted; a preprint and its published version are one paper. Texts
+from outside become plain text before they are compared or written.
 """
 
 import re
@@ -38,9 +38,18 @@ from orchtrace_corpus.corpus.rules import candidates as candidate_rules
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import OpenAlex
 
+LAST = "last"
+"""In place of a date: the last day that a query has searched."""
+
+OVERLAP_DAYS = 14
+"""The days that a search overlaps the previous one: a paper is dated by submission, and may appear much later."""
+
+CITATIONS = "citations"
+"""The name of the search that follows citations."""
+
 
 class SearchResult(NamedTuple):
-    """A search, without counts, and the papers that it found, each with its ties to the search."""
+    """A search, without its count of new papers, and the papers found, each with how the search is tied to it."""
 
     search: Search
     papers: tuple[tuple[Paper, tuple[str, ...]], ...]
@@ -50,9 +59,9 @@ class Discovery(NamedTuple):
     """The outcome of a run of searches.
 
     Attributes:
-        run: The run as it goes on record, with the searches that were answered in full.
-        new: The candidates that are new.
-        by_title: The papers left out by their title alone, each with the record or new paper of nearly the same title.
+        run: The run to record, with the searches that were answered in full.
+        new: The new candidates.
+        by_title: The papers left out by their title alone, each with the record or new paper that has a similar one.
         refused: The papers that could not be recorded: title or key, and findings.
         failed: The searches without an answer, each with the reason.
         messages: Problems that did not end the run.
@@ -71,141 +80,116 @@ class Discovery(NamedTuple):
 
 
 def take_items(corpus: CorpusFiles, items: Sequence[Item], name: str, day: date) -> Discovery:
-    """Return the new entries of a file, as a run of their own.
-
-    Args:
-        corpus: The corpus.
-        items: The entries.
-        name: The file's name.
-        day: The current day.
-    """
+    """Return the new entries of a file, as a run of one search with the file's name."""
     papers = tuple((intake.from_item(item), (name,)) for item in items)
     result = SearchResult(Search(name, name, 0, found=len(papers)), papers)
-    discovery = deduplicate(corpus, [result], day, Maker.IMPORT, None)
-    known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
+    discovery = _deduplicate(corpus, [result], day, Maker.IMPORT, None)
+    records = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
     remarks = (
-        f"{candidate.name}: {remark}" for candidate in discovery.new for remark in near_title(candidate.paper, known)
+        f"{candidate.name}: {remark}" for candidate in discovery.new for remark in near_title(candidate.paper, records)
     )
     return discovery._replace(messages=tuple(remarks))
 
 
-def deduplicate(
+def _deduplicate(
     corpus: CorpusFiles, results: Sequence[SearchResult], day: date, maker: Maker, query_field: str | None
 ) -> Discovery:
-    """Return the new papers that searches have found, as candidates, with counts of the rest.
+    """Return the papers that are new as candidates, and count the others.
 
-    Args:
-        corpus: The corpus.
-        results: The searches and their papers.
-        day: The current day.
-        maker: The command that makes the run.
-        query_field: The facet of exclusions that names queries.
+    `query_field` is the facet of exclusions whose terms are names of queries.
     """
     pool = corpus.pool
     awaiting = [candidate.paper for candidate in corpus.candidates.items]
     index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
-    places = {id(paper): store.PAPERS for paper in pool.papers} | {id(paper): store.CANDIDATES for paper in awaiting}
-    fresh = RecordIndex()
-    drafts: list[tuple[int, Paper, list[str], str]] = []
+    files = {id(paper): store.PAPERS for paper in pool.papers} | {id(paper): store.CANDIDATES for paper in awaiting}
+    known_counts = Counter[str]()
+    known, new = RecordIndex(), RecordIndex()
+    drafts: list[tuple[Search, Paper, dict[str, None]]] = []
     by_title: dict[str, tuple[Paper, Match]] = {}
-    known = Counter[str]()
     repeated = 0
-    seen = RecordIndex()
-    for number, result in enumerate(results):
+    for result in results:
         for raw_paper, ties in result.papers:
             authors = tuple(filter(None, map(_plain, raw_paper.authors)))
             paper = raw_paper._replace(title=_plain(raw_paper.title), authors=authors)
-            again = fresh.find(paper)
-            if again is not None:
+            if match := new.find(paper):
                 repeated += 1
-                if again.sign is Sign.TITLE:
-                    by_title.setdefault(_name(paper), (paper, again))
-                at = fresh.records.index(again.record)
-                drafts[at][2].extend(tie for tie in ties if tie not in drafts[at][2])
-                continue
-            match = index.find(paper)
-            if match is not None:
-                if seen.find(paper) is not None:
+                drafts[new.records.index(match.record)][2].update(dict.fromkeys(ties))
+            elif match := index.find(paper):
+                if known.find(paper):
                     repeated += 1
                     continue
-                seen.add(paper)
-                known[places.get(id(match.record), store.EXCLUSIONS)] += 1
-                if match.sign is Sign.TITLE:
-                    by_title.setdefault(_name(paper), (paper, match))
-                continue
-            fresh.add(paper)
-            drafts.append((number, paper, list(ties), result.search.source))
+                known.add(paper)
+                known_counts[files.get(id(match.record), store.EXCLUSIONS)] += 1
+            else:
+                new.add(paper)
+                drafts.append((result.search, paper, dict.fromkeys(ties)))
+            if match and match.sign is Sign.TITLE:
+                by_title.setdefault(_name(paper), (paper, match))
     taken = {paper.key for paper in (*pool.papers, *awaiting)}
-    reserved = {paper.key for _, paper, _, _ in drafts}
+    reserved = {paper.key for _, paper, _ in drafts}
     screened_by = screening_facets(pool.taxonomy)
     candidates: list[Candidate] = []
-    for _, paper, came_by, source in drafts:
+    for search, paper, found_by in drafts:
         key = intake.propose_key(paper, taken, reserved)
         taken.add(key)
         tags: dict[str, Tag] = {}
         for facet in screened_by:
-            name = came_by[0] if facet.field == query_field else source
+            name = next(iter(found_by)) if facet.field == query_field else search.source
             if name in facet.values:
                 tags[facet.field] = name
-        draft = Candidate(paper._replace(key=key, tags={}, evidence=()), Decision.UNREAD, found=day.isoformat())
-        candidates.append(draft._replace(found_by=tuple(dict.fromkeys(came_by)), screening=tags))
+        paper = paper._replace(key=key, tags={}, evidence=())
+        candidates.append(
+            Candidate(paper, Decision.UNREAD, found=day.isoformat(), found_by=tuple(found_by), screening=tags)
+        )
     errors = _errors(corpus, candidates)
-    kept = [place for place, candidate in enumerate(candidates) if candidate.name not in errors]
-    new = tuple(candidates[place] for place in kept)
-    counts = [sum(drafts[place][0] == number for place in kept) for number in range(len(results))]
-    searches = tuple(result.search._replace(new=count) for result, count in zip(results, counts, strict=True))
+    accepted = tuple(candidate for candidate in candidates if candidate.name not in errors)
+    refused = [candidate for candidate in candidates if candidate.name in errors]
+    counts = Counter(
+        search for (search, *_), candidate in zip(drafts, candidates, strict=True) if candidate.name not in errors
+    )
     run = Run(
         day.isoformat(),
         maker,
-        searches,
+        tuple(result.search._replace(new=counts[result.search]) for result in results),
         repeated,
-        known[store.PAPERS],
-        known[store.EXCLUSIONS],
-        known[store.CANDIDATES],
+        known_counts[store.PAPERS],
+        known_counts[store.EXCLUSIONS],
+        known_counts[store.CANDIDATES],
         len(errors),
-        tuple(_name(candidate.paper) for candidate in new),
+        tuple(_name(candidate.paper) for candidate in accepted),
     )
-    refused = tuple(
-        (candidate.paper.title or candidate.name, errors[candidate.name])
-        for candidate in candidates
-        if candidate.name in errors
-    )
-    return Discovery(run, new, tuple(by_title.values()), refused)
+    named_errors = tuple((candidate.paper.title or candidate.name, errors[candidate.name]) for candidate in refused)
+    return Discovery(run, accepted, tuple(by_title.values()), named_errors)
 
 
 def propose(corpus: CorpusFiles, outcome: Discovery) -> Proposal:
-    """Return the edit that puts a run on record: its new candidates, the run itself, and arXiv's metadata of them.
-
-    The same file imported again without anything new is no run.
+    """Propose to record a run: its candidates, the run itself, and arXiv's metadata; no run if a file has nothing new.
 
     Raises:
-        DataFileError: A file cannot be read, or is not written record below record.
+        DataFileError: A file cannot be read, or two of its records share a line.
         InvalidCorpusError: The searches on record have errors.
     """
     texts: dict[str, str] = {}
     if outcome.new:
         records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in outcome.new]
         texts[store.CANDIDATES] = edit_file(corpus, store.CANDIDATES, added=records)
-    before = {search.query for run in corpus.searches.sound() if run.by is Maker.IMPORT for search in run.searches}
+    run = outcome.run
+    imported = {search.query for run in corpus.searches.sound() if run.by is Maker.IMPORT for search in run.searches}
     is_again = (
-        outcome.run.by is Maker.IMPORT and not outcome.new and before.issuperset(s.query for s in outcome.run.searches)
+        run.by is Maker.IMPORT and not outcome.new and imported.issuperset(search.query for search in run.searches)
     )
-    if outcome.run.searches and not is_again:
-        texts[store.SEARCHES] = edit_file(corpus, store.SEARCHES, added=[run_fields(outcome.run)])
+    if run.searches and not is_again:
+        texts[store.SEARCHES] = edit_file(corpus, store.SEARCHES, added=[run_fields(run)])
     if outcome.metadata:
         texts[store.ARXIV] = arxiv_text(corpus, outcome.metadata)
     return Proposal(texts)
 
 
-def arxiv_text(corpus: CorpusFiles, found: Mapping[str, Metadata]) -> str:
-    """Return the text of arXiv's metadata of papers and candidates, with new answers.
-
-    Raises:
-        DataFileError: What it said before cannot be read.
-    """
+def arxiv_text(corpus: CorpusFiles, answers: Mapping[str, Metadata]) -> str:
+    """Return the text of arXiv's metadata of papers and candidates, with new answers."""
     papers = (*corpus.pool.papers, *(item.paper for item in corpus.candidates.items))
     ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
-    return encode(merged(corpus.arxiv, found, dict.fromkeys((*ids, *found))))
+    return encode(merged(corpus.arxiv, answers, dict.fromkeys((*ids, *answers))))
 
 
 def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
@@ -226,7 +210,7 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
 
 
 def _name(paper: Paper) -> str:
-    """Return the name of a paper in a run: its first identifier, else its address, else its title."""
+    """Return the name of a paper in a run: its first identifier, else its URL, else its title."""
     return identifier_text(paper) or next(iter(paper.urls), "") or paper.title
 
 
@@ -239,75 +223,55 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-LAST = "last"
-"""Stands for the day up to which a query was asked."""
-
-OVERLAP_DAYS = 14
-"""The days that a search overlaps the one before: a paper has its day of submission, and may appear much later."""
-
-CITATIONS = "citations"
-"""The name of the search that follows citations."""
-
-
-class PlannedSearch(NamedTuple):
-    """A search that is to be made.
-
-    Attributes:
-        query: The name of the query.
-        source: Where it is asked.
-        since: The first day of its window, as `YYYY-MM-DD`.
-        until: The last day.
-        asked: The query string as it is asked.
-    """
-
-    query: str
-    source: str
-    since: str
-    until: str
-    asked: str
-
-
 def plan_searches(
     protocol: Protocol, runs: Sequence[Run], today: date, *, since: str = "", names: Sequence[str] = ()
-) -> tuple[PlannedSearch, ...]:
-    """The searches at arXiv that a run makes.
+) -> tuple[Search, ...]:
+    """Return the searches at arXiv of a run, each from a first day to yesterday, which is over everywhere.
 
     Args:
         protocol: The protocol.
         runs: The runs so far.
-        today: The current day. A window ends with the day before, which is over everywhere.
-        since: The first day, or `LAST`, which is what nothing stands for, too.
-        names: The queries to ask, by their names, or the ids or labels of their families, in any case; all without any.
+        today: The current day.
+        since: The first day; without it, or with `LAST`, the last day that each query has searched.
+        names: Names of queries, or ids or labels of families, in any case; all queries without any.
 
     Raises:
-        CommandUseError: A name is that of no query and no family, a day is none, or the protocol has no queries.
+        CommandUseError: A name is unknown, a day is invalid, or the protocol has no queries.
     """
     if not protocol.queries:
         raise CommandUseError(f"{store.PROTOCOL} has no queries", "docs/data.md of orchtrace-corpus describes them.")
-    allowed = dict.fromkeys([*(query.name for query in protocol.queries), *(one.id for one in protocol.families)])
+    allowed = dict.fromkeys([query.name for query in protocol.queries] + [family.id for family in protocol.families])
     labels = {family.label.casefold(): family.id for family in protocol.families}
     wanted = set()
     for name in names:
-        alike = {one for one in allowed if one.casefold() == name.casefold()}
-        alike = {name} & alike or alike or {labels[one] for one in (name.casefold(),) if one in labels}
-        if not alike:
+        same = {other for other in allowed if other.casefold() == name.casefold()}
+        if name in same:
+            same = {name}
+        elif not same and name.casefold() in labels:
+            same = {labels[name.casefold()]}
+        if not same:
             raise CommandUseError(f"there is no query or family {quote(name)}{suggestion(name, tuple(allowed))}")
-        wanted |= alike
-    chosen = [query for query in protocol.queries if not names or {query.name, query.family} & wanted]
-    until = (today - timedelta(days=1)).isoformat()
-    planned = []
-    for query in chosen:
-        first = window_start(protocol, runs, query.name, ARXIV, since, until)
+        wanted |= same
+    until = _yesterday(today)
+    searches = []
+    for query in protocol.queries:
+        if names and wanted.isdisjoint((query.name, query.family)):
+            continue
+        first = _window_start(protocol, runs, query.name, ARXIV, since, until)
         asked = f"({query.query})"
         if protocol.search_categories:
             asked += f" AND ({' OR '.join(f'cat:{name}' for name in protocol.search_categories)})"
         asked += f" AND submittedDate:[{first.replace('-', '')}0000 TO {until.replace('-', '')}2359]"
-        planned.append(PlannedSearch(query.name, ARXIV, first, until, asked))
-    return tuple(planned)
+        searches.append(Search(query.name, ARXIV, 0, first, until, asked))
+    return tuple(searches)
 
 
-def window_start(protocol: Protocol, runs: Sequence[Run], query: str, source: str, since: str, until: str) -> str:
-    """The first day of a search's window; errors as for `plan_searches`."""
+def _yesterday(today: date) -> str:
+    return (today - timedelta(days=1)).isoformat()
+
+
+def _window_start(protocol: Protocol, runs: Sequence[Run], query: str, source: str, since: str, until: str) -> str:
+    """Return the first day of a search's window, which ends on `until`."""
     if since and since != LAST:
         if not is_iso_date(since):
             raise CommandUseError(f"--since {quote(since)} is not a date", f"Write YYYY-MM-DD, or {LAST}.")
@@ -321,11 +285,7 @@ def window_start(protocol: Protocol, runs: Sequence[Run], query: str, source: st
 
 
 def citing_papers(protocol: Protocol, pool: Pool) -> tuple[Paper, ...]:
-    """The papers whose citations the protocol follows, as far as OpenAlex can know them.
-
-    Raises:
-        CommandUseError: A filter of the protocol is none.
-    """
+    """Return the papers whose citations the protocol follows, if they have an id that OpenAlex knows."""
     if not protocol.citing:
         return ()
     papers = parse(protocol.citing, paper_attributes(pool.taxonomy)).select(pool.papers)
@@ -335,69 +295,57 @@ def citing_papers(protocol: Protocol, pool: Pool) -> tuple[Paper, ...]:
 def discover(
     corpus: CorpusFiles,
     protocol: Protocol,
-    planned: Sequence[PlannedSearch],
+    planned: Sequence[Search],
     day: date,
     *,
     client: Client,
     openalex: OpenAlex | None = None,
-    citations_since: str = "",
+    since: str = "",
     progress: Callable[[Progress], None] | None = None,
 ) -> Discovery:
-    """Ask all searches, and leave out what is known of what they find.
-
-    Args:
-        corpus: The corpus.
-        protocol: Its protocol.
-        planned: The searches at arXiv.
-        day: The current day.
-        client: How arXiv is asked.
-        openalex: How OpenAlex is asked; without it, citations are not followed.
-        citations_since: The first day of publication of works that cite.
-        progress: Called with how far the run has come.
-    """
+    """Make the planned searches at arXiv, follow citations at OpenAlex, if given, from `since` on, and deduplicate."""
     results: list[SearchResult] = []
     failed: dict[str, str] = {}
     messages: list[str] = []
     metadata: dict[str, Metadata] = {}
     error: UpstreamError | None = None
     try:
-        answer = client.search({one.query: one.asked for one in planned}, progress=progress)
+        answer = client.search({search.query: search.asked or "" for search in planned}, progress=progress)
         failed = {name: text for name, (_, text) in answer.failed.items()}
-        for one in planned:
-            if (answered := answer.found.get(one.query)) is not None:
+        for search in planned:
+            if (answered := answer.found.get(search.query)) is not None:
                 messages += answered.messages
                 metadata |= answered.papers
-                found = tuple((intake.from_metadata(paper), (one.query,)) for paper in answered.papers.values())
-                search = Search(one.query, one.source, 0, one.since, one.until, one.asked, len(found))
-                results.append(SearchResult(search, found))
+                papers = tuple((intake.from_metadata(paper), (search.query,)) for paper in answered.papers.values())
+                results.append(SearchResult(search._replace(found=len(papers)), papers))
         if openalex is not None:
-            papers = citing_papers(protocol, corpus.pool)
-            until = planned[0].until if planned else (day - timedelta(days=1)).isoformat()
-            results.append(_follow(openalex, papers, protocol, citations_since, until, progress))
+            until = _yesterday(day)
+            first = _window_start(protocol, corpus.searches.sound(), CITATIONS, OPENALEX, since, until)
+            cited = citing_papers(protocol, corpus.pool)
+            results.append(_follow_citations(openalex, cited, protocol.citing_least, first, until, progress))
     except UpstreamError as caught:
         error = caught
-    unique = deduplicate(corpus, results, day, Maker.DISCOVER, protocol.query_field)
-    kept = {one.paper.arxiv_id for one in unique.new}
-    own = {name: value for name, value in metadata.items() if name in kept}
-    return unique._replace(failed=failed, messages=tuple(messages), metadata=own, error=error)
+    outcome = _deduplicate(corpus, results, day, Maker.DISCOVER, protocol.query_field)
+    ids = {candidate.paper.arxiv_id for candidate in outcome.new}
+    of_new = {arxiv_id: value for arxiv_id, value in metadata.items() if arxiv_id in ids}
+    return outcome._replace(failed=failed, messages=tuple(messages), metadata=of_new, error=error)
 
 
-def _follow(
+def _follow_citations(
     openalex: OpenAlex,
     papers: Sequence[Paper],
-    protocol: Protocol,
+    least: int,
     since: str,
     until: str,
     progress: Callable[[Progress], None] | None,
 ) -> SearchResult:
-    """The works that cite enough of the papers, or that enough of them cite."""
-    least = protocol.citing_least
-    tied = []
+    """Return the works that cite at least so many of the papers, or are cited by so many."""
+    works = []
     for work in openalex.follow(papers, since, progress).works:
         ties = [f"cites {key}" for key in work.cites] if len(work.cites) >= least else []
         ties += [f"cited by {key}" for key in work.cited_by] if len(work.cited_by) >= least else []
         if ties:
             authors = [bibliographic(intake.plain(name)) for name in people(work.values["authors"])]
-            tied.append((intake.from_fields({**work.values, "authors": authors}), tuple(ties)))
+            works.append((intake.from_fields({**work.values, "authors": authors}), tuple(ties)))
     asked = f"works that cite, or are cited by, at least {least} of {len(papers)} papers"
-    return SearchResult(Search(CITATIONS, OPENALEX, 0, since, until, asked, len(tied)), tuple(tied))
+    return SearchResult(Search(CITATIONS, OPENALEX, 0, since, until, asked, len(works)), tuple(works))

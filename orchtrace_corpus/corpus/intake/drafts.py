@@ -1,6 +1,6 @@
-"""Makes records complete: from what services say, what options or a form say, and what somebody answers.
+"""Complete records: from the answers of services, from options or a form, and from answers to questions.
 
-Whoever asks comes in as a function; without one, what a record lacks is returned.
+Questions come in as a function; without one, the missing fields are returned.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,14 +32,14 @@ from orchtrace_corpus.corpus.rules.consistency import named_years
 
 
 class Details(NamedTuple):
-    """Details of a paper beside its tags, as a person gives them; empty where none is given.
+    """Details of a paper apart from its tags, as a person gives them; empty if not given.
 
     Attributes:
         authors: As `Family, Given; Family, Given`.
-        urls: Further addresses.
+        urls: Further URLs.
         values: The values of settable fields (`tagging.settable_fields`), by name.
-        note: What in a source supports the tags.
-        source: The address of that source.
+        note: The support for the tags in a source.
+        source: The URL of that source.
         supported: The fields that it supports.
     """
 
@@ -59,25 +59,26 @@ class Details(NamedTuple):
 
     def over(self, others: "Details") -> "Details":
         """Return these details, completed by the others."""
-        said = {name: value for name, value in self._asdict().items() if value and name != "values"}
-        return others._replace(**said, values={**others.values, **self.values})
+        fields = {name: value for name, value in self._asdict().items() if value and name != "values"}
+        return others._replace(**fields, values={**others.values, **self.values})
 
     @property
     def of_one_paper(self) -> list[str]:
-        """The options of details that can be true of one paper only."""
-        names = {"urls": "url", "note": "evidence", "source": "evidence-source"}
+        """The options of those details that cannot hold for several papers."""
+        options = {"urls": "url", "note": "evidence", "source": "evidence-source"}
         of_many = {"year", "venue", "affiliation", "supported", "values"}
-        given = [name for name, value in self._asdict().items() if value and name not in of_many]
-        return [f"--{names.get(name, name)}" for name in given] + ["--set code"] * ("code" in self.values)
+        names = [name for name, value in self._asdict().items() if value and name not in of_many]
+        return [f"--{options.get(name, name)}" for name in names] + ["--set code"] * ("code" in self.values)
 
     def describe(self, paper: Paper) -> Paper:
-        """Return a paper with these details, which take precedence over those of services."""
-        said: dict[str, Any] = {
+        """Return a paper with these details in place of those from services."""
+        fields: dict[str, Any] = {
             name: value for name, value in self._asdict().items() if value and name in paper._fields
         }
         paper = paper.with_values(self.values)
-        authors, urls = typed(self.authors) or paper.authors, tuple(dict.fromkeys((*paper.urls, *self.urls)))
-        return paper._replace(**{**said, "authors": authors, "urls": urls})
+        fields["authors"] = typed(self.authors) or paper.authors
+        fields["urls"] = tuple(dict.fromkeys((*paper.urls, *self.urls)))
+        return paper._replace(**fields)
 
 
 class Coding(NamedTuple):
@@ -101,15 +102,15 @@ class Form(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A field that a record misses.
+    """A missing field of a record.
 
     Attributes:
         field: Its name, or that of a term with levels; `evidence` for an item of evidence, `evidence_FIELD` for a
-            field of one.
-        facet: The facet, where the field is one.
-        demand: What asks for it, where that is a rule of the taxonomy.
-        read: Of a candidate, the values that were read, each with its reader.
-        depends_on: The missing fields whose tags decide whether it is demanded; empty where it is in any case.
+            field of an item.
+        facet: The facet, if the field has one.
+        demand: The sentence that says what is needed.
+        read: The values that readers of a candidate gave, each with the reader.
+        depends_on: The missing fields whose tags decide whether this one is needed; empty if it always is.
     """
 
     field: str
@@ -120,15 +121,15 @@ class Gap(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A record of a paper that may miss fields.
+    """A record of a paper in which fields may be missing.
 
     Attributes:
-        name: What the paper was called.
+        name: The name that the paper was given by.
         paper: The record, without its evidence.
-        note: What in a source supports the tags; empty where there is no item of evidence.
-        source: The address of that source.
+        note: The support for the tags in a source; empty if there is no item of evidence.
+        source: The URL of that source.
         facets: The facets of the evidence, by field.
-        awaiting: The candidate that the record was so far, if it was one.
+        awaiting: The candidate that becomes the paper.
     """
 
     name: str
@@ -139,22 +140,22 @@ class Draft(NamedTuple):
     awaiting: Candidate | None = None
 
     def with_readings(self, taxonomy: Taxonomy) -> "Draft":
-        """Return the draft with the readings of the candidate as evidence for the tags of the record."""
+        """Return the draft with the candidate's readings as evidence."""
         if self.awaiting is None:
             return self
         evidence = self.awaiting.supported(self.paper.tags, disputable(taxonomy)).evidence
         return self._replace(paper=self.paper._replace(evidence=evidence))
 
     def complete(self, supported: tuple[str, ...], taxonomy: Taxonomy) -> Paper:
-        """Return the record with its items of evidence, if there are any."""
+        """Return the record with its items of evidence."""
         paper = self.with_readings(taxonomy).paper
         if not self.note:
             return paper
-        if not supported:  # what is tagged of axes and sourced fields, and what the taxonomy demands evidence for
-            asked = [facet.field for facet in taxonomy.papers if facet.sourced or facet.role is Role.AXIS]
-            asked = [field for field in asked if is_tagged(paper, field)]
+        if not supported:  # the tagged axes and sourced fields, and the fields that a rule demands evidence for
+            tagged = [facet.field for facet in taxonomy.papers if facet.sourced or facet.role is Role.AXIS]
+            tagged = [field for field in tagged if is_tagged(paper, field)]
             demanded = [field for rule in intake.unmet_demands(paper, taxonomy) for field in rule.evidence]
-            fields = dict.fromkeys(field for field in (*asked, *demanded) if field != ANY_EVIDENCE)
+            fields = dict.fromkeys(field for field in (*tagged, *demanded) if field != ANY_EVIDENCE)
             supported = tuple(fields) or tuple(paper.tags)[:1]
         item = classified_evidence(supported, self.note, self.source, self.facets, taxonomy)
         return paper._replace(evidence=(*paper.evidence, item))
@@ -179,22 +180,22 @@ def add(
     despite_title: bool = False,
     dry_run: bool = False,
 ) -> Addition:
-    """Add papers to a corpus, as `corpus add --yes` does, and write them unless they bring errors.
+    """Add papers to a corpus, as `corpus add --yes` does; they are written unless they bring errors.
 
     Args:
-        names: What the papers are called: ids, addresses, keys of candidates, ids of exclusions, or files of papers.
-        details: What is known of the papers beside their tags; it goes before what services say.
-        tags: Their tags by field, as values or as the options of `corpus add` take them.
+        names: The papers' ids, URLs, keys of candidates or ids of exclusions; or files of papers.
+        details: Details apart from tags; they replace those from services.
+        tags: Tags by field, as values or in the form of the options of `corpus add`.
         evidence: The facets of their evidence by field, likewise.
         root: The corpus's folder; without it, the nearest one from the working folder upwards.
-        service: How services are asked; nobody is asked without it.
-        despite_title: Whether another work may have nearly the same title.
+        service: The access to services; without it, no request is made.
+        despite_title: Allow a title that is nearly that of another work.
         dry_run: Judge the papers, and write nothing.
 
     Raises:
-        CommandUseError: A detail or a tag is wrong, or a paper lacks something; the message names all of it.
+        CommandUseError: A detail or tag is wrong, or fields are missing; the message names all of them.
         DataFileError: There is no corpus, or a file cannot be read or written.
-        MalformedCorpusError: A data file has errors of syntax.
+        MalformedCorpusError: A data file has syntax errors.
     """
     place = store.find_root() if not root else None
     if place is not None and place.bundled:
@@ -223,7 +224,7 @@ def add(
 
 
 def read_form(body: str, taxonomy: Taxonomy) -> Form:
-    """Return the answers of an issue form; its name is empty where it names no paper."""
+    """Return the answers of an issue form; its name is empty if the form names no paper."""
     form = issue_form.read(body, taxonomy)
     remarks = list(form.remarks)
     texts: dict[str, Any] = {name: intake.plain(text) for name, text in form.texts.items()}
@@ -239,7 +240,7 @@ def read_form(body: str, taxonomy: Taxonomy) -> Form:
 def detail_problems(
     candidates: Sequence[PaperRequest], details: Details, coding: Coding, pool: Pool
 ) -> Iterator[CommandUseError]:
-    """Yield the errors of details that hold for any papers."""
+    """Yield the errors in details, whatever the papers are."""
     noun = pool.taxonomy.noun.one
     if len(candidates) > 1 and details.of_one_paper:
         yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one {noun} only", f"Name one {noun}.")
@@ -273,16 +274,11 @@ def complete_papers(
 ) -> tuple[list[Paper], dict[str, list[Gap]]]:
     """Return the candidates as records, and the missing fields of each, by its name.
 
-    Args:
-        candidates: The papers, as `Details.describe` returns them.
-        details: Further details: key and evidence.
-        coding: Their tags.
-        pool: The corpus that they come to.
-        ask: Asks for the missing fields of a draft, given the keys that are taken; None for no questions.
+    `ask` completes a draft, given the keys that are taken; without it, nobody is asked.
     """
     candidates = list(candidates)
     taken = {paper.key for paper in pool.papers}
-    reserved = {candidate.paper.key for candidate in candidates}  # which the entries of a file came with
+    reserved = {candidate.paper.key for candidate in candidates}  # the keys of entries in a file
     records: list[Paper] = []
     gaps: dict[str, list[Gap]] = {}
     for candidate in candidates:
@@ -293,7 +289,9 @@ def complete_papers(
         source = details.source or candidate.source or next(iter(paper.urls), "")
         draft = Draft(candidate.name, paper, details.note, source, coding.evidence, awaiting)
         draft = ask(draft, taken) if ask else draft
-        draft = draft._replace(paper=_with_venue_year(draft.paper))
+        paper, years = draft.paper, set(named_years(draft.paper.venue))
+        if paper.year and not paper.venue_year and len(years) == 1 and str(paper.year) not in years:
+            draft = draft._replace(paper=paper._replace(venue_year=int(years.pop())))
         paper = draft.complete(details.supported, pool.taxonomy)
         if missing := _paper_gaps(paper, draft, pool.taxonomy):
             gaps[candidate.name] = missing
@@ -302,27 +300,13 @@ def complete_papers(
     return records, gaps
 
 
-def _with_venue_year(paper: Paper) -> Paper:
-    """Return the paper with the year in the name of its venue, if there is one and it differs from its own."""
-    years = set(named_years(paper.venue))
-    if paper.venue_year or not paper.year or len(years) != 1 or str(paper.year) in years:
-        return paper
-    return paper._replace(venue_year=int(years.pop()))
-
-
 def complete_exclusion(
     paper: Paper, corpus: CorpusFiles, exclusion: Exclusion, ask: Callable[[Exclusion], Exclusion] | None = None
 ) -> tuple[Exclusion, list[Gap]]:
-    """Return a paper as a record of the log of exclusions, under the next free id, and its missing fields.
+    """Return a paper as an exclusion with the next free id, and its missing fields.
 
-    Args:
-        paper: The paper.
-        corpus: The corpus.
-        exclusion: What was said of it: its tags, the reason, the day of screening, what the log calls it.
-        ask: Asks for missing fields; None for no questions.
-
-    Raises:
-        CommandUseError: The day of screening is not a date.
+    `exclusion` has its tags, reason, identifier and day of screening (a `CommandUseError` if that is not a date).
+    `ask` completes it; without it, nobody is asked.
     """
     text = "\n".join(corpus.text(path) or "" for path in (store.CANDIDATES, store.EXCLUSIONS, store.PAPERS))
     record = exclusion._replace(
@@ -335,16 +319,13 @@ def complete_exclusion(
     name = exclusion.identifier or intake.screened_identifier(paper._replace(title=record.title))
     gaps = [Gap(option) for option, value in (("title", record.title), ("url", record.url)) if not value]
     gaps += _facet_gaps(corpus.pool.taxonomy.exclusions, record.tags)
-    gaps += [] if record.reason else [Gap("reason", demand="why it is left out, in one sentence")]
+    if not record.reason:
+        gaps.append(Gap("reason", demand="why it is left out, in one sentence"))
     return record._replace(identifier=name), gaps
 
 
 def screening_day(text: str) -> str:
-    """Return a day as `YYYY-MM-DD`; today for no text.
-
-    Raises:
-        CommandUseError: It is not a date.
-    """
+    """Return the day of `--screened`, today without one; a `CommandUseError` if it is not a date."""
     if text and not is_iso_date(text):
         raise CommandUseError(f"--screened {quote(text)} is not a date", "Write YYYY-MM-DD.")
     return text or today().isoformat()
@@ -359,7 +340,7 @@ def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[
 
 
 def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
-    """Return the missing fields of a paper that was made of a draft."""
+    """Return the missing fields of the paper that a draft has become."""
     names = {"title": "title", "authors": "authors", "year": "year", "venue": "venue", "urls": "url"}
     gaps = [Gap(option) for name, option in names.items() if name not in taxonomy.optional and not getattr(paper, name)]
     gaps += [
@@ -369,25 +350,27 @@ def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
     ]
     gaps += _facet_gaps(taxonomy.papers, paper.tags, awaiting=draft.awaiting)
     if not draft.note:
-        # The readings of a candidate become evidence with its tags.
+        # A candidate's readings become evidence with its tags.
         facets = [gap.facet for gap in gaps if gap.facet is not None and draft.awaiting is None]
-        open_names = {facet.field for facet in facets} | {t.id for one in facets if one.levels for t in one.terms}
+        open_names = {facet.field for facet in facets}
+        open_names |= {term.id for facet in facets if facet.levels for term in facet.terms}
         demands = intake.unmet_demands(paper, taxonomy, open_names)
         if not demands:
             return gaps
-        further = [Gap("evidence", demand=rule.message) for rule in demands]
+        of_evidence = [Gap("evidence", demand=rule.message) for rule in demands]
         undecided = () if intake.unmet_demands(paper, taxonomy) else tuple(open_names)
     else:
-        further, undecided = [], ()
-    further += [] if draft.source else [Gap("evidence_source")]
-    further += _facet_gaps(taxonomy.evidence, draft.facets, "evidence_")
-    return gaps + [gap._replace(depends_on=undecided) for gap in further]
+        of_evidence, undecided = [], ()
+    if not draft.source:
+        of_evidence.append(Gap("evidence_source"))
+    of_evidence += _facet_gaps(taxonomy.evidence, draft.facets, "evidence_")
+    return gaps + [gap._replace(depends_on=undecided) for gap in of_evidence]
 
 
 def _facet_gaps(
     facets: Iterable[Facet], tags: Mapping[str, Tag], prefix: str = "", awaiting: Candidate | None = None
 ) -> list[Gap]:
-    """Return the missing tags; of a candidate, those that are open, with its readings."""
+    """Return the missing tags; for a candidate, those that are open, with its readings."""
     gaps = []
     for facet in (facet for facet in facets if facet.required and facet.field not in tags):
         names = [term.id for term in facet.terms] if facet.kind is Kind.LEVELS else [facet.field]

@@ -1,9 +1,7 @@
 """Differences between a record and arXiv.
 
-Two things are held against arXiv's answer: the record itself, for what both of them say (title,
-authors, DOI), and what arXiv said before (`data/arxiv.json`), for what only arXiv can say (version,
-category, withdrawal). Of the first the record is right until somebody changes it; nothing here
-decides, and only what takes no decision is offered as a change.
+arXiv's answer is compared with the record (title, authors, DOI) and with its own last answer in `data/arxiv.json`
+(version, category, withdrawal). The record takes precedence: only changes that need no decision are proposed.
 """
 
 import re
@@ -24,8 +22,8 @@ from orchtrace_corpus.corpus.model.records import Loaded, Paper, folded_title
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})
-"""Warnings that stay as long as record and arXiv say what they say, so that a waiver of one of them
-that waives nothing is a leftover. The others tell of a change once, and may be waived for good."""
+"""Warnings that recur as long as record and arXiv differ, so that an unused waiver of one is out of date. The others
+report a change once, and their waivers may stay."""
 
 _TYPOGRAPHY = str.maketrans(
     {
@@ -34,8 +32,7 @@ _TYPOGRAPHY = str.maketrans(
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
     }
 )
-"""Quotation marks, apostrophes and dashes as a keyboard has them."""
-
+"""Typographic quotation marks, apostrophes and dashes, and their ASCII forms."""
 
 _Difference: TypeAlias = tuple[str, str, *tuple[str | int, ...]]
 """A code, a message, and the path to the value within the record."""
@@ -47,7 +44,7 @@ class Answers(NamedTuple):
     Attributes:
         found: The newest version of each paper that arXiv has.
         missing: The ids that arXiv does not have.
-        refused: The ids that arXiv takes for no ids.
+        refused: The ids that are invalid for arXiv.
     """
 
     found: Mapping[str, Metadata]
@@ -56,30 +53,18 @@ class Answers(NamedTuple):
 
 
 def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[Finding]:
-    """Every difference, in the order of the records; waivers are not applied.
-
-    Args:
-        loaded: The corpus.
-        answers: What arXiv says; papers that were not asked for are passed over.
-        known: What arXiv said before, by id.
-    """
+    """Yield every difference, in the order of the records, before waivers; `known` are arXiv's last answers by id."""
     for index, paper in enumerate(loaded.papers):
         for code, message, *path in _differences(paper, answers, known):
             yield Finding(code, message, loaded.paper_places.locate(index, *path), paper.key)
 
 
 def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> dict[str, str | tuple[str, ...]]:
-    """The new values of a paper's fields that follow from arXiv's answer without a decision.
+    """Return the new values of fields that follow from arXiv's answer without a decision.
 
-    That is a title, an author list that is given in full (or as `Anonymous`), and a DOI where the
-    record has none. Never changed are the venue, the year, tags, a list of authors cut short, a
-    collective, spellings that differ in case or form only, and anything in a record whose id may be
-    wrong or whose paper may be withdrawn.
-
-    Args:
-        paper: The record.
-        answer: What arXiv says of it.
-        codes: The codes of the record's findings, those that it waives left out.
+    These are the title, a complete author list (or `Anonymous`), and a DOI if the record has none. Never changed are
+    venue, year, tags, a list of authors that is cut short, a collective, spellings that differ in case or form only,
+    and any record whose id may be wrong or whose paper may be withdrawn. `codes` are those of its unwaived findings.
     """
     changed: dict[str, str | tuple[str, ...]] = {}
     if "A101" in codes or "A108" in codes:
@@ -96,7 +81,7 @@ def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> d
 
 
 def plain(text: str) -> str:
-    """The text on one line, composed (NFC), TeX as the characters that it stands for, unless only TeX can say it."""
+    """Return a text on one line, composed (NFC), with TeX as characters if all of it has a Unicode form."""
     text = " ".join(text.split())
     if not set(text).isdisjoint("\\${}"):
         text = FIXES["M103"](text, "title") or text
@@ -104,7 +89,7 @@ def plain(text: str) -> str:
 
 
 def _differences(paper: Paper, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[_Difference]:
-    """Every difference of one record."""
+    """Yield the differences of one record."""
     name = paper.arxiv_id
     if name is None:
         return
@@ -151,7 +136,7 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
         path = ("authors", comparison.foreign[0][0]) if comparison.foreign else ("authors",)
         yield "A105", f"the authors differ: {'; '.join(parts)}", *path
     elif comparison.forms:
-        pairs = [f"{quote(paper.authors[number])} is {quote(name)}" for number, name in comparison.forms]
+        pairs = [f"{quote(paper.authors[index])} is {quote(name)}" for index, name in comparison.forms]
         some = first_names_and_more(pairs, 3, " and {} more")
         yield "A106", f"given names are written otherwise on arXiv: {some}", "authors", comparison.forms[0][0]
 
@@ -201,11 +186,11 @@ def _is_other_work(paper: Paper, answer: Metadata) -> bool:
     own, theirs = (set(re.findall(r"[^\W_]+", title)) for title in titles)
     if not own or not theirs:
         return False
-    likeness = len(own & theirs) / len(own | theirs)  # Jaccard's index
+    similarity = len(own & theirs) / len(own | theirs)  # Jaccard's index
     names = [name for name in paper.authors if name != OTHERS]
-    if not any("," in name for name in names):  # papers of one field share many words of their titles
-        return likeness < 0.15
-    return likeness < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
+    if not any("," in name for name in names):  # titles alone: those of one field share many words
+        return similarity < 0.15
+    return similarity < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
 
 
 def _compared(text: str) -> str:
@@ -214,7 +199,7 @@ def _compared(text: str) -> str:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits without case and accents; Greek letters by name, as titles without TeX have them."""
+    """Return the letters and digits without case and accents; Greek letters by name, as in titles without TeX."""
     return folded_title(spell_greek(unicodedata.normalize("NFD", text)))
 
 

@@ -1,4 +1,4 @@
-"""From what somebody calls a paper to what is known of it: from arXiv, from a registry, from a file."""
+"""Look papers up: from a name, which may be a file, to the metadata of arXiv, a registry or that file."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -9,13 +9,17 @@ from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import ADDRESSES, Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.yamlfile.reader import read_bytes
+from orchtrace_corpus.base.yamlfile.reader import YamlFile, read_bytes
+from orchtrace_corpus.base.yamlfile.splice import TooLongError
 from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.analysis.search import find_records
+from orchtrace_corpus.corpus.edit.edits import add_records
 from orchtrace_corpus.corpus.edit.fixes import FIXES
-from orchtrace_corpus.corpus.formats import registry
+from orchtrace_corpus.corpus.edit.merge import by_term, coding_of_new
+from orchtrace_corpus.corpus.formats import complete_item, registry
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.decode import decode_papers
 from orchtrace_corpus.corpus.model.fields import url_problem
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, identities
@@ -24,15 +28,15 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 if TYPE_CHECKING:
     from orchtrace_corpus.base.progress import Progress
 
-_READ_WITH_THE_CITATION = {"key", "cite_key", "bibtex", "title", "authors", "year", "venue", "urls", *IdentifierKind}
-"""The fields that `intake.from_entry` takes of an entry."""
+_CITATION_FIELDS = {"key", "cite_key", "bibtex", "title", "authors", "year", "venue", "urls", *IdentifierKind}
+"""The fields that `intake.from_entry` reads."""
 
 ShowProgress: TypeAlias = Callable[[], "AbstractContextManager[Callable[[Progress], None] | None]"]
-"""Opens what follows a run against a service."""
+"""Opens the display of a run's progress."""
 
 
 class Service(NamedTuple):
-    """The way to ask services: not at all, from the cache or afresh, and the address of arXiv."""
+    """The access to services: none, from the cache only, or without it; and the URL of arXiv or a mirror."""
 
     no_fetch: bool = False
     offline: bool = False
@@ -41,21 +45,21 @@ class Service(NamedTuple):
 
 
 class PaperRequest(NamedTuple):
-    """A paper that somebody named, by an id, an address or the key of a candidate.
+    """A paper that a command names, by an id, a URL, a key or a file's entry.
 
     Attributes:
-        name: What it was called.
-        paper: What is known of it.
-        remarks: What somebody should know before it is added.
-        source: The address of what was read, for evidence to name.
-        match: The record of the corpus that it is, if it is one: it is refused.
-        problem: Why it is refused for something else; empty where it is not.
-        code: The exit code that the refusal stands for.
-        words: What calls it on a command line, with all that is known of it, where `name` cannot.
-        title: Its title where no service says a better one.
-        awaiting: The record of `data/candidates.yaml` that it is, if it is one.
-        excluded: The exclusion that is to become a paper, if it was named by its id.
-        tags: What a file of several says of its tags, by field.
+        name: The name in the command.
+        paper: Its fields so far.
+        remarks: Remarks for the person who adds it.
+        source: The URL that was read, which evidence names.
+        match: The record of the corpus that is the same paper; it is refused then.
+        problem: The reason of any other refusal.
+        code: The exit code of the refusal.
+        words: The words of a command line for an entry of a file, in place of its name.
+        title: A title to use if no service has one.
+        awaiting: The candidate that it is.
+        excluded: The exclusion that is to become a paper, named by its id.
+        tags: The tags that a file gives, by field.
     """
 
     name: str
@@ -73,7 +77,7 @@ class PaperRequest(NamedTuple):
 
     @property
     def origin(self) -> Candidate | Exclusion | None:
-        """The record of the corpus that it was so far: a candidate, or an exclusion."""
+        """The candidate or exclusion that becomes the paper."""
         return self.awaiting or self.excluded
 
     @property
@@ -82,16 +86,12 @@ class PaperRequest(NamedTuple):
         return self.code is not ExitCode.DONE
 
     def refuse(self, problem: str, code: ExitCode = ExitCode.FINDINGS) -> "PaperRequest":
-        """The same, with a reason why it cannot be taken."""
+        """Return the request as refused."""
         return self._replace(problem=problem, code=code)
 
 
 def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] = ()) -> list[PaperRequest]:
-    """The papers that words name, each a key of one that awaits a decision, an id, an address or a file of several.
-
-    Raises:
-        DataFileError: A file cannot be read; the message names the line.
-    """
+    """Return the papers that words name; a `DataFileError` if a file of papers cannot be read."""
     candidates: list[PaperRequest] = []
     for word in words:
         if registry.is_readable(word) and recognise(word) is None and "://" not in word:
@@ -110,15 +110,9 @@ def resolve(
     despite_title: bool = False,
     show_progress: ShowProgress = nullcontext,
 ) -> tuple[list[PaperRequest], tuple[str, ...]]:
-    """The candidates with what services say of them, those refused that the corpus has, and messages of the services.
+    """Look papers up, and refuse those that the corpus has; return them, and the services' messages.
 
-    Args:
-        candidates: The papers.
-        pool: The corpus.
-        describe: Adds what somebody says of a paper, which goes before what services say.
-        service: How services are asked.
-        despite_title: Whether another work may have nearly the same title.
-        show_progress: Shows how far a run against arXiv has come.
+    `describe` adds a person's details, which come before those of services.
     """
     promoted = [request.excluded.id for request in candidates if request.excluded]
     pool = pool._replace(exclusions=tuple(record for record in pool.exclusions if record.id not in promoted))
@@ -143,13 +137,13 @@ def resolve(
 
 
 def _refuse_known(candidates: Sequence[PaperRequest], pool: Pool, *, by_title: bool) -> list[PaperRequest]:
-    """The same, those refused that the corpus has or has excluded, and those that are named twice."""
+    """Refuse the papers that are in the corpus or its exclusions, and those that are named twice."""
     judged: list[PaperRequest] = []
-    known, here = RecordIndex([*pool.papers, *pool.exclusions]), RecordIndex()
+    known, accepted = RecordIndex([*pool.papers, *pool.exclusions]), RecordIndex()
     for request in candidates:
         if not request.is_refused:
             match = known.find(request.paper, by_title=by_title)
-            again = None if match else here.find(request.paper, by_title=by_title)
+            again = None if match else accepted.find(request.paper, by_title=by_title)
             near = near_title(request.paper, known) if by_title and match is None else ()
             request = request._replace(remarks=(*request.remarks, *near))
             if match is not None:
@@ -160,7 +154,7 @@ def _refuse_known(candidates: Sequence[PaperRequest], pool: Pool, *, by_title: b
                     f"named twice: {quote(first)} has the same {again.sign}, {quote(again.shared)}"
                 )
             else:
-                here.add(request.paper._replace(key=str(len(judged))))
+                accepted.add(request.paper._replace(key=str(len(judged))))
         judged.append(request)
     return judged
 
@@ -184,10 +178,9 @@ def _is_open(request: PaperRequest) -> bool:
 
 
 def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> PaperRequest:
-    """The paper that a word names: an id or an address, never a file; or a record that awaits a decision.
+    """Return the paper that a word names; `resolve` refuses one of the pool.
 
-    The key of a paper of the corpus names that, which `resolve` then refuses. The id of an exclusion names the work
-    that is to become a paper, whose title is looked up anew where it has an identifier.
+    The id of an exclusion means that it shall become a paper; its title is looked up again if it has an identifier.
     """
     for record in pool.papers:
         if word.casefold() in (record.key.casefold(), (record.cite_key or record.key).casefold()):
@@ -200,66 +193,60 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Pap
             title = "" if next(identities(paper), None) else paper.title
             paper = paper._replace(title=title)
             return PaperRequest(exclusion.id, paper, source=exclusion.url, title=exclusion.title, excluded=exclusion)
-    meant = find_records(pool._replace(papers=tuple(candidate.paper for candidate in awaiting), exclusions=()), word)
-    known = next((candidate for candidate in awaiting if candidate.paper in meant), None)
-    if known is not None:
-        paper = known.paper._replace(tags={}, evidence=())
-        return PaperRequest(word, paper, source=next(iter(paper.urls), ""), awaiting=known)
+    papers = find_records(pool._replace(papers=tuple(candidate.paper for candidate in awaiting), exclusions=()), word)
+    for candidate in awaiting:
+        if candidate.paper in papers:
+            paper = candidate.paper._replace(tags={}, evidence=())
+            return PaperRequest(word, paper, source=next(iter(paper.urls), ""), awaiting=candidate)
     problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
     if identifier is not None and not problem:
         page = ADDRESSES[identifier.kind] + identifier.value
         return PaperRequest(word, intake.with_identifier(Paper(urls=(page,)), identifier), source=page)
-    url = word if "://" in word else FIXES["F114"](word, "urls") if "/" in word else None
-    if url is None:
-        problem = problem or f"{quote(word)} is not an arXiv id, DOI, OpenReview or ACL id, or web address"
-    elif url_problem(url):
-        problem = problem or f"{quote(url)} {url_problem(url)}"
-    if problem or url is None:
+    url = word if "://" in word else ""
+    if not url and "/" in word:
+        url = FIXES["F114"](word, "urls") or ""
+    if not problem and not url:
+        problem = f"{quote(word)} is not an arXiv id, DOI, OpenReview or ACL id, or web address"
+    elif not problem and url_problem(url):
+        problem = f"{quote(url)} {url_problem(url)}"
+    if problem:
         return PaperRequest(word, Paper()).refuse(problem, ExitCode.USAGE)
     return PaperRequest(word, Paper(urls=(url,)), source=url)
 
 
 def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[PaperRequest]:
-    """Return the entries of a file, each under its own key if that could be one of ours, with its tags and summary."""
-    from orchtrace_corpus.corpus.edit.merge import by_term, coding_of_new
-    from orchtrace_corpus.corpus.formats import complete_item
-
+    """Return the entries of a file, each under its own key if that is valid, with its tags and summary."""
     data, shown = read_bytes(path, path, MAX_BODY_BYTES), printable(path, limit=300)
     if len(data) > MAX_BODY_BYTES:
         raise DataFileError(f"{shown} is larger than {MAX_BODY_BYTES // 2**20} MiB", how_to_raise("MAX_BODY_BYTES"))
     items = registry.find_by_ending(path, data).read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")
-    known = RecordIndex([one.paper for one in awaiting])
-    candidates = []
+    candidates = RecordIndex([candidate.paper for candidate in awaiting])
+    requests = []
     for item in items:
         values, _ = complete_item(item, None)
         paper = intake.from_entry(values, item.annotation)
-        source = next(iter(paper.urls), "")
         problem = intake.arxiv_misspelling(str(values.get(IdentifierKind.ARXIV, "")), pool)
         for kind in IdentifierKind:
             if (value := getattr(paper, kind.value)) and not is_normal(kind, value):
                 problem = problem or f"{quote(value)} cannot be its {kind}; correct it in the file"
-        problem = problem or describe_candidate(paper, known)
-        said, wrong = coding_of_new(item, pool.taxonomy)
-        values = {**said, **values}
-        paper, further = _with_fields(paper, {**values, **by_term(values, pool.taxonomy)}, pool.taxonomy)
-        problem = problem or "; ".join((*wrong, *further))
+        problem = problem or describe_candidate(paper, candidates)
+        coding, wrong_keywords = coding_of_new(item, pool.taxonomy)
+        values = {**coding, **values}
+        paper, wrong_values = _with_fields(paper, {**values, **by_term(values, pool.taxonomy)}, pool.taxonomy)
+        problem = problem or "; ".join((*wrong_keywords, *wrong_values))
         tags, paper = paper.tags, paper._replace(tags={})
-        one = PaperRequest(f"{path}:{item.line}", paper, source=source, words=_command_words(paper), tags=tags)
-        candidates.append(one.refuse(problem, ExitCode.USAGE) if problem else one)
-    return candidates
+        name, source = f"{path}:{item.line}", next(iter(paper.urls), "")
+        request = PaperRequest(name, paper, source=source, words=_command_words(paper), tags=tags)
+        requests.append(request.refuse(problem, ExitCode.USAGE) if problem else request)
+    return requests
 
 
 def _with_fields(paper: Paper, values: Mapping[str, Value], taxonomy: Taxonomy) -> tuple[Paper, list[str]]:
-    """Return a paper with the tags and the further fields that a file has of it, and what is wrong with these."""
-    from orchtrace_corpus.base.yamlfile.reader import YamlFile
-    from orchtrace_corpus.base.yamlfile.splice import TooLongError
-    from orchtrace_corpus.corpus.edit.edits import add_records
-    from orchtrace_corpus.corpus.model.decode import decode_papers
-
-    further = {name: value for name, value in values.items() if name not in _READ_WITH_THE_CITATION}
+    """Return a paper with its tags and further fields in a file, and the errors in these."""
+    further = {name: value for name, value in values.items() if name not in _CITATION_FIELDS}
     if not further:
         return paper, []
     try:
@@ -274,23 +261,23 @@ def _with_fields(paper: Paper, values: Mapping[str, Value], taxonomy: Taxonomy) 
 
 
 def _command_words(paper: Paper) -> tuple[str, ...]:
-    """The words of a command line that say what a file says of a paper."""
-    identifier = next((value for kind in IdentifierKind if (value := getattr(paper, kind.value))), None)
-    name = identifier or next(iter(paper.urls), None)
-    details = (
-        ("--title", paper.title),
-        ("--authors", "".join(f"{name};" for name in paper.authors)),
-        ("--year", str(paper.year or "")),
-        ("--venue", paper.venue),
-    )
-    words = (word for option, value in details if value for word in (option, value))
+    """Return the words of a command line that give a paper's fields."""
+    ids = (value for kind in IdentifierKind if (value := getattr(paper, kind.value)))
+    name = next(ids, None) or next(iter(paper.urls), None)
+    details = {
+        "--title": paper.title,
+        "--authors": "".join(f"{name};" for name in paper.authors),
+        "--year": str(paper.year or ""),
+        "--venue": paper.venue,
+    }
+    words = (word for option, value in details.items() if value for word in (option, value))
     return (*((name,) if name else ()), "--no-fetch", *words)
 
 
 def _ask_arxiv(
     candidates: Mapping[str, PaperRequest], service: Service, show_progress: ShowProgress
 ) -> tuple[dict[str | None, PaperRequest], tuple[str, ...]]:
-    """Ask arXiv about papers, and return its answers by arXiv id, with messages."""
+    """Ask arXiv about papers, by arXiv id; return them with its answers, and its messages."""
     from orchtrace_corpus.corpus.sources.arxiv.client import Client
 
     try:
@@ -304,7 +291,7 @@ def _ask_arxiv(
     for name, request in candidates.items():
         metadata = answer.found.get(name)
         if metadata is not None:
-            paper = intake.from_metadata(metadata)  # the address given stays the first
+            paper = intake.from_metadata(metadata)
             source, remarks = f"{paper.urls[0]}v{metadata.version}", tuple(intake.remarks(metadata))
             outcomes[name] = request._replace(paper=paper, remarks=remarks, source=source, words=())
         elif name in answer.missing:

@@ -1,6 +1,6 @@
-"""Records of new papers, and whether the corpus knows them already.
+"""Records of new papers: from metadata or fields, with a proposed key; and messages about papers that are known.
 
-Metadata comes in as a value; what only a person can decide, the tags and the summary, stays open.
+Tags and the summary stay open: only a person can decide them.
 """
 
 import re
@@ -37,7 +37,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 PREPRINT = "arXiv"
-"""The venue of a paper that is known from arXiv alone."""
+"""The venue of a paper for which no other is known than arXiv."""
 
 _KEY_WORDS = 3
 _SMALL_WORDS = frozenset("a an and as at by for from in into is of on or the to towards via when with your".split())
@@ -47,10 +47,10 @@ _ARXIV_LIKE = (
 
 
 def from_metadata(metadata: Metadata) -> Paper:
-    """Return a record of arXiv's metadata, without anything that people decide.
+    """Return a record of arXiv's metadata, without tags and summary.
 
-    The year is that of the first version, but never before that of the id: ids are given on the day
-    of announcement, which may be in the next year.
+    The year is that of the first version or of the id, whichever is later: an id is given on the day of announcement,
+    which may be in the next year.
     """
     doi = recognise(metadata.doi) if metadata.doi else None
     return Paper(
@@ -65,9 +65,9 @@ def from_metadata(metadata: Metadata) -> Paper:
 
 
 def from_fields(values: Mapping[str, Value]) -> Paper:
-    """Return a record of the fields of a registry or a file; other values become text or are left out.
+    """Return a record of the fields from a registry or a file; values of another type become text or are left out.
 
-    A paper on arXiv has its page there as its own address.
+    The first URL of a paper on arXiv is its page there.
     """
     title, venue = (plain(str(values.get(name, ""))) for name in ("title", "venue"))
     paper = Paper(title=title, venue=venue, authors=tuple(plain(name) for name in _items(values, "authors")))
@@ -84,19 +84,19 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
 
 
 def from_item(item: Item) -> Paper:
-    """Return the record that an entry of a file describes, as `from_entry` does."""
+    """Return the record that an item of a file describes."""
     return from_entry(complete_item(item, None)[0], item.annotation)
 
 
 def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
-    """Return a record of an entry of a file: under its own key if that can be a record's, and with unchecked values."""
-    key, kept = str(values.get("key", "")), values.get("bibtex")
+    """Return a record of the values in a file, unchecked; a key in another form than ours becomes its `cite_key`."""
+    key, bibtex = str(values.get("key", "")), values.get("bibtex")
     ids: dict[str, Any] = {kind.value: str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value)}
     return from_fields(values)._replace(
         **ids,
         key=key if is_key(key) else "",
         cite_key=key if is_cite_key(key) and not is_key(key) else None,
-        bibtex={name: str(latex) for name, latex in kept.items()} if isinstance(kept, Mapping) else {},
+        bibtex={name: str(latex) for name, latex in bibtex.items()} if isinstance(bibtex, Mapping) else {},
         summary=plain(annotation),
     )
 
@@ -108,7 +108,7 @@ def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
 
 
 def from_exclusion(exclusion: Exclusion) -> Paper:
-    """Return a record with the title, the address and the identifier of an exclusion."""
+    """Return a record with the title, the URL and the identifier of an exclusion."""
     paper = Paper(title=exclusion.title, urls=(exclusion.url,))
     for identifier in (recognise_url(exclusion.url), recognise(exclusion.identifier)):
         if identifier is not None:
@@ -117,7 +117,7 @@ def from_exclusion(exclusion: Exclusion) -> Paper:
 
 
 def screened_identifier(paper: Paper) -> str:
-    """Return the identifier of a paper in the log of exclusions: such as `arXiv:2305.14325`, else a name."""
+    """Return the identifier of a paper as an exclusion, such as `arXiv:2305.14325`; else a name in capitals."""
     return identifier_text(paper) or key_for(paper, ()).upper()
 
 
@@ -136,13 +136,13 @@ def plain(text: str) -> str:
     text = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     if not re.search(LATEX, text):
         return text
-    # What has no characters goes, and `remarks` quotes what was there.
-    mended = FIXES["M103"](text, "title") or re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text)
-    return " ".join(mended.split())
+    # TeX without a Unicode form is removed; `remarks` quotes the original.
+    decoded = FIXES["M103"](text, "title") or re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text)
+    return " ".join(decoded.split())
 
 
 def describe_match(match: Match, noun: str = "paper") -> str:
-    """Say where the corpus has a paper, why it was excluded if it was, and how it was recognised."""
+    """Describe the record that a paper matches, why it was excluded, and what both have in common."""
     record = match.record
     shared = f", {quote(match.shared)}" if match.sign is Sign.TITLE else f" {match.shared}"
     known = f"known by its {match.sign}{shared}"
@@ -154,10 +154,9 @@ def describe_match(match: Match, noun: str = "paper") -> str:
 
 
 def arxiv_misspelling(name: str, pool: Pool) -> str:
-    """Return the problem of a name that looks like an arXiv id and cannot be one; empty without a problem.
+    """Return the problem of a misspelt arXiv id; empty if there is none.
 
-    Since 2015 five digits follow the period, before that there were four
-    (https://info.arxiv.org/help/arxiv_identifier.html).
+    Since 2015 five digits follow the period, four before (https://info.arxiv.org/help/arxiv_identifier.html).
     """
     match = re.fullmatch(_ARXIV_LIKE, name.strip(), re.ASCII)
     if match is None:
@@ -175,10 +174,7 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
 
 
 def key_for(paper: Paper, taken: Collection[str]) -> str:
-    """Return a key that is not taken: the name before the title's colon, else its first words.
-
-    Where that is taken, the year follows, then a number.
-    """
+    """Return a free key: the name before the title's colon, else its first words; then with the year, or a number."""
     head = re.split(r"[?!] ", paper.title.partition(": ")[0])[-1]
     words = _key_words(head) if ": " in paper.title else []
     if not words or len(words) > LONGEST_NAME:
@@ -191,70 +187,57 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
 
 
 def propose_key(paper: Paper, taken: Collection[str], reserved: Collection[str] = ()) -> str:
-    """Return the key of a paper if it has one that is not taken, else one made of its title.
-
-    Args:
-        paper: The paper.
-        taken: The keys of other papers.
-        reserved: Keys that papers which come later brought with them: none is made that is among them.
-    """
+    """Return the paper's own key if it is free, else one of its title, which avoids keys that other papers bring."""
     return paper.key if paper.key and paper.key not in taken else key_for(paper, {*taken, *reserved})
 
 
 def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = ()) -> list[TagRule]:
-    """Return the rules of the taxonomy that demand evidence of a paper which has none.
+    """Return the rules of the taxonomy that demand evidence which a paper does not have.
 
-    A rule that cannot be applied is left to the validation.
-
-    Args:
-        paper: The paper.
-        taxonomy: Its taxonomy.
-        missing: Fields to be tagged yet; rules that speak of one of them demand evidence already.
+    A rule about a field in `missing`, which is still to be tagged, applies already. Validation reports a rule that
+    cannot be applied.
     """
     attributes = paper_attributes(taxonomy)
     supported = {field for item in paper.evidence if item.is_evidence for field in item.tags}
-    every = {facet.field for facet in taxonomy.papers}
+    all_fields = {facet.field for facet in taxonomy.papers}
     unmet = []
     for rule in taxonomy.rules:
         if rule.evidence and rule.severity is Severity.ERROR:
-            wanted = every if rule.evidence == (ANY_EVIDENCE,) else set(rule.evidence)
+            demanded = all_fields if rule.evidence == (ANY_EVIDENCE,) else set(rule.evidence)
             with suppress(CommandUseError):
-                applies = parse_conditions(rule.when, attributes)
-                is_open = any(condition.attribute.name in missing for condition in applies.filters)
-                if (is_open or applies.matches(paper)) and wanted.isdisjoint(supported):
+                query = parse_conditions(rule.when, attributes)
+                is_open = any(condition.attribute.name in missing for condition in query.filters)
+                if (is_open or query.matches(paper)) and demanded.isdisjoint(supported):
                     unmet.append(rule)
     return unmet
 
 
 def next_exclusion_id(exclusions: Sequence[Exclusion], text: str) -> str:
-    """Return the next free id of an exclusion.
+    """Return the next free id of an exclusion, above those in use, and above those that a text of the data mentions.
 
-    Args:
-        exclusions: Those there are.
-        text: Where ids may be mentioned whose records are gone, such as the data files; a number far
-            above those in use (`E2024`) is none, nor is the code of a rule (`E104` in a waiver).
+    A number that is 100 or more above those in use is no id (`E2024`), nor is the code of a rule (`E104`).
     """
     highest = max((int(exclusion.id[1:]) for exclusion in exclusions), default=0)
-    names = (name for name in re.findall(r"\bE\d{3,6}\b", text, re.ASCII) if name not in RULES)
-    mentioned = (int(name[1:]) for name in names)
+    mentioned = (int(name[1:]) for name in re.findall(r"\bE\d{3,6}\b", text, re.ASCII) if name not in RULES)
     return f"E{max([highest, *(number for number in mentioned if number < highest + 100)]) + 1:03d}"
 
 
 def _items(values: Mapping[str, Value], name: str) -> list[str]:
-    """Return the texts of a list."""
+    """Return a list's items as texts; none if the value is no list."""
     items = values.get(name, ())
     return [str(item) for item in items] if isinstance(items, (list, tuple)) else []
 
 
 def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
-    """Return the end of a message: the id that was probably meant, and the record that has it."""
+    """Return the end of a message: the id that was probably meant, and its record."""
     known = {paper.arxiv_id: f"in the pool as {quote(paper.key)}" for paper in pool.papers if paper.arxiv_id}
     for exclusion in pool.exclusions:
         for identifier in identifiers_of(exclusion):
             if identifier.kind is IdentifierKind.ARXIV:
                 known.setdefault(identifier.value, f"excluded as {exclusion.id}")
-    zero = digits - len(number) == 1
-    padded = [f"{month}.{number[:at]}0{number[at:]}" for at in range(len(number) + 1)] if zero else []
+    padded = []
+    if digits - len(number) == 1:
+        padded = [f"{month}.{number[:at]}0{number[at:]}" for at in range(len(number) + 1)]
     padded = [name for name in padded if is_normal(IdentifierKind.ARXIV, name)]
     near = [name for name in padded if name in known]
     near += get_close_matches(f"{month}.{number}", known, n=1, cutoff=0.9) or padded
@@ -264,7 +247,7 @@ def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
 
 
 def _key_words(text: str) -> list[str]:
-    """Return the words of a text in the form of keys: lower case, ASCII (Greek by name), compounds with hyphens."""
+    """Return the words of a text in lower-case ASCII, Greek letters by name, compounds with hyphens."""
     spelled = spell_greek(unicodedata.normalize("NFKD", text)).casefold()
     words = re.sub("['\u2019]", "", spelled).split()
     compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)

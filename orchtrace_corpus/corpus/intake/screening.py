@@ -1,7 +1,7 @@
-"""Deciding on candidates: in which order they are read, what is at hand for each, and the edit that a decision is.
+"""Decide on candidates: the order of reading, similar records, sheets, and the edit that records a decision.
 
-A candidate that is taken in becomes a paper as soon as it lacks nothing; until then it stays a candidate, with the day
-of the decision and whatever tags were given. One that is left out moves to the log. Either way it is one edit.
+An included candidate becomes a paper if no field is missing; else it stays a candidate, with the day of the decision
+and the tags given. An excluded one becomes an exclusion. Either way it is one edit.
 """
 
 import csv
@@ -34,13 +34,14 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 DECISION, REASON, SUMMARY = "decision", "reason", "summary"
-"""The columns of a screening sheet beside those of a coding sheet."""
+"""The columns that only screening sheets have."""
 
 _GIVEN = (*coding.GIVEN, "abstract")
 SHEET_TEXTS = (*_GIVEN, REASON, SUMMARY)
 """The columns of a screening sheet that hold texts."""
 
 _NEIGHBOURS = 3
+"""The number of similar records shown, of papers and of exclusions."""
 
 
 class Choice(StrEnum):
@@ -52,22 +53,14 @@ class Choice(StrEnum):
 
 
 class Neighbours(NamedTuple):
-    """The records most like a candidate: of the pool, and excluded ones; each with its likeness from 0 to 1."""
+    """The papers and the exclusions most similar to a candidate, each with the similarity from 0 to 1."""
 
     papers: tuple[tuple[Record, float], ...]
     exclusions: tuple[tuple[Record, float], ...]
 
 
 class Verdict(NamedTuple):
-    """A decision on a candidate, by its key.
-
-    Attributes:
-        key: The candidate.
-        choice: What is decided.
-        reason: Why.
-        tags: Tags of a paper where it is taken in, those of the log where it is left out.
-        summary: What the paper does, in one sentence.
-    """
+    """A decision on a candidate, by its key; the tags are those of the paper or of the exclusion that it becomes."""
 
     key: str
     choice: Choice
@@ -79,66 +72,48 @@ class Verdict(NamedTuple):
 def in_order(
     candidates: Sequence[Candidate], pool: Pool, known: Mapping[str, Metadata], *, likely: bool
 ) -> tuple[tuple[Candidate, ...], tuple[Place, ...]]:
-    """Candidates in the order of reading, with their places where that is the likely one.
-
-    Args:
-        candidates: The candidates.
-        pool: The corpus.
-        known: What arXiv said last, by id.
-        likely: Whether the likeliest come first, rather than the newest.
+    """Return candidates in the order of reading, the newest first; or the likeliest, with their places.
 
     Raises:
-        CommandUseError: Too few records are decided on.
+        CommandUseError: Too few records are decided on to learn from.
         MissingLibraryError: scikit-learn is not installed.
     """
     if not likely:
         return tuple(reading_order.by_date(candidates)), ()
     placed = reading_order.likely(candidates, pool, abstracts(known))
-    return tuple(one for one, _ in placed), tuple(place for _, place in placed)
+    return tuple(candidate for candidate, _ in placed), tuple(place for _, place in placed)
 
 
 def abstracts(known: Mapping[str, Metadata]) -> dict[str, str]:
-    """The abstracts that are stored, by arXiv id, as plain text: they come from outside."""
+    """Return the stored abstracts by arXiv id, as plain text: they come from outside."""
     return {name: plain(metadata.abstract) for name, metadata in known.items() if metadata.abstract}
 
 
 def undecided(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates that nobody has decided on."""
+    """Return the candidates without a decision."""
     return tuple(candidate for candidate in candidates if not candidate.screened)
 
 
-def find_neighbours(candidate: Candidate, likeness: Similarity, known: Mapping[str, str]) -> Neighbours:
-    """The records that are most like a candidate.
-
-    Args:
-        candidate: The candidate.
-        likeness: All records of the pool and of the log.
-        known: Abstracts by arXiv id.
-    """
-    text = text_of(candidate.paper, known)
-    papers = likeness.nearest(text, _NEIGHBOURS, lambda record: isinstance(record, Paper))
-    return Neighbours(tuple(papers), tuple(likeness.nearest(text, _NEIGHBOURS, is_excluded)))
+def find_neighbours(candidate: Candidate, similarity: Similarity, abstracts: Mapping[str, str]) -> Neighbours:
+    """Return the records most similar to a candidate, given the index of all and the abstracts by arXiv id."""
+    text = text_of(candidate.paper, abstracts)
+    papers = similarity.nearest(text, _NEIGHBOURS, lambda record: isinstance(record, Paper))
+    return Neighbours(tuple(papers), tuple(similarity.nearest(text, _NEIGHBOURS, is_excluded)))
 
 
 def include(
     corpus: CorpusFiles, candidate: Candidate, reason: str, tags: Mapping[str, Tag], day: str, summary: str = ""
 ) -> Proposal:
-    """The edit that takes a candidate in: a paper if it lacks nothing, else the candidate with what was given.
+    """Propose to include a candidate: as a paper if no field is missing, else as a candidate with the tags given.
 
-    Args:
-        corpus: The corpus.
-        candidate: The candidate.
-        reason: Why, in a sentence; the reason on record stays where nothing is said.
-        tags: The tags that are given.
-        day: The day of the decision.
-        summary: What the paper does, in one sentence; one that is on record stays. Without any it stays open.
+    An empty reason keeps the one on record, and a summary on record stays. `day` is the day of the decision.
 
     Raises:
-        DataFileError: A file cannot be read, or is not written record below record.
+        DataFileError: A file cannot be read, or two of its records share a line.
     """
     bare = candidate.paper._replace(tags={}, evidence=(), summary=candidate.paper.summary or summary)
-    named = PaperRequest(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
-    records, gaps = drafts.complete_papers([named], Details(), Coding(tags), corpus.pool)
+    request = PaperRequest(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
+    records, gaps = drafts.complete_papers([request], Details(), Coding(tags), corpus.pool)
     if not gaps and bare.summary:
         return edit.add(corpus, records, [candidate])
     settled = candidate.settle(tags, corpus.pool.taxonomy)
@@ -153,66 +128,53 @@ def include(
     return Proposal({store.CANDIDATES: edit_file(corpus, store.CANDIDATES, changes={position: changes})})
 
 
-def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, said: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
-    """A candidate as a record of the log, and what that lacks; what was said goes before what the candidate says."""
-    paper = candidate.paper
-    known = said._replace(tags={**candidate.screening, **said.tags}, reason=said.reason or proposed_reason(candidate))
-    return drafts.complete_exclusion(paper, corpus, known)
+def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, given: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
+    """Return a candidate as an exclusion, and its missing fields; those `given` come before those of the candidate."""
+    reason = given.reason or proposed_reason(candidate)
+    exclusion = given._replace(tags={**candidate.screening, **given.tags}, reason=reason)
+    return drafts.complete_exclusion(candidate.paper, corpus, exclusion)
 
 
 def proposed_reason(candidate: Candidate, decision: Decision = Decision.EXCLUDE) -> str:
-    """The reason of a candidate where this decision is proposed for it; empty where another is."""
+    """Return a candidate's reason if this decision is proposed for it; empty if another is."""
     return candidate.reason if candidate.proposal is decision else ""
 
 
 def sheet_columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
     """Return the columns of a screening sheet: the decision, the tags of exclusions, the tags of papers."""
     decision = Column(DECISION, DECISION, tuple(choice.value for choice in Choice))
-    log = (
-        Column(exclusion.field, exclusion.field, exclusion.values)
-        for exclusion in taxonomy.exclusions
-        if exclusion.kind is Kind.SINGLE
-    )
-    return (decision, *log, *coding.columns(taxonomy))
+    single = (facet for facet in taxonomy.exclusions if facet.kind is Kind.SINGLE)
+    return (decision, *(Column(facet.field, facet.field, facet.values) for facet in single), *coding.columns(taxonomy))
 
 
 def is_screening_sheet(text: str) -> bool:
-    """Return True if a sheet is one of screening: it has a column of decisions."""
+    """Return True if a sheet is for screening: it has a column of decisions."""
     heading = text.removeprefix("\ufeff").partition("\n")[0]
     return DECISION in [name.strip().strip('"') for name in heading.replace(";", ",").replace("\t", ",").split(",")]
 
 
-def blank_sheet(candidates: Sequence[Candidate], known: Mapping[str, str], taxonomy: Taxonomy) -> str:
-    """A sheet for screening in a spreadsheet, as CSV: who and where, and empty columns for the decision.
+def blank_sheet(candidates: Sequence[Candidate], abstracts: Mapping[str, str], taxonomy: Taxonomy) -> str:
+    """Return a CSV sheet for screening: key, title, links, abstract, and empty columns for the decision.
 
-    Texts from outside that a spreadsheet would take for a formula get an apostrophe before them.
-
-    Args:
-        candidates: The candidates.
-        known: Abstracts by arXiv id.
-        taxonomy: What they can be tagged with.
+    A text from outside that a spreadsheet would read as a formula gets an apostrophe before it.
     """
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
-    log = [column.name for column in sheet_columns(taxonomy) if column.field in {f.field for f in taxonomy.exclusions}]
-    out.writerow((*_GIVEN, DECISION, *log, REASON))
+    fields = {facet.field for facet in taxonomy.exclusions}
+    names = [column.name for column in sheet_columns(taxonomy) if column.field in fields]
+    out.writerow((*_GIVEN, DECISION, *names, REASON))
     for candidate in candidates:
         paper = candidate.paper
-        given = (paper.key, paper.title, " ; ".join(paper.urls), known.get(paper.arxiv_id or "", ""))
-        tags = (str(candidate.screening.get(name, "")) for name in log)
-        texts = (f"'{text}" if text[:1] in ("=", "+", "-", "@") else text for text in given)
-        out.writerow((*texts, "", *tags, ""))
+        cells = (paper.key, paper.title, " ; ".join(paper.urls), abstracts.get(paper.arxiv_id or "", ""))
+        safe = (f"'{cell}" if cell[:1] in ("=", "+", "-", "@") else cell for cell in cells)
+        out.writerow((*safe, "", *(str(candidate.screening.get(name, "")) for name in names), ""))
     return text.getvalue()
 
 
 def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) -> tuple[list[Verdict], list[Finding]]:
-    """The decisions of a sheet, with everything that is wrong with it; rows without a decision are left out.
+    """Return the decisions of a CSV sheet on candidates with some keys, and the errors in it.
 
-    Args:
-        text: The sheet, as CSV.
-        path: The path to show.
-        taxonomy: What papers and exclusions can be tagged with.
-        keys: The keys of the candidates.
+    Rows without a decision are left out. `path` is shown in the errors.
     """
     columns = sheet_columns(taxonomy)
     sheet, findings = coding.decode(text, path, columns, keys, also=SHEET_TEXTS)
@@ -233,32 +195,32 @@ def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) ->
 
 
 def decided_keys(text: str, corpus: CorpusFiles) -> set[str]:
-    """The keys of rows that were decided on before: of papers, of candidates or, by their address, of the log."""
+    """Return the keys of rows with an earlier decision: on a paper, a candidate or, by URL, an exclusion."""
     decided = {candidate.name for candidate in corpus.candidates.items if candidate.screened}
     decided |= {paper.key for paper in corpus.pool.papers}
-    waiting = {one.name for one in undecided(corpus.candidates.items)}
-    log = RecordIndex(corpus.pool.exclusions)
+    waiting = {candidate.name for candidate in undecided(corpus.candidates.items)}
+    exclusions = RecordIndex(corpus.pool.exclusions)
     keys = set()
     for row in _rows(text):
         key, links = (row.get("key") or "").strip(), tuple((row.get("links") or "").split(" ; "))
-        if key not in waiting and (key in decided or log.find(Paper(urls=links), by_title=False)):
+        if key not in waiting and (key in decided or exclusions.find(Paper(urls=links), by_title=False)):
             keys.add(key)
     return keys
 
 
 def sheet_keys(text: str) -> list[str]:
-    """The keys of a sheet, whatever they are of."""
+    """Return the keys in a sheet, known or not."""
     return [(row.get("key") or "").strip() for row in _rows(text)]
 
 
 def _rows(text: str) -> Iterator[Mapping[str, str]]:
     separator = max(",;\t", key=text.partition("\n")[0].count)
-    with suppress(csv.Error):  # of which `coding.decode` says where it is
+    with suppress(csv.Error):  # `coding.decode` reports it with its line
         yield from csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=separator)
 
 
 def _tags(codes: Mapping[str, str], facets: Sequence[Facet]) -> dict[str, Tag]:
-    """The tags that the cells of a row give."""
+    """Return the tags in the cells of a row."""
     tags: dict[str, Tag] = {}
     for facet in facets:
         if facet.kind is Kind.LEVELS:
@@ -271,26 +233,20 @@ def _tags(codes: Mapping[str, str], facets: Sequence[Facet]) -> dict[str, Tag]:
 
 
 def agreed(sheets: Sequence[Sequence[Verdict]]) -> tuple[list[Verdict], list[str]]:
-    """The decisions on which all readers agree who have decided, and the keys of those on which they differ.
-
-    Where they agree, the first reader's reason and tags count.
-
-    Args:
-        sheets: The decisions of each reader.
-    """
+    """Return the decisions on which all readers agree, as the first reader has them, and the keys of the others."""
     by_key: dict[str, list[Verdict]] = {}
     for verdicts in sheets:
         for verdict in verdicts:
             by_key.setdefault(verdict.key, []).append(verdict)
-    differing = [key for key, given in by_key.items() if len({one.choice for one in given}) > 1]
-    return [given[0] for key, given in by_key.items() if key not in differing], differing
+    differing = [key for key, verdicts in by_key.items() if len({verdict.choice for verdict in verdicts}) > 1]
+    return [verdicts[0] for key, verdicts in by_key.items() if key not in differing], differing
 
 
 def check_verdict(verdict: Verdict, protocol: Protocol | None) -> Verdict:
-    """A decision with the rule of the protocol in place of its id, where the reason is one.
+    """Return a decision with the protocol's rule as its reason, if the reason is a rule's id.
 
     Raises:
-        CommandUseError: It takes a paper in or leaves it out, and has no reason.
+        CommandUseError: The decision to include or exclude has no reason.
     """
     rules = {rule.id: rule.rule for rule in (*protocol.include, *protocol.exclude)} if protocol else {}
     reason = rules.get(verdict.reason, verdict.reason)

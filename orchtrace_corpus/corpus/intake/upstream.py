@@ -1,4 +1,4 @@
-"""Asks others about what a corpus says: arXiv about its papers, hosts about the addresses that it names."""
+"""Compare a corpus with the outside: its papers with arXiv, its URLs with their hosts."""
 
 import os
 from collections import defaultdict
@@ -31,11 +31,11 @@ class Fetched(NamedTuple):
     """The answers of arXiv about papers.
 
     Attributes:
-        answers: What it says now; this can be written.
-        reported: The same, and of papers that it says nothing of now, what was kept from earlier runs.
-        known: What it said before, by id, as the corpus has it on record.
-        answer: The answer itself, with what could not be asked or read.
-        failure: What ended the asking early.
+        answers: The present answers; these can be written.
+        reported: The same; for papers without a present answer, the last one.
+        known: The answers that the corpus has on record, by id.
+        answer: arXiv's answer as such, with the ids that it left out.
+        failure: The error that ended the requests early.
     """
 
     answers: Answers
@@ -46,19 +46,12 @@ class Fetched(NamedTuple):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The ids of which nothing is kept."""
+        """The ids without any answer."""
         return tuple(name for name in self.answer.unasked if name not in self.reported.found)
 
 
 class LinkReport(NamedTuple):
-    """The results of trying the URLs of a corpus.
-
-    Attributes:
-        findings: What is wrong with them, at each place where one stands.
-        outcomes: The outcome for each address, in the order of trying.
-        asked: How many were tried over the network; the others are known from earlier runs.
-        left_to_fetch: How many addresses are arXiv's, which are not tried.
-    """
+    """The results of trying URLs: findings, outcomes by URL, and counts of those requested now and left to `fetch`."""
 
     findings: tuple[Finding, ...]
     outcomes: Mapping[str, Tried]
@@ -75,18 +68,10 @@ def fetch(
     refresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Fetched:
-    """Ask arXiv about papers.
-
-    Args:
-        known: What arXiv said last, by id.
-        ids: The papers' arXiv ids.
-        arxiv_url: A mirror to ask instead.
-        offline: Whether to ask nobody, and to answer from what is kept.
-        refresh: Whether to ask again for what was answered of late.
-        progress: Is called with how far the run has come.
+    """Ask arXiv about papers by id; `known` are its last answers.
 
     Raises:
-        UpstreamError: Nothing is known of any of the papers.
+        UpstreamError: There is no answer about any of the papers, new or old.
     """
     failure: UpstreamError | None = None
     try:
@@ -98,27 +83,24 @@ def fetch(
         message = f"nothing is kept of {pluralize(len(ids), 'paper')} with an arXiv id"
         raise failure or UpstreamError(message, "Run corpus fetch with a network first.")
     gaps = (*answer.throttled, *answer.unparseable)
-    earlier = Client(arxiv_url, offline=True).fetch(gaps).found if gaps else {}
-    kept = {**{name: known[name] for name in gaps if name in known}, **earlier}
+    cached = Client(arxiv_url, offline=True).fetch(gaps).found if gaps else {}
+    earlier = {**{name: known[name] for name in gaps if name in known}, **cached}
     answers = Answers(merged(known, found, found), answer.missing, answer.malformed)
-    reported = answers._replace(found={**merged(known, kept, kept), **answers.found})
+    reported = answers._replace(found={**merged(known, earlier, earlier), **answers.found})
     return Fetched(answers, reported, known, answer, failure)
 
 
 def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> tuple[Finding, ...]:
-    """The drift that is not waived, and the waivers of drift that there is none of, in the order of the lines."""
+    """Return the drift that is not waived, and waivers that waive none, in the order of the lines."""
     ids = {*answers.found, *answers.missing, *answers.refused}
     keys = {paper.key for paper in loaded.papers if paper.arxiv_id in ids}
     findings = list(drift.find_drift(loaded, answers, known))
-    kept = rules.apply_waivers(findings, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
-    return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code)))
+    unwaived = rules.apply_waivers(findings, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
+    return tuple(sorted(unwaived, key=lambda finding: (finding.location, finding.code)))
 
 
 def texts_with_answers(corpus: CorpusFiles, fetched: Fetched) -> dict[str, str]:
-    """Return the data files with everything taken over that needs no decision, by their names below the folder.
-
-    What arXiv has said of candidates stays.
-    """
+    """Return the new texts of the papers and of arXiv's metadata, by path, with the changes that need no decision."""
     return {
         store.PAPERS: edit_file(corpus, store.PAPERS, changes=_harmless_changes(corpus, fetched)),
         store.ARXIV: arxiv_text(corpus, fetched.answers.found),
@@ -134,22 +116,16 @@ def try_links(
     refresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> LinkReport:
-    """Try the addresses of a corpus, each once.
+    """Try the URLs of a corpus, each once: those of papers with some keys, or a sample of a size (0 for all).
 
-    Args:
-        loaded: The corpus.
-        keys: Only the addresses of the papers with these keys.
-        size: How many to try, always the same ones; 0 for all.
-        seed: Another seed gives another sample.
-        refresh: Whether to try again what was tried of late.
-        progress: Is called after each address.
+    The sample depends on the seed only.
 
     Raises:
-        UpstreamError: Nobody answered, of several hosts, so the trouble is most likely with us.
+        UpstreamError: None of several hosts could be reached, so the network is most likely down.
     """
     listed = list(links.listed(loaded, keys))
-    every = {link.url for link in listed}
-    wanted = {url for url in every if not links.is_left_to_fetch(url)}
+    urls = {link.url for link in listed}
+    wanted = {url for url in urls if not links.is_left_to_fetch(url)}
     chosen = links.sample(wanted, size or len(wanted), seed)
     sweep = links.Sweep(os.path.join(default_folder(), "links"), refresh=refresh)
     tried: dict[str, Tried] = {}
@@ -163,11 +139,11 @@ def try_links(
         message = f"none of {addresses} on {len(hosts)} hosts could be reached"
         raise UpstreamError(message, "Is there a network? Nothing is said about the links.")
     findings = rules.apply_waivers(list(links.findings(listed, tried)), loaded, lambda _record, _code: False)
-    return LinkReport(tuple(findings), tried, sweep.asked, len(every) - len(wanted))
+    return LinkReport(tuple(findings), tried, sweep.asked, len(urls) - len(wanted))
 
 
 def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
-    """Return what arXiv's answers change in each record without a decision or a new error, by record."""
+    """Return the changes from arXiv's answers that need no decision and bring no error, by the record's index."""
     loaded, answers = corpus.loaded, fetched.answers.found
     codes: defaultdict[str, set[str]] = defaultdict(set)
     for finding in find_drift(loaded, fetched.answers, fetched.known):
@@ -179,10 +155,11 @@ def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[s
             changes[index] = {**fields}
     before = rules.check(loaded)
 
-    def is_harmless(some: Mapping[int, Mapping[str, Value | None]]) -> bool:
-        edited = CorpusFiles(corpus.root, {store.PAPERS: edit_file(corpus, store.PAPERS, changes=some).encode()})
+    def is_harmless(changes: Mapping[int, Mapping[str, Value | None]]) -> bool:
+        edited = CorpusFiles(corpus.root, {store.PAPERS: edit_file(corpus, store.PAPERS, changes=changes).encode()})
         return not has_errors(beyond(before, rules.check(edited.loaded)))
 
     if not changes or is_harmless(changes):
-        return changes  # else arXiv has a text that no record can hold, which stays reported as drift
+        return changes
+    # One of arXiv's texts is invalid in a record; that stays reported as drift.
     return {index: fields for index, fields in changes.items() if is_harmless({index: fields})}
